@@ -115,7 +115,7 @@ func requireMeaning(t *testing.T, run explainedRun) {
 			require.Equal(t, job.Outcome, r.Outcome, job.Reason)
 		}
 	}
-	if failed := (*engine.Error)(nil); errors.As(run.err, &failed) {
+	if failed, ok := errors.AsType[*engine.Error](run.err); ok {
 		if r, ok := rule(failed.Job, strings.TrimPrefix(failed.Op, "rule ")); ok && r.Outcome == rules.Failed {
 			require.Equal(t, failure.ExitStatus(run.err), r.Status, r.ID)
 		}
@@ -129,7 +129,7 @@ func decidingRules(run explainedRun) []string {
 	for _, job := range run.result.Jobs {
 		ids = append(ids, job.StoppedBy...)
 	}
-	if failed := (*engine.Error)(nil); errors.As(run.err, &failed) {
+	if failed, ok := errors.AsType[*engine.Error](run.err); ok {
 		if id, ok := strings.CutPrefix(failed.Op, "rule "); ok {
 			ids = append(ids, id)
 		}

@@ -83,8 +83,7 @@ func (p *jsonParser) valid() bool {
 	if json.Valid([]byte(p.text)) {
 		return true
 	}
-	syntax := (*json.SyntaxError)(nil)
-	errors.As(json.Unmarshal([]byte(p.text), new(json.RawMessage)), &syntax) // an invalid text has no other error
+	syntax, _ := errors.AsType[*json.SyntaxError](json.Unmarshal([]byte(p.text), new(json.RawMessage))) // an invalid text has no other error
 	offset, message := int(syntax.Offset)-1, syntax.Error()
 	if strings.HasPrefix(message, "unexpected end") {
 		offset, message = len(p.text), "unexpected end of the text"

@@ -87,9 +87,9 @@ const memoryMessage = "memory budget exceeded"
 // the expression language adds to it. It hides the text of a panic,
 // which only a Go programmer understands.
 func causeOf(err error) error {
-	located := (*file.Error)(nil)
+	located, ok := errors.AsType[*file.Error](err)
 	switch {
-	case !errors.As(err, &located):
+	case !ok:
 		return err
 	case located.Message == memoryMessage:
 		return overBudget("lists of too many elements")

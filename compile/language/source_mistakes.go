@@ -124,8 +124,7 @@ func mistakeIn(source string, err error) error {
 	if s == nil {
 		return err
 	}
-	known := (*Fault)(nil)
-	if errors.As(err, &known) && (known.at < s.at || known.at > to) && known.Hint != "" {
+	if known, ok := errors.AsType[*Fault](err); ok && (known.at < s.at || known.at > to) && known.Hint != "" {
 		return err // another mistake, which is explained
 	}
 	return s

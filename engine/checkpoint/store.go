@@ -149,11 +149,7 @@ func restart(files fileSystem, path, program string, fingerprint map[string]stri
 
 // ioError returns an error of class io for an action that failed, or nil if err is nil.
 func ioError(action string, err error) error {
-	known := &failure.Error{}
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &known) && known.Class != failure.IO: // such as rows without a key
+	if known, ok := errors.AsType[*failure.Error](err); err == nil || ok && known.Class != failure.IO { // such as rows without a key
 		return err
 	}
 	return &failure.Error{Class: failure.IO, Op: "state", Message: fmt.Sprintf("cannot %s: %v", action, err), Err: err}

@@ -240,7 +240,7 @@ func TestDiskErrorsAreReportedAndLoseNothingCommitted(t *testing.T) {
 			d.stopBefore = stop
 			err := e.run(d)
 			require.ErrorIs(t, err, errPower)
-			if failed := (*failure.Error)(nil); errors.As(err, &failed) {
+			if failed, ok := errors.AsType[*failure.Error](err); ok {
 				require.Equal(t, failure.IO, failed.Class)
 			}
 			d.stopBefore = 0 // the disk works again and has everything that was written

@@ -92,8 +92,8 @@ const cannotStart = "found character that cannot start any token"
 // syntax reports an error of the YAML parser. An error at the end of the text is
 // about a part that is not closed, so it is reported where that part begins.
 func (r *reader) syntax(err error) error {
-	var e *yaml.LoadError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok {
 		return r.fault("", 0, "", "not valid YAML: %v", err)
 	}
 	offset := r.lines.offset(e.Mark.Line, e.Mark.Column)

@@ -173,8 +173,8 @@ func setUnlessEmpty(form url.Values, name, text string) {
 
 // asAuthentication marks an error as an authentication error.
 func asAuthentication(action string, err error) error {
-	known := (*failure.Error)(nil)
-	if !errors.As(err, &known) {
+	known, ok := errors.AsType[*failure.Error](err)
+	if !ok {
 		return err
 	}
 	marked := *known

@@ -185,7 +185,7 @@ func FuzzScan(f *testing.F) {
 		if err == nil || isUnicode(plain) { // encoding/json replaces text that is not Unicode
 			require.Equal(t, json.Valid(plain), err == nil, "%q: %v", body, err)
 		}
-		if syntax := (*scan.SyntaxError)(nil); errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*scan.SyntaxError](err); ok {
 			require.LessOrEqual(t, syntax.Offset, len(body))
 			return
 		}

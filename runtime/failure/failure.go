@@ -62,11 +62,10 @@ func (c Class) ExitStatus() int {
 // ExitStatus returns the exit status for the error that a run ended with: 0 for nil, the status of
 // the class for an [*Error], and the status of [Internal] for any other error.
 func ExitStatus(err error) int {
-	var failed *Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &failed):
+	}
+	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed.Class.ExitStatus()
 	}
 	return Internal.ExitStatus()

@@ -130,8 +130,8 @@ func (c *Client) lease(ctx context.Context, call Call) (*Lease, error) {
 		}
 		return lease, nil
 	}
-	known := (*failure.Error)(nil)
-	if !errors.As(err, &known) {
+	known, ok := errors.AsType[*failure.Error](err)
+	if !ok {
 		return nil, err
 	}
 	copied := *known // other waiting requests receive the same error

@@ -261,6 +261,6 @@ func (c *Client) permanent(err error) bool {
 // unknownHost reports whether the host does not exist. After the host has sent a response, the same
 // error is a transient one of the resolver.
 func (c *Client) unknownHost(err error) bool {
-	dns := (*net.DNSError)(nil)
-	return errors.As(err, &dns) && dns.IsNotFound && !c.served.Load()
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return ok && dns.IsNotFound && !c.served.Load()
 }

@@ -67,14 +67,13 @@ func failedOn(outcomes, jobs []string) error {
 
 // exitStatus returns the exit status for the error of a command.
 func exitStatus(err error) int {
-	var signal *interruptedError
-	var verdict *verdictError
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
-	case errors.As(err, &signal):
+	}
+	if signal, ok := errors.AsType[*interruptedError](err); ok {
 		return signal.status
-	case errors.As(err, &verdict):
+	}
+	if verdict, ok := errors.AsType[*verdictError](err); ok {
 		return verdict.status
 	}
 	return classOf(err).ExitStatus()
@@ -82,15 +81,14 @@ func exitStatus(err error) int {
 
 // classOf returns the class of an error, or no class for errors of --fail-on and of tests.
 func classOf(err error) failure.Class {
-	var failed *engine.Error
-	switch {
+	switch failed, isFailure := errors.AsType[*engine.Error](err); {
 	case errors.As(err, new(*interruptedError)):
 		return failure.Cancelled
 	case errors.As(err, new(*verdictError)):
 		return ""
 	case errors.As(err, new(diag.Diagnostics)), errors.As(err, new(*usageError)):
 		return failure.Config
-	case errors.As(err, &failed) && slices.Contains(failure.Classes(), failed.Class):
+	case isFailure && slices.Contains(failure.Classes(), failed.Class):
 		return failed.Class
 	}
 	return failure.Internal

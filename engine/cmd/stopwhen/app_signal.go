@@ -72,7 +72,7 @@ func eachSignal(signals <-chan os.Signal, f func(s os.Signal, first bool)) {
 
 // signalError wraps an error that a signal caused; it returns others unchanged.
 func signalError(ctx context.Context, err error) error {
-	if cause := (*interruptedError)(nil); err != nil && errors.As(context.Cause(ctx), &cause) {
+	if cause, ok := errors.AsType[*interruptedError](context.Cause(ctx)); ok && err != nil {
 		return &interruptedError{status: cause.status, remains: cause.remains, err: err}
 	}
 	return err

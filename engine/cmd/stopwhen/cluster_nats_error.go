@@ -77,7 +77,6 @@ const ownCertificate = "name one that it trusts with --nats-tls-cert FILE and --
 // explainTLS describes an error of TLS.
 func explainTLS(err error) (message, hint string) {
 	var hostname x509.HostnameError
-	var alert tls.AlertError
 	switch {
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return "the server does not use TLS", "use nats:// instead of tls://, and no --nats-tls-… flag"
@@ -87,7 +86,7 @@ func explainTLS(err error) (message, hint string) {
 		return hostname.Error(), "use a name that the certificate has"
 	case errors.As(err, new(x509.CertificateInvalidError)):
 		return "the certificate of the server is invalid: " + plain(err), ""
-	case errors.As(err, &alert), strings.Contains(err.Error(), "remote error: tls:"):
+	case errors.As(err, new(tls.AlertError)), strings.Contains(err.Error(), "remote error: tls:"):
 		return "the server refused the certificate of this client: " + plain(err), ownCertificate
 	case strings.Contains(err.Error(), "after TLS handshake"):
 		return "the server closed the connection after the TLS handshake; it may require a certificate of this client", ownCertificate

@@ -58,12 +58,10 @@ func codeOf(err error) jetstream.ErrorCode {
 // apiErrorOf returns the status and the code of a JetStream error, or zeros. Watches of buckets return errors of
 // the older API of the client.
 func apiErrorOf(err error) (status int, code jetstream.ErrorCode) {
-	var api jetstream.JetStreamError
-	var older nats.JetStreamError
-	switch {
-	case errors.As(err, &api) && api.APIError() != nil:
+	if api, ok := errors.AsType[jetstream.JetStreamError](err); ok && api.APIError() != nil {
 		return api.APIError().Code, api.APIError().ErrorCode
-	case errors.As(err, &older) && older.APIError() != nil:
+	}
+	if older, ok := errors.AsType[nats.JetStreamError](err); ok && older.APIError() != nil {
 		return older.APIError().Code, jetstream.ErrorCode(older.APIError().ErrorCode)
 	}
 	return 0, 0
@@ -95,8 +93,7 @@ func isTemporary(err error) bool {
 			return true
 		}
 	}
-	var broken net.Error // the connection broke during a write
-	if errors.As(err, &broken) || errors.Is(err, io.EOF) {
+	if errors.As(err, new(net.Error)) || errors.Is(err, io.EOF) { // the connection broke during a write
 		return true
 	}
 	status, code := apiErrorOf(err)
@@ -165,14 +162,12 @@ var causes = map[jetstream.ErrorCode]cause{
 
 // explain returns an error of the server as an error with a hint.
 func explain(what string, err error) error {
-	var known *failure.Error
-	var denied *denial
-	switch {
-	case errors.As(err, &denied):
+	switch denied, isDenial := errors.AsType[*denial](err); {
+	case isDenial:
 		return denied.explain(what)
 	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, ErrDeleted):
 		return ErrDeleted
-	case errors.Is(err, ErrLost), errors.Is(err, ErrConflict), errors.As(err, &known):
+	case errors.Is(err, ErrLost), errors.Is(err, ErrConflict), errors.As(err, new(*failure.Error)):
 		return err
 	}
 	if c, ok := causes[codeOf(err)]; ok {
