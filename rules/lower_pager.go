@@ -14,24 +14,24 @@ import (
 
 // A pager adds the rules of one pagination to a ruleset.
 type pager struct {
-	*lowerer
-	*pagination
-	set   *Ruleset
-	outer *pager // the pager of the enclosing pagination, whose method is multiple; nil if there is none
+	lowerer    *lowerer
+	pagination *pagination
+	set        *Ruleset
+	outer      *pager // the pager of the enclosing pagination, whose method is multiple; nil if there is none
 }
 
 // build adds all rules of the pagination. The order of the rules of one role is the order in which they are
 // evaluated.
 func (p *pager) build() {
-	p.set.Path = p.path
-	if p.method.Once {
+	p.set.Path = p.pagination.path
+	if p.pagination.method.Once {
 		p.addStateRules(RoleInit)
 		p.addFailureRules()
 		p.addOnceRules()
 		p.addKeepRules()
 		return
 	}
-	p.set.Method = p.method.Name
+	p.set.Method = p.pagination.method.Name
 	p.setPageSize()
 	p.addStateRules(RoleInit)
 	p.addGuardRules()
@@ -70,10 +70,10 @@ func (p *pager) addEndRules() {
 	}
 	for _, shared := range sharedStops {
 		row := shared.rule
-		row.When, row.Only = inDialect(p.dialect, row.ID, row.When), Conditions{With(shared.setting)}
-		p.addRow(row, p.origin(Author{}, p.settings.get(shared.setting).path()))
+		row.When, row.Only = inDialect(p.lowerer.dialect, row.ID, row.When), Conditions{With(shared.setting)}
+		p.addRow(row, p.lowerer.origin(Author{}, p.pagination.settings.get(shared.setting).path()))
 	}
-	for _, row := range p.method.Stops {
+	for _, row := range p.pagination.method.Stops {
 		p.addRow(row, p.methodOrigin())
 	}
 	p.addOwnEndRules()
@@ -83,13 +83,13 @@ func (p *pager) addEndRules() {
 func (p *pager) addOwnEndRules() {
 	p.addUserStops(func(o Outcome) bool { return o != Failed })
 	p.addErrorRules()
-	p.set.IgnoredFindings = append(p.set.IgnoredFindings, p.settings.get("audit.ignore").texts()...)
+	p.set.IgnoredFindings = append(p.set.IgnoredFindings, p.pagination.settings.get("audit.ignore").texts()...)
 }
 
 // addPageLimit adds the rule of the option that limits the pages of every job.
 func (p *pager) addPageLimit() {
-	if p.cfg.pages > 0 {
-		values := p.settings.with(optionPages.ID, setting{Value: p.cfg.pages})
+	if p.lowerer.cfg.pages > 0 {
+		values := p.pagination.settings.with(optionPages.ID, setting{Value: p.lowerer.cfg.pages})
 		if rule, ok := p.rule(optionPages, values, Origin{By: Author{Kind: AuthorOption}}); ok {
 			p.add(rule)
 		}
@@ -98,7 +98,7 @@ func (p *pager) addPageLimit() {
 
 // addRow adds a rule of a table if it is in force.
 func (p *pager) addRow(row StopRule, origin Origin) {
-	if rule, ok := p.rule(row, p.settings, origin); ok {
+	if rule, ok := p.rule(row, p.pagination.settings, origin); ok {
 		p.add(rule)
 	}
 }
@@ -137,7 +137,7 @@ func (p *pager) rule(row StopRule, values settings, origin Origin) (Rule, bool) 
 }
 
 func (p *pager) add(r Rule) {
-	r.Shared = p.method.Name == Multiple
+	r.Shared = p.pagination.method.Name == Multiple
 	p.set.Rules = append(p.set.Rules, r)
 }
 
@@ -157,19 +157,19 @@ func (p *pager) id(id string) string {
 
 // methodOrigin returns the origin of the rules of the method.
 func (p *pager) methodOrigin() Origin {
-	return p.origin(Author{Kind: AuthorMethod, Method: p.method.Name}, p.path)
+	return p.lowerer.origin(Author{Kind: AuthorMethod, Method: p.pagination.method.Name}, p.pagination.path)
 }
 
 // setPageSize sets the page size in force: the job's own parameter or the setting.
 func (p *pager) setPageSize() {
-	limit := p.settings.get("limit")
-	name := p.settings.get("limitParam").text()
-	if size, ok := p.set.Job.Params.Get(name); ok && !value.Empty(size) && !(p.dialect == Keboola && php.Empty(size)) {
+	limit := p.pagination.settings.get("limit")
+	name := p.pagination.settings.get("limitParam").text()
+	if size, ok := p.set.Job.Params.Get(name); ok && !value.Empty(size) && !(p.lowerer.dialect == Keboola && php.Empty(size)) {
 		limit = p.limitOfJob(name, size, limit)
 	}
 	p.set.Limit = limit.Value
 	if limit.Value != nil {
-		p.set.LimitFrom = p.origin(Author{}, limit.path())
+		p.set.LimitFrom = p.lowerer.origin(Author{}, limit.path())
 	}
 }
 
@@ -177,37 +177,37 @@ func (p *pager) setPageSize() {
 // or if the API chooses it.
 func (p *pager) limitOfJob(name string, size any, limit setting) setting {
 	path := diag.Join(diag.Join(p.set.Job.path, "params"), name)
-	converted, err := convert(limitKind(p.dialect), size)
-	_, needed := fieldNamed(p.method.Fields, "limit")
+	converted, err := convert(limitKind(p.lowerer.dialect), size)
+	_, needed := fieldNamed(p.pagination.method.Fields, "limit")
 	switch {
 	case computedIn(size) != nil:
 		p.set.LimitBy = name
 	case err == nil:
 		return setting{Value: converted, base: path}
 	case needed:
-		p.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
+		p.lowerer.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
 		return limit
 	}
-	p.set.LimitFrom = p.origin(Author{}, path)
+	p.set.LimitFrom = p.lowerer.origin(Author{}, path)
 	return setting{}
 }
 
 // addStateRules adds the variables of the method and of the user. A variable of the
 // user replaces that of the method with the same name.
 func (p *pager) addStateRules(role Role) {
-	variables := p.settings.get("state").list()
-	for _, v := range p.method.State {
-		if slices.ContainsFunc(variables, func(o setting) bool { return o.Name == v.Name }) || !p.settings.allMet(v.Only) {
+	variables := p.pagination.settings.get("state").list()
+	for _, v := range p.pagination.method.State {
+		if slices.ContainsFunc(variables, func(o setting) bool { return o.Name == v.Name }) || !p.pagination.settings.allMet(v.Only) {
 			continue
 		}
 		source := v.Init
 		if role == RoleNext {
 			source = v.Next
 		}
-		r := stateRule(role, v.Name, p.settings.expandSource(source), p.methodOrigin())
+		r := stateRule(role, v.Name, p.pagination.settings.expandSource(source), p.methodOrigin())
 		r.Uses = p.uses(v.Only, source)
 		if role == RoleNext {
-			r.ValueInWords = p.settings.expandText(v.ValueInWords, nil)
+			r.ValueInWords = p.pagination.settings.expandText(v.ValueInWords, nil)
 		}
 		p.add(r)
 		p.set.StateNames = value.AppendNew(p.set.StateNames, v.Name)
@@ -217,9 +217,9 @@ func (p *pager) addStateRules(role Role) {
 		source := variable.get(string(role))
 		switch {
 		case source.Value != nil:
-			p.add(stateRule(role, o.Name, sourceOf(source.Value), p.origin(Author{}, source.path())))
+			p.add(stateRule(role, o.Name, sourceOf(source.Value), p.lowerer.origin(Author{}, source.path())))
 		case role == RoleInit:
-			p.add(stateRule(role, o.Name, "nil", p.origin(Author{}, o.path())))
+			p.add(stateRule(role, o.Name, "nil", p.lowerer.origin(Author{}, o.path())))
 		}
 		p.set.StateNames = value.AppendNew(p.set.StateNames, o.Name)
 	}
@@ -247,29 +247,29 @@ func (p *pager) addGuardRules() {
 	for level := p; level != nil; level = level.outer {
 		level.readIgnoredPaths()
 	}
-	for _, g := range p.cfg.catalog.guards {
+	for _, g := range p.lowerer.cfg.catalog.guards {
 		p.addGuard(g)
 	}
 }
 
 // addGuard adds a guard, unless it is not in force.
 func (p *pager) addGuard(g Guard) {
-	g.When = inDialect(p.dialect, g.ID, g.When)
-	exceptPolled := g.ExceptPolled && p.settings.get("nextRequest.after").given()
+	g.When = inDialect(p.lowerer.dialect, g.ID, g.When)
+	exceptPolled := g.ExceptPolled && p.pagination.settings.get("nextRequest.after").given()
 	if exceptPolled {
 		g.When = inParentheses(g.When) + " and not polled"
 	}
 	name := "guards." + g.ID
 	configured, origin := p.guardSetting(name), Origin{By: Author{Kind: AuthorDefault}}
 	if configured.given() {
-		origin = p.origin(Author{}, configured.path())
+		origin = p.lowerer.origin(Author{}, configured.path())
 	}
-	policy := g.policy(configured, p.dialect)
+	policy := g.policy(configured, p.lowerer.dialect)
 	if policy == PolicyIgnore || configured.Invalid {
 		p.addUnused(g.ID, name+" is ignore", origin)
 		return
 	}
-	rule, ok := p.rule(g.stopRule(), p.settings.with(name, configured), origin)
+	rule, ok := p.rule(g.stopRule(), p.pagination.settings.with(name, configured), origin)
 	if !ok {
 		p.addUnused(g.ID, name+" is not set", origin)
 		return
@@ -288,27 +288,27 @@ func (p *pager) addGuard(g Guard) {
 // scroller.
 func (p *pager) guardSetting(name string) setting {
 	for level := p; level != nil; level = level.outer {
-		if s := level.settings.get(name); s.given() {
+		if s := level.pagination.settings.get(name); s.given() {
 			return s
 		}
 	}
-	return p.settings.get(name)
+	return p.pagination.settings.get(name)
 }
 
 // addUnused notes a rule of a table that is not in force.
 func (p *pager) addUnused(id, why string, origin Origin) {
 	if origin.By.Kind == AuthorDefault {
-		why += ", the default in dialect " + p.dialect
+		why += ", the default in dialect " + p.lowerer.dialect
 	}
 	p.set.Unused = append(p.set.Unused, Unused{ID: id, Why: why, Origin: origin})
 }
 
 // readIgnoredPaths reads the paths that the same-page check ignores.
 func (p *pager) readIgnoredPaths() {
-	for _, path := range p.settings.get("guards.ignore").list() {
+	for _, path := range p.pagination.settings.get("guards.ignore").list() {
 		keys := SplitPath(path.text())
 		if len(keys) == 0 {
-			p.diags.Errorf(diag.Value(path.path()), "want a path in the response, got %s", describe(path.Value))
+			p.lowerer.diags.Errorf(diag.Value(path.path()), "want a path in the response, got %s", describe(path.Value))
 			continue
 		}
 		p.set.Ignore = append(p.set.Ignore, keys)
@@ -339,13 +339,13 @@ func (p *pager) phrases() map[string]string {
 	if p.set.Limit != nil {
 		out["theLimit"] = "the limit of " + textOf(p.set.Limit)
 		if strings.HasPrefix(p.set.LimitFrom.Path, diag.Join(p.set.Job.path, "params")+".") { // a parameter of the job
-			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", p.settings.get("limitParam").text())
+			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", p.pagination.settings.get("limitParam").text())
 		}
 	}
-	if p.settings.get("nextPageFlag.ifNotSet").Value == p.settings.get("nextPageFlag.stopOn").Value {
+	if p.pagination.settings.get("nextPageFlag.ifNotSet").Value == p.pagination.settings.get("nextPageFlag.stopOn").Value {
 		out["orMissing"] = "is missing or "
 	}
-	if p.dialect == Keboola {
+	if p.lowerer.dialect == Keboola {
 		out["asNumber"] = ", which counts as 0 if it is missing, null, false or text without a number"
 	}
 	return out
@@ -354,7 +354,7 @@ func (p *pager) phrases() map[string]string {
 // hasUserStop reports whether id, such as stopRules[0], is the default id of a user's stopping rule that has
 // no name.
 func (p *pager) hasUserStop(id string) bool {
-	for i, element := range p.settings.get("stopRules").elements() {
+	for i, element := range p.pagination.settings.get("stopRules").elements() {
 		object, _ := element.settings()
 		if id == userStopID(i) && object.get("name").text() == "" {
 			return true
@@ -367,11 +367,11 @@ func userStopID(i int) string { return fmt.Sprintf("stopRules[%d]", i) }
 
 // addUserStops adds the user's stopping rules with the wanted outcomes.
 func (p *pager) addUserStops(wanted func(Outcome) bool) {
-	for i, element := range p.settings.get("stopRules").elements() {
+	for i, element := range p.pagination.settings.get("stopRules").elements() {
 		r := Rule{ID: p.id(userStopID(i)), Role: RoleStop, Outcome: Complete,
-			Source: element.text(), Origin: p.origin(Author{}, element.path())}
+			Source: element.text(), Origin: p.lowerer.origin(Author{}, element.path())}
 		if object, ok := element.settings(); ok {
-			r.Source, r.Origin = object.get("when").text(), p.origin(Author{}, object.get("when").path())
+			r.Source, r.Origin = object.get("when").text(), p.lowerer.origin(Author{}, object.get("when").path())
 			r.Message, r.Outcome = p.message(object.get("message")), Outcome(object.get("outcome").text())
 			if name := object.get("name").text(); name != "" {
 				r.ID = name
@@ -381,7 +381,7 @@ func (p *pager) addUserStops(wanted func(Outcome) bool) {
 			continue
 		}
 		if p.taken(r.ID) {
-			p.diags.Errorf(diag.Value(element.path()), "duplicate rule id %q", r.ID).WithHint("give it another name")
+			p.lowerer.diags.Errorf(diag.Value(element.path()), "duplicate rule id %q", r.ID).WithHint("give it another name")
 		}
 		r.Clause = r.Source
 		r.CustomMessage = r.Message != ""
@@ -404,8 +404,8 @@ const (
 func (p *pager) message(rule setting) string {
 	text := rule.text()
 	if n := strings.Count(text, "{"); len(text) > MaxMessage || n > MaxHoles {
-		p.diags.Errorf(diag.Value(rule.path()), "want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
-			MaxMessage, MaxHoles, len(text), n)
+		p.lowerer.diags.Errorf(diag.Value(rule.path()),
+			"want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces", MaxMessage, MaxHoles, len(text), n)
 		return ""
 	}
 	return text
@@ -421,7 +421,7 @@ func defaultMessage(r Rule) string {
 }
 
 func (p *pager) addErrorRules() {
-	for i, element := range p.settings.get("onError").elements() {
+	for i, element := range p.pagination.settings.get("onError").elements() {
 		object, _ := element.settings()
 		when, message := object.get("when"), object.get("message")
 		if when.Value == nil {
@@ -430,18 +430,18 @@ func (p *pager) addErrorRules() {
 		p.add(Rule{
 			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: RoleOnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete,
 			OnSuccess: object.get("on").text() == onSuccess, Source: when.text(), Clause: when.text(),
-			Message: p.message(message), CustomMessage: message.text() != "", Origin: p.origin(Author{}, when.path()),
+			Message: p.message(message), CustomMessage: message.text() != "", Origin: p.lowerer.origin(Author{}, when.path()),
 		})
 	}
 }
 
 // addKeepRules adds the values that are saved for the next run.
 func (p *pager) addKeepRules() {
-	for _, kept := range p.settings.get("keep").list() {
+	for _, kept := range p.pagination.settings.get("keep").list() {
 		p.set.KeptNames = append(p.set.KeptNames, kept.Name)
 		p.add(Rule{
 			ID: "keep." + kept.Name, Role: RoleKeep, Target: kept.Name, Source: kept.text(), Clause: "is",
-			Origin: p.origin(Author{}, kept.path()),
+			Origin: p.lowerer.origin(Author{}, kept.path()),
 		})
 	}
 }

@@ -33,15 +33,15 @@ func (p *pager) uses(conditions Conditions, texts ...string) []Use {
 
 // use returns the use of a setting. It reports false for a setting without a value.
 func (p *pager) use(name string) (Use, bool) {
-	s := p.settings.get(name)
+	s := p.pagination.settings.get(name)
 	if s.Value == nil || name == "each" {
 		return Use{}, false
 	}
-	u := Use{Setting: name, Origin: p.origin(Author{}, s.path())}
+	u := Use{Setting: name, Origin: p.lowerer.origin(Author{}, s.path())}
 	if s.Default {
 		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: s.path()}
 	}
-	if f, ok := fieldNamed(p.method.Fields, name); ok {
+	if f, ok := fieldNamed(p.pagination.method.Fields, name); ok {
 		u.Required = f.Required
 	}
 	return u, true
