@@ -14,7 +14,7 @@ const maxAhead = 4
 // beginAhead lets tasks run ahead of their turn, each in a slot, until stop is called. Their pages
 // wait in their backlogs.
 func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop func()) {
-	if f.slots == nil {
+	if f.tree.slots == nil {
 		return parent, func() {}
 	}
 	ctx, cancel := context.WithCancel(parent)
@@ -31,7 +31,7 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 					child.backlog.end(failure.Recovered(child.job.ID(), recover(), err))
 					f.releaseSlot(child)
 				}()
-				err = f.push(f, child).run(ctx)
+				err = f.tree.push(f, child).run(ctx)
 			})
 		}
 	})
@@ -51,15 +51,15 @@ func (f *frame) nextAhead(ctx context.Context) *node {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for ; ctx.Err() == nil; f.changed.Wait() {
-		for i := range maxAhead * cap(f.slots) {
-			if len(f.todo) == i && !f.pullWindow() {
+		for i := range maxAhead * cap(f.tree.slots) {
+			if len(f.progress.todo) == i && !f.pullWindow() {
 				break
 			}
-			if i > 0 && !f.todo[i].begun {
-				return f.todo[i]
+			if i > 0 && !f.progress.todo[i].begun {
+				return f.progress.todo[i]
 			}
 		}
-		if len(f.todo) == 0 {
+		if len(f.progress.todo) == 0 {
 			return nil
 		}
 	}
@@ -70,14 +70,14 @@ func (f *frame) nextAhead(ctx context.Context) *node {
 // come in the meantime.
 func (f *frame) takeSlot(ctx context.Context, child *node) bool {
 	select {
-	case f.slots <- struct{}{}:
+	case f.tree.slots <- struct{}{}:
 	case <-ctx.Done():
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if child.begun {
-		<-f.slots
+		<-f.tree.slots
 		return false
 	}
 	child.begun, child.slot, child.backlog = true, true, newBacklog(backlogBytes)
@@ -101,7 +101,7 @@ func (f *frame) releaseSlot(child *node) {
 	defer f.mu.Unlock()
 	if child.slot {
 		child.slot = false
-		<-f.slots
+		<-f.tree.slots
 	}
 }
 

@@ -22,11 +22,11 @@ import (
 func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, receiver runtime.Receiver) (runtime.ListResult, error) {
 	_, _, divisible := divide(p.Job, lastValue(p))
 	tried := divisible && from == nil
-	loop := t.Loop
+	loop := t.walk.Loop
 	list := runtime.List{
-		Partition: p, From: from, Siblings: len(p.Job.For) > 0, Splits: tried, Unsplit: divisible && !tried, Omits: t.omits(p.Job),
+		Partition: p, From: from, Siblings: len(p.Job.For) > 0, Splits: tried, Unsplit: divisible && !tried, Omits: t.walk.omits(p.Job),
 	}
-	if t.quota != nil || !tried && len(t.children(p.Job)) > 0 { // the requests of children come before the next page
+	if t.quota != nil || !tried && len(t.walk.children(p.Job)) > 0 { // the requests of children come before the next page
 		loop.Ahead.Large, loop.Ahead.Delivering = 0, false
 	}
 	if t.quota != nil && !tried {
@@ -87,7 +87,7 @@ func resultAt(job string, at position) runtime.Result {
 // asFailed returns r as the result of a partition that failed with err.
 func (t *tree) asFailed(r runtime.Result, err error) runtime.Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
-	r.Message, r.Error = t.Redactor.String(err.Error()), trace.FaultOf(err, t.Redactor)
+	r.Message, r.Error = t.walk.Redactor.String(err.Error()), trace.FaultOf(err, t.walk.Redactor)
 	return r
 }
 
@@ -101,7 +101,7 @@ func lastValue(p runtime.Partition) any {
 }
 
 // emits reports whether the items of a job are written.
-func (t *tree) emits(job *compile.Job) bool { return job.Spec().Emits && t.selects(job) }
+func (t *tree) emits(job *compile.Job) bool { return job.Spec().Emits && t.walk.selects(job) }
 
 // eachChildItem calls f for each child and each item that the child runs for. i is the index of the
 // child, n counts the items of that child from 0, and v holds the values of the item, as the API sent
@@ -111,7 +111,7 @@ func (t *tree) eachChildItem(
 	f func(child *compile.Job, i, n int, v any) error,
 ) error {
 	machine := language.Machine{Context: ctx}
-	for i, child := range t.children(p.Job) {
+	for i, child := range t.walk.children(p.Job) {
 		n := 0
 		for raw := range items.All() {
 			v, err := t.paths[child].Decode(raw)
@@ -166,7 +166,7 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 	case variable.From != nil:
 		w, err = evaluateWindows(variable, evaluate)
 		if none, ok := errors.AsType[*backwardsError](err); ok && variable.MayRunBackwards() {
-			t.Log.Warn(fmt.Sprintf("Job '%s': %s, so there are none", p.Job.ID(), t.Redactor.String(none.Error())),
+			t.walk.Log.Warn(fmt.Sprintf("Job '%s': %s, so there are none", p.Job.ID(), t.walk.Redactor.String(none.Error())),
 				"event", "warn", "code", "windows_backwards", "job", p.Job.ID())
 			w, err = nil, nil
 		}

@@ -95,7 +95,7 @@ type savedSiblings struct {
 
 // checkpoint returns the checkpoint of the tree with a stack that is not empty.
 func (t *tree) checkpoint(ctx context.Context, s stack, done bool) (json.RawMessage, error) {
-	w := stackWriter{concealer: t.Concealer(ctx)}
+	w := stackWriter{concealer: t.walk.Concealer(ctx)}
 	bottom := w.write(s)
 	state := treeState{
 		Version: runtime.CheckpointVersion, Done: done, Started: t.started, Tree: savedRoot{Search: bottom.Search}, tallyState: t.tally.save(),
@@ -215,11 +215,11 @@ type savedValue struct {
 // be too late.
 func (t *tree) resume(ctx context.Context) (*node, error) {
 	id := t.root.ID()
-	checkpoint := t.Resume[id]
+	checkpoint := t.walk.Resume[id]
 	if checkpoint == nil {
 		return &node{job: t.root}, nil
 	}
-	c, state, err := t.Concealer(ctx), treeState{}, runtime.Checkpoint(checkpoint).CheckVersion()
+	c, state, err := t.walk.Concealer(ctx), treeState{}, runtime.Checkpoint(checkpoint).CheckVersion()
 	if err == nil {
 		checkpoint, err = c.Reveal(checkpoint)
 	}
@@ -295,7 +295,7 @@ func (r *stackReader) node(job *compile.Job, level int, from *savedNode) (*node,
 	if level > 0 { // the limit on partitions may be lower now, but a partition that has begun is completed
 		r.tree.quota.spend(1)
 	}
-	children := r.tree.children(job)
+	children := r.tree.walk.children(job)
 	for _, b := range from.Children {
 		i := slices.IndexFunc(children, func(child *compile.Job) bool { return b != nil && child.ID() == b.Job })
 		if i < 0 {

@@ -96,7 +96,7 @@ func (s *Tasks) InTurn() *Tasks {
 	copied.walk.Ahead, copied.trees = ahead.Policy{}, nil
 	for _, t := range s.trees {
 		tree := *t
-		tree.Ahead = ahead.Policy{}
+		tree.walk.Ahead = ahead.Policy{}
 		copied.trees = append(copied.trees, &tree)
 	}
 	return &copied
@@ -166,7 +166,7 @@ func (s *Tasks) open(ctx context.Context, task Task) (*taskRun, error) {
 		return r, nil
 	}
 	var binding saved.Value[map[string]any]
-	raw, err := r.Concealer(ctx).Reveal(task.Binding)
+	raw, err := r.tree.walk.Concealer(ctx).Reveal(task.Binding)
 	if err == nil {
 		err = json.Unmarshal(raw, &binding)
 	}
@@ -185,12 +185,12 @@ func (r *taskRun) child(c *saved.Concealer, job *compile.Job, level int, step st
 	return Task{ID: r.task.ID + "-" + step, Job: job.ID(), Level: level + 1, Binding: raw}, err
 }
 
-func (r *taskRun) label() string { return r.Redactor.String(r.partition.Label()) }
+func (r *taskRun) label() string { return r.tree.walk.Redactor.String(r.partition.Label()) }
 
 // ending returns the ending of the task, given the result of its partition.
 func (r *taskRun) ending(result runtime.ListResult) *Ending {
 	ended := endOf(result)
-	ended.Name = r.Redactor.String(r.partition.Name())
+	ended.Name = r.tree.walk.Redactor.String(r.partition.Name())
 	return &Ending{Label: r.label(), Failed: result.FailedPage, Results: []EndedResult{ended}}
 }
 
@@ -203,7 +203,7 @@ func (r *taskRun) skippedEnding(result runtime.ListResult) *Ending {
 
 // failedEnding returns the ending of a task that failed before its list began.
 func (r *taskRun) failedEnding(err error) *Ending {
-	return r.ending(runtime.ListResult{Result: r.asFailed(runtime.Result{Job: r.task.Job}, err)})
+	return r.ending(runtime.ListResult{Result: r.tree.asFailed(runtime.Result{Job: r.task.Job}, err)})
 }
 
 // RootOf returns the index of the root job of a task, given the task's id. It reports false for the

@@ -17,7 +17,7 @@ import (
 
 // A taskRun is a [Task] that runs.
 type taskRun struct {
-	*tree
+	tree      *tree
 	task      Task
 	job       *compile.Job
 	partition runtime.Partition
@@ -44,7 +44,7 @@ func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
 		return nil, err
 	}
 	if r.storeErr != nil { // the children read a wrong value
-		result.Result = r.asFailed(result.Result, err)
+		result.Result = r.tree.asFailed(result.Result, err)
 	} else if Skips(r.job, err) {
 		return r.skippedEnding(result), err
 	}
@@ -59,7 +59,7 @@ func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) (delivered
 		return false, err
 	}
 	page := d.Page
-	page.Root, page.Skipped = r.root.ID(), page.Outcome == rules.Failed
+	page.Root, page.Skipped = r.tree.root.ID(), page.Outcome == rules.Failed
 	step := &Step{Label: r.label(), Page: page, Position: checkpoint}
 	if r.storeErr = r.addChildTasks(ctx, d, step); r.storeErr != nil { // the partition is not at fault
 		return false, r.storeErr
@@ -75,7 +75,7 @@ func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) (delivered
 		}
 	}
 	items, lists := page.Items, page.Lists
-	if !r.emits(r.job) {
+	if !r.tree.emits(r.job) {
 		page.Items, page.Lists = document.Items{}, nil
 	}
 	r.storeErr = r.store(ctx, step)
@@ -88,12 +88,12 @@ func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) (delivered
 
 // addChildTasks adds the tasks for the items of a page to its step.
 func (r *taskRun) addChildTasks(ctx context.Context, d *runtime.Delivery, step *Step) error {
-	jobs := r.tree.children(r.job)
+	jobs := r.tree.walk.children(r.job)
 	if len(jobs) == 0 {
 		return nil
 	}
-	found, c := &evidence.Presence{}, r.Concealer(ctx)
-	err := r.eachChildItem(ctx, r.partition, d.SentItems(), found, func(job *compile.Job, i, n int, v any) error {
+	found, c := &evidence.Presence{}, r.tree.walk.Concealer(ctx)
+	err := r.tree.eachChildItem(ctx, r.partition, d.SentItems(), found, func(job *compile.Job, i, n int, v any) error {
 		task, err := r.child(c, job, 0, fmt.Sprintf("p%dj%di%d", d.Page.Page, i, n), v)
 		step.Children = append(step.Children, task)
 		return err
@@ -105,12 +105,12 @@ func (r *taskRun) addChildTasks(ctx context.Context, d *runtime.Delivery, step *
 // split stores that the window was split.
 func (r *taskRun) split(ctx context.Context) (*Ending, error) {
 	step := &Step{Label: r.label(), Ending: &Ending{Label: r.label(), Split: true}}
-	c := r.Concealer(ctx)
+	c := r.tree.walk.Concealer(ctx)
 	first, second, _ := divide(r.job, lastValue(r.partition))
 	for i, half := range []any{first, second} {
 		task, err := r.child(c, r.job, len(r.job.For)-1, fmt.Sprintf("h%d", i), half)
 		if err != nil {
-			return nil, r.fault(ctx, r.partition, err)
+			return nil, r.tree.fault(ctx, r.partition, err)
 		}
 		step.Children = append(step.Children, task)
 	}
@@ -156,11 +156,11 @@ func (r *taskRun) search(ctx context.Context) (*Ending, error) {
 
 // storeValues stores the steps of a search from a position.
 func (r *taskRun) storeValues(ctx context.Context, state foundState) (*Ending, error) {
-	list, windows, err := r.valuesOf(ctx, r.partition, r.task.Level)
+	list, windows, err := r.tree.valuesOf(ctx, r.partition, r.task.Level)
 	if err != nil {
 		return nil, err
 	}
-	step, c := &Step{Label: r.label()}, r.Concealer(ctx)
+	step, c := &Step{Label: r.label()}, r.tree.walk.Concealer(ctx)
 	for i := 0; ; i++ {
 		v, more := nextValue(&list, windows)
 		if more && i < state.Next {
@@ -179,7 +179,7 @@ func (r *taskRun) storeValues(ctx context.Context, state foundState) (*Ending, e
 		}
 		task, err := r.child(c, r.job, r.task.Level, fmt.Sprintf("v%d", i), v)
 		if err != nil {
-			return nil, r.fault(ctx, r.partition, err)
+			return nil, r.tree.fault(ctx, r.partition, err)
 		}
 		step.Children = append(step.Children, task)
 	}

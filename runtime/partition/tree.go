@@ -50,7 +50,7 @@ func (w Walk) refuses(r runtime.Result) bool { return w.Accept != nil && r.Ended
 // A tree holds the values that the tasks of a root job, and of the jobs below it, share while they run on
 // this machine.
 type tree struct {
-	Walk
+	walk    Walk
 	root    *compile.Job
 	sink    runtime.Sink
 	tally   *Tally
@@ -75,24 +75,19 @@ func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]EndedResult, error) {
 	w.Loop = w.WithDefaults()
 	if len(root.For) == 0 && len(w.children(root)) == 0 && root.Spec().Emits {
-		keptStays := w.leftOutOf(root) != nil
+		tally := newTally(w, root)
 		list := runtime.List{Partition: runtime.Partition{Job: root}, From: w.Resume[root.ID()], Omits: w.omits(root)}
 		end, err := w.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
 			page := d.Page
 			page.Root, page.Final = page.Job, page.Decision == trace.Stop
-			if keptStays {
+			if tally.keptStays[root] {
 				page.Kept = w.Kept[root.ID()]
 			}
 			err := sink.Pass(ctx, page, d.Checkpoint)
 			return err == nil, err
 		})
-		result := end.Result
-		result.Refused = w.refuses(result)
-		result.Repeats = result.Outcome != rules.Complete || keptStays || result.Refused
-		if keptStays || result.Refused {
-			result.Kept = w.Kept[root.ID()]
-		}
-		return []EndedResult{{Result: result}}, err
+		tally.end(list.Partition, endOf(end))
+		return tally.ordered(err), err
 	}
 	t := newTree(w, root, sink)
 	err := t.run(ctx)
@@ -146,7 +141,7 @@ func (w Walk) leftOutOf(job *compile.Job) *compile.Job {
 
 func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
 	t := &tree{
-		Walk: w, root: root, tally: newTally(w, root), sink: sink,
+		walk: w, root: root, tally: newTally(w, root), sink: sink,
 		paths: map[*compile.Job]*document.Paths{}, kept: map[*compile.Job]map[string]any{},
 		limited: map[*compile.Job]bool{},
 		slots:   w.Slots, quota: w.Limit, started: w.Clock.Now(),
@@ -178,7 +173,7 @@ func (t *tree) reveal(ctx context.Context) error {
 		if job.KeepFor != nil { // the values of a partition are decoded when it begins
 			continue
 		}
-		kept, err := t.RevealKept(ctx, job, "")
+		kept, err := t.walk.RevealKept(ctx, job, "")
 		if err != nil {
 			return err
 		}
@@ -191,7 +186,7 @@ func (t *tree) reveal(ctx context.Context) error {
 func (t *tree) ruleContext(ctx context.Context, p runtime.Partition, e *language.Expression) (*rules.Context, error) {
 	job := p.Job.Spec()
 	c := &rules.Context{
-		Limit: p.Job.Ruleset.Limit, Input: t.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
+		Limit: p.Job.Ruleset.Limit, Input: t.walk.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},
 	}
 	if p.Job.KeepFor == nil || !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("kept") }) {
@@ -199,15 +194,15 @@ func (t *tree) ruleContext(ctx context.Context, p runtime.Partition, e *language
 	}
 	key, err := p.Job.KeepKey(&language.Machine{Context: ctx}, c)
 	if err == nil {
-		c.Kept, err = t.RevealKept(ctx, p.Job, key)
+		c.Kept, err = t.walk.RevealKept(ctx, p.Job, key)
 	}
 	return c, err
 }
 
 // fault returns the error of a rule of a variable.
 func (t *tree) fault(ctx context.Context, p runtime.Partition, err error) error {
-	return t.CompleteError(ctx, &failure.Error{
-		Class: p.Blame(), Job: p.Job.ID(), Partition: t.Redactor.String(p.Label()), Op: "for", Err: err,
+	return t.walk.CompleteError(ctx, &failure.Error{
+		Class: p.Blame(), Job: p.Job.ID(), Partition: t.walk.Redactor.String(p.Label()), Op: "for", Err: err,
 	})
 }
 

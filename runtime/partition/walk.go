@@ -44,17 +44,17 @@ type progress struct {
 // A frame is a running node on the stack of the walk. Its parent is the frame of the node that found
 // it.
 type frame struct {
-	*tree
+	tree           *tree
 	parent         *frame // nil for the root
 	node           *node
 	partition      runtime.Partition
 	pageCheckpoint func() (position, error) // returns the position after the page that is being delivered; nil between pages
 	err            error                    // error of the sink, or of a task for an item
 
-	mu      sync.Mutex // guards the fields below
-	changed sync.Cond  // signals changes of todo to the task that begins others ahead
-	ahead   []*node    // tasks that began ahead of their turn and still have pages to forward
-	progress
+	mu       sync.Mutex // guards the fields below
+	changed  sync.Cond  // signals changes of todo to the task that begins others ahead
+	ahead    []*node    // tasks that began ahead of their turn and still have pages to forward
+	progress progress
 }
 
 // push returns the frame of a node.
@@ -75,19 +75,19 @@ func (f *frame) run(ctx context.Context) error {
 	switch {
 	case f.node.searches():
 		return f.search(ctx)
-	case f.node.from == nil && f.node.level > 0 && !f.quota.take():
+	case f.node.from == nil && f.node.level > 0 && !f.tree.quota.take():
 		f.leaveOut()
 		return nil
-	case len(f.todo) > 0: // tasks of an earlier run
+	case len(f.progress.todo) > 0: // tasks of an earlier run
 		if err := f.runChildren(ctx); err != nil {
-			f.forwardEnd(f.partition, EndedResult{Result: f.asFailed(resultAt(f.node.job.ID(), f.position), err)})
+			f.forwardEnd(f.partition, EndedResult{Result: f.tree.asFailed(resultAt(f.node.job.ID(), f.progress.position), err)})
 			return err
 		}
 	}
-	result, err := f.runList(ctx, f.partition, f.position, f.runPage)
+	result, err := f.tree.runList(ctx, f.partition, f.progress.position, f.runPage)
 	if err == nil && result.Outcome == rules.Split {
 		f.node.split = true
-		f.quota.giveBack()
+		f.tree.quota.giveBack()
 		return nil
 	}
 	return f.endPartition(result, err)
@@ -96,13 +96,13 @@ func (f *frame) run(ctx context.Context) error {
 // search runs a task for each value of the next variable.
 func (f *frame) search(ctx context.Context) error {
 	if f.node.from == nil {
-		list, windows, err := f.valuesOf(ctx, f.partition, f.node.level)
+		list, windows, err := f.tree.valuesOf(ctx, f.partition, f.node.level)
 		if err != nil {
 			return err
 		}
-		f.windows, f.last = windows, true
+		f.progress.windows, f.progress.last = windows, true
 		for _, v := range list {
-			f.todo = append(f.todo, f.nodeFor(v))
+			f.progress.todo = append(f.progress.todo, f.nodeFor(v))
 		}
 	}
 	return f.runChildren(ctx)
@@ -117,20 +117,21 @@ func (f *frame) nodeFor(v any) *node {
 func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (delivered bool, err error) {
 	defer func() { f.err = err }()
 	page := d.Page
-	f.pageCheckpoint, f.last, f.todo = d.Checkpoint, page.Decision == trace.Stop, nil
-	err = f.eachChildItem(ctx, f.partition, d.SentItems(), f.tally.found, func(job *compile.Job, _, _ int, v any) error {
-		f.todo = append(f.todo, &node{job: job, level: 1, value: v})
+	f.pageCheckpoint, f.progress.last, f.progress.todo = d.Checkpoint, page.Decision == trace.Stop, nil
+	err = f.tree.eachChildItem(ctx, f.partition, d.SentItems(), f.tree.tally.found, func(job *compile.Job, _, _ int, v any) error {
+		f.progress.todo = append(f.progress.todo, &node{job: job, level: 1, value: v})
 		return nil
 	})
 	if err != nil {
 		return false, err
 	}
 	page.Skipped = skipsOn(f.partition.Job, page)
-	err = f.forward(ctx, outgoingPage{page: page, emits: f.emits(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
+	last := f.progress.last && len(f.progress.todo) == 0
+	err = f.forward(ctx, outgoingPage{page: page, emits: f.tree.emits(f.partition.Job), last: last, stack: f.stack})
 	if err != nil {
 		return false, err
 	}
-	if page.Outcome == rules.Failed && !page.Skipped || len(f.todo) == 0 { // the run ends, or there are no tasks
+	if page.Outcome == rules.Failed && !page.Skipped || len(f.progress.todo) == 0 { // the run ends, or there are no tasks
 		return true, nil
 	}
 	return true, f.runChildren(ctx)
@@ -160,7 +161,7 @@ func (f *frame) runChildren(ctx context.Context) error {
 // far, and lets the task forward the rest itself.
 func (f *frame) runChild(ctx context.Context, child *node) error {
 	if f.beginInTurn(child) {
-		return f.push(f, child).run(ctx)
+		return f.tree.push(f, child).run(ctx)
 	}
 	f.releaseSlot(child)
 	if err := child.backlog.drain(ctx, f); err != nil {
@@ -177,20 +178,20 @@ func (f *frame) runChild(ctx context.Context, child *node) error {
 func (f *frame) currentChild() *node {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.todo) == 0 && !f.pullWindow() {
+	if len(f.progress.todo) == 0 && !f.pullWindow() {
 		return nil
 	}
-	return f.todo[0]
+	return f.progress.todo[0]
 }
 
 // pullWindow adds the task for the next window. It reports false if there is no further window.
 func (f *frame) pullWindow() bool {
-	if f.windows == nil {
+	if f.progress.windows == nil {
 		return false
 	}
-	v, more := f.windows.next()
+	v, more := f.progress.windows.next()
 	if more {
-		f.todo = append(f.todo, f.nodeFor(v))
+		f.progress.todo = append(f.progress.todo, f.nodeFor(v))
 	}
 	return more
 }
@@ -201,15 +202,15 @@ func (f *frame) pullWindow() bool {
 func (f *frame) popChild(child *node) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.todo[0] = nil // free the memory of the task
-	f.todo = f.todo[1:]
+	f.progress.todo[0] = nil // free the memory of the task
+	f.progress.todo = f.progress.todo[1:]
 	if child.split {
 		first, second, _ := divide(child.job, child.value)
-		f.todo = slices.Concat([]*node{f.nodeFor(first), f.nodeFor(second)}, f.todo)
+		f.progress.todo = slices.Concat([]*node{f.nodeFor(first), f.nodeFor(second)}, f.progress.todo)
 	}
-	if f.limited[child.job] {
-		f.windows = nil
-		f.todo = slices.DeleteFunc(f.todo, func(other *node) bool { return other.job == child.job })
+	if f.tree.limited[child.job] {
+		f.progress.windows = nil
+		f.progress.todo = slices.DeleteFunc(f.progress.todo, func(other *node) bool { return other.job == child.job })
 	}
 	f.changed.Broadcast()
 }
@@ -233,7 +234,7 @@ func (f *frame) forward(ctx context.Context, d outgoingPage) error {
 		}
 	}
 	if f.parent == nil {
-		return f.deliver(ctx, d)
+		return f.tree.deliver(ctx, d)
 	}
 	return f.parent.forwardFromChild(ctx, d)
 }
@@ -256,7 +257,7 @@ func (f *frame) forwardFromChild(ctx context.Context, d outgoingPage) error {
 func (f *frame) endsAfterThis() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.last && len(f.todo) == 1 && f.windows.done()
+	return f.progress.last && len(f.progress.todo) == 1 && f.progress.windows.done()
 }
 
 // forwardEnd forwards the end of a partition.
@@ -275,9 +276,9 @@ func (f *frame) endPartition(result runtime.ListResult, err error) error {
 	skipped := false
 	switch {
 	case f.err != nil: // the partition itself has not failed
-		result.Result = f.asFailed(result.Result, f.err)
+		result.Result = f.tree.asFailed(result.Result, f.err)
 	case Skips(f.partition.Job, err):
-		f.Log.Error(fmt.Sprintf("%v; the partition is skipped", err), "event", "partition_skipped",
+		f.tree.walk.Log.Error(fmt.Sprintf("%v; the partition is skipped", err), "event", "partition_skipped",
 			"job", result.Job, "partition", f.partition.Label())
 		skipped, err = true, nil
 	}
@@ -289,9 +290,9 @@ func (f *frame) endPartition(result runtime.ListResult, err error) error {
 
 // leaveOut ends a partition that the limit on partitions does not allow.
 func (f *frame) leaveOut() {
-	f.leftOut = true
-	if job := f.partition.Job; !f.limited[job] {
-		f.limited[job] = true
+	f.tree.leftOut = true
+	if job := f.partition.Job; !f.tree.limited[job] {
+		f.tree.limited[job] = true
 		f.forwardEnd(f.partition, EndedResult{NoList: true, Result: runtime.Result{
 			Job: job.ID(), Outcome: rules.Limited, Reason: runtime.ReasonPartitionLimit, StoppedBy: []string{},
 			Message: "the limit on the partitions of a run is reached",
@@ -319,9 +320,9 @@ func (t *tree) deliver(ctx context.Context, d outgoingPage) error {
 
 // recordEnd adds the end of a partition to the results.
 func (t *tree) recordEnd(p runtime.Partition, result EndedResult) {
-	if failed := result.FailedPage; failed != nil && result.Skipped && t.Skipped != nil {
+	if failed := result.FailedPage; failed != nil && result.Skipped && t.walk.Skipped != nil {
 		failed.Skipped = true
-		t.Skipped(&runtime.Page{Record: *failed, Root: t.root.ID()})
+		t.walk.Skipped(&runtime.Page{Record: *failed, Root: t.root.ID()})
 	}
 	t.tally.end(p, result)
 }
