@@ -96,6 +96,8 @@ type Reader struct {
 	left    allowance            // allowance for the values of the response
 	scans   sync.Pool            // unused *Scan
 	signs   []apinames.ErrorSign // signs of errors next to items
+	nodes   []*scan.Node         // for each sign, where it is noted
+	targets scan.Targets         // of all scans
 	found   [1]scan.Kind
 
 	copies [2]spool.Buffer // bodies in files that were not scanned while they arrived, alternating
@@ -112,6 +114,8 @@ func NewReader(o Options) *Reader {
 	}
 	r.blank = Reading{Names: r.names, Lookup: r.lookup, Visit: r.visit}
 	r.signs = apinames.ErrorsNextToData(r.field.Places())
+	r.targets = r.newTargets()
+	r.nodes = value.Map(r.signs, func(sign apinames.ErrorSign) *scan.Node { return r.targets.Body.Root.At(sign.Keys...) })
 	r.doc = r.newDocument()
 	r.scans.New = func() any { return &Scan{doc: r.newDocument()} }
 	if r.field != nil && r.field.Lists != nil {
@@ -122,6 +126,11 @@ func NewReader(o Options) *Reader {
 
 // newDocument returns a document for one response after another.
 func (r *Reader) newDocument() document {
+	return document{scanner: scan.New(r.targets), signs: r.nodes, dropsInvalid: r.options.Switches.DropInvalid}
+}
+
+// newTargets returns what a scan of a response looks for.
+func (r *Reader) newTargets() scan.Targets {
 	o := r.options
 	noted := slices.Clone(o.Ignore)
 	for _, sign := range r.signs {
@@ -142,8 +151,7 @@ func (r *Reader) newDocument() document {
 	if len(r.values.columns) > 0 && !r.values.whole || len(o.Places) > 0 {
 		targets.Columns = r.values.tree
 	}
-	signs := value.Map(r.signs, func(sign apinames.ErrorSign) *scan.Node { return targets.Body.Root.At(sign.Keys...) })
-	return document{scanner: scan.New(targets), signs: signs, dropsInvalid: o.Switches.DropInvalid}
+	return targets
 }
 
 // Scan scans a response with a status below 400, whose body is in memory, ahead of its turn.
