@@ -69,7 +69,9 @@ func drawTruthful(t *rapid.T) *truthfulAPI {
 		beside: draw("beside", "", `"status": "ok"`, `"success": true, "message": "Success"`, `"error": null, "errors": []`,
 			`"code": 200`, `"code": 0, "msg": ""`, `"error": false`, `"request_id": "7f", "took": 3`,
 			`"partial": false, "timed_out": false, "_shards": {"total": 5, "successful": 5, "failed": 0}`, `"errors": {"total": 0}`,
-			`"errors": [{"severity": "warning", "message": "this version is deprecated"}]`, `"warnings": ["this version is deprecated"]`),
+			`"errors": [{"severity": "warning", "message": "this version is deprecated"}]`, `"warnings": ["this version is deprecated"]`,
+			`"retcode": 0, "retmsg": "ok", "responseStatus": "SUCCESS"`, `"messages": {"resultCode": "Ok", "message": ["from the cache"]}`,
+			`"data_truncated": false, "view": {"id": 3, "total": 570}`, `"message": "Data retrieved", "remark": "from the cache"`),
 		headers: rapid.Bool().Draw(t, "headers"), counts: !slices.Contains(names, "count") && rapid.Bool().Draw(t, "counts"),
 	}
 	if !slices.ContainsFunc(names, func(name string) bool { return apinames.HintsOf(name)[0].Kind == apinames.HintTotal }) {

@@ -23,6 +23,8 @@ const (
 	ErrorStatus ErrorKind = "status" // a word of failure, several words that have one, or the text of an ErrorCode
 	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on, or a negative number
 	ErrorCount  ErrorKind = "count"  // a number above 0
+	ErrorEntry  ErrorKind = "entry"  // a list with a message that calls itself an error: [{"type": "error"}]
+	ErrorRemark ErrorKind = "remark" // a text that begins with the words runtime error
 )
 
 // errorNames are the keys that report errors, by the kind of their values.
@@ -45,8 +47,9 @@ var errorNames = []struct {
 	}},
 	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success"}},
 	{ErrorWord, []string{"state", "result", "type", "response"}},
-	{ErrorStatus, slices.Concat([]string{"status", "Status", "stat", "ack", "Ack"}, resultCodes)},
+	{ErrorStatus, slices.Concat([]string{"status", "Status", "stat", "ack", "Ack", "responseStatus"}, resultCodes)},
 	{ErrorCode, slices.Concat([]string{"status", "Status", "code", "Code", "httpStatus", "http_status"}, resultCodes)},
+	{ErrorEntry, []string{"messages", "Messages"}},
 }
 
 // resultCodes are the keys whose values are a word or a number that says how a request went.
@@ -58,13 +61,16 @@ var resultCodes = []string{
 // errorContainers are the objects in which these keys are looked for; "" is the root.
 var errorContainers = []string{
 	"", "meta", "response", "result", "status", "header", "responseStatus", "responseHeader", "info", "cmmMsgHeader",
+	"messages", // Authorize.Net
 }
 
 // errorMessages are the keys that say what the error is.
 var errorMessages = append([]string{
 	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "errmsg", "errMsg", "err_msg", "retMsg",
 	"ret_msg", "remark", "notice", "info", "returnMessage", "resultMessage", "result_message", "warning", "Note", "Information",
-	"resultMsg", "result_msg", "returnAuthMsg",
+	"resultMsg", "result_msg", "returnAuthMsg", "retmsg", "returnMsg", "return_msg", "retMessage", "statusMessage", "status_message",
+	"statusText", "status_text", "responseMessage", "response_message", "respMsg", "resp_msg", "errorText", "error_text", "userMessage",
+	"developerMessage", "failureReason", "failure_reason",
 }, captions...)
 
 // captions are the keys among them that may describe a list as well: "Failed payments".
@@ -123,7 +129,8 @@ type ErrorSign struct {
 	Kind ErrorKind
 }
 
-// nextToData are the signs that count in a response with items, too.
+// nextToData are the signs that count in a response with items, too. A status there may be that of an item which
+// has the list.
 var nextToData = []ErrorSign{
 	{[]string{"errors"}, ErrorValue}, {[]string{"error"}, ErrorValue}, {[]string{"Error"}, ErrorValue},
 	{[]string{"success"}, ErrorDenial}, {[]string{"ok"}, ErrorDenial},
@@ -138,7 +145,12 @@ var nextToData = []ErrorSign{
 	{[]string{"Errors"}, ErrorValue}, {[]string{"fault"}, ErrorValue}, {[]string{"Fault"}, ErrorValue},
 	{[]string{"exception"}, ErrorValue}, {[]string{"hasErrors"}, ErrorFlag}, {[]string{"has_errors"}, ErrorFlag},
 	{[]string{"hasError"}, ErrorFlag}, {[]string{"has_error"}, ErrorFlag},
+	{[]string{"remark"}, ErrorRemark}, // Overpass
+	{[]string{"status"}, ErrorStatus}, {[]string{"responseStatus"}, ErrorStatus},
 }
+
+// inContainers is the number of these signs that also count in the objects of containersNextToData.
+var inContainers = slices.IndexFunc(nextToData, func(sign ErrorSign) bool { return sign.Kind == ErrorRemark })
 
 // containersNextToData are the objects beside a list in which these signs count, too.
 var containersNextToData = []string{"meta", "metadata", "status"}
@@ -147,8 +159,8 @@ var containersNextToData = []string{"meta", "metadata", "status"}
 // describe it, and in each object above the lists of items, whose paths are given.
 func ErrorsNextToData(lists [][]string) []ErrorSign {
 	signs := slices.Clone(nextToData)
-	addIn := func(parent []string) {
-		for _, sign := range nextToData {
+	addIn := func(parent []string, from []ErrorSign) {
+		for _, sign := range from {
 			if keys := slices.Concat(parent, sign.Keys); !slices.ContainsFunc(lists, func(list []string) bool {
 				return len(list) >= len(keys) && slices.Equal(list[:len(keys)], keys)
 			}) {
@@ -157,11 +169,11 @@ func ErrorsNextToData(lists [][]string) []ErrorSign {
 		}
 	}
 	for _, name := range containersNextToData {
-		addIn([]string{name})
+		addIn([]string{name}, nextToData[:inContainers])
 	}
 	for _, list := range lists {
 		for depth := 1; depth < len(list); depth++ {
-			addIn(list[:depth])
+			addIn(list[:depth], nextToData)
 		}
 	}
 	return signs
@@ -181,7 +193,7 @@ func ErrorBeside(name string, hasItems bool) (sign ErrorSign, ok bool) {
 var errorsBeside = sync.OnceValue(func() (table struct{ nextToData, others map[string]ErrorSign }) {
 	table.nextToData, table.others = map[string]ErrorSign{}, map[string]ErrorSign{}
 	for _, sign := range nextToData {
-		if len(sign.Keys) == 1 {
+		if len(sign.Keys) == 1 && !sign.IsCode() {
 			table.nextToData[sign.Keys[0]] = sign
 		}
 	}
@@ -261,7 +273,8 @@ func within(container, name string) []string {
 	return []string{container, name}
 }
 
-// MayMatch is a fast test of compact JSON: if it reports false, Matches reports false, too.
+// MayMatch is a fast test of compact JSON: if it reports false, Matches reports false, too, save for a denial of 0.
+// Next to items, that may be the number of those that have succeeded.
 func (s ErrorSign) MayMatch(raw []byte) bool {
 	word := string(raw[:min(len(raw), len("false")+1)])
 	switch s.Kind {
@@ -269,6 +282,10 @@ func (s ErrorSign) MayMatch(raw []byte) bool {
 		return word == "true"
 	case ErrorDenial:
 		return word == "false" || strings.EqualFold(word, `"false`)
+	case ErrorStatus:
+		return raw[0] == '"' && s.Matches(string(raw[1:len(raw)-1]))
+	case ErrorRemark:
+		return raw[0] == '"' && s.Matches(string(raw[1:min(len(raw), len(runtimeError)+1)]))
 	}
 	return !slices.Contains([]string{"null", "[]", "{}", `""`, "false", "0"}, word)
 }
@@ -292,9 +309,28 @@ func (s ErrorSign) Matches(v any) bool {
 	case ErrorCount:
 		n, ok := v.(int)
 		return ok && n > 0
+	case ErrorEntry:
+		list, _ := v.([]any)
+		return slices.ContainsFunc(list, isErrorEntry)
+	case ErrorRemark:
+		text, _ := v.(string)
+		return strings.HasPrefix(text, runtimeError)
 	}
 	return isError(v)
 }
+
+const runtimeError = "runtime error"
+
+// isErrorEntry reports whether a message calls itself an error, and does not just say that there is nothing.
+func isErrorEntry(v any) bool {
+	entry, _ := value.Members(v)
+	isKind := func(m value.Member) bool { return slices.Contains(severities, m.Name) && isFailureWord(m.Value) }
+	saysNoMore := func(m value.Member) bool { text, _ := m.Value.(string); return SaysNoMore(text) }
+	return slices.ContainsFunc(entry, isKind) && !slices.ContainsFunc(entry, saysNoMore)
+}
+
+// severities are the keys that say whether a message is about an error.
+var severities = []string{"severity", "level", "type"}
 
 // IsCode reports whether the sign is a number or a word that may also say that there are no items.
 func (s ErrorSign) IsCode() bool { return s.Kind == ErrorCode || s.Kind == ErrorStatus }
@@ -345,7 +381,7 @@ func isError(v any) bool {
 				return false
 			}
 		}
-		for _, name := range []string{"severity", "level", "type"} {
+		for _, name := range severities {
 			if word, _ := object.Get(name); isWarning(word) {
 				return false
 			}

@@ -1,6 +1,7 @@
 package apinames_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +56,12 @@ func TestAnErrorSignTellsErrorsFromWordsOfSuccess(t *testing.T) {
 		{apinames.ErrorStatus, -1, false},
 		{apinames.ErrorCode, -1, true},
 		{apinames.ErrorCode, 1, false},
+		{apinames.ErrorEntry, []any{map[string]any{"type": "info"}, map[string]any{"type": "error"}}, true},
+		{apinames.ErrorEntry, []any{map[string]any{"type": "error", "text": "No records found"}}, false},
+		{apinames.ErrorEntry, []any{map[string]any{"id": 1}, "error"}, false},
+		{apinames.ErrorEntry, "error", false},
+		{apinames.ErrorRemark, "runtime error: Query timed out", true},
+		{apinames.ErrorRemark, "no runtime error", false},
 		{apinames.ErrorWord, "finished", false},
 		{apinames.ErrorWord, 500, false},
 		{apinames.ErrorCode, 404, true},
@@ -62,6 +69,10 @@ func TestAnErrorSignTellsErrorsFromWordsOfSuccess(t *testing.T) {
 		{apinames.ErrorCode, 10000, false},
 		{apinames.ErrorCode, "404", false},
 	} {
-		require.Equal(t, c.want, apinames.ErrorSign{Kind: c.kind}.Matches(c.v), "%s of %#v", c.kind, c.v)
+		sign := apinames.ErrorSign{Kind: c.kind}
+		require.Equal(t, c.want, sign.Matches(c.v), "%s of %#v", c.kind, c.v)
+		raw, err := json.Marshal(c.v)
+		require.NoError(t, err)
+		require.True(t, !c.want || sign.MayMatch(raw) || c.v == 0, "%s of %s", c.kind, raw)
 	}
 }

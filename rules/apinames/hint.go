@@ -4,6 +4,7 @@
 package apinames
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -29,7 +30,7 @@ const (
 )
 
 // hintTable lists the names under which responses describe their lists, in the root, next to the items, and
-// in the objects that containers names. All names are bare: hasMore, has_more and Has-More are hasmore; see
+// in the objects that containers names. All names are bare: hasMore, has_more and ns:Has-More are hasmore; see
 // [appendBare].
 var hintTable = []struct {
 	kind  HintKind
@@ -43,16 +44,14 @@ var hintTable = []struct {
 		"hitcount", "nbhits", "numfound", "numresults", "numberofresults", "numbermatched", "nummatched", "recordsfiltered",
 		"recordstotal", "itemtotal", "recordtotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount",
 		"found", "matched",
-		"count", "odatacount", "opensearchtotalresults", "totalnum", "fullcount", "resultscount",
-		"hydratotalitems", // API Platform (Hydra)
+		"count", "odatacount", "totalnum", "fullcount", "resultscount", "totalresultscount", "nbresults",
 	}, nil},
 	{HintPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
 	{HintNext, []string{
 		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
 		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken", "nexturi", "continuation",
 		"lastevaluatedkey", "resumptiontoken", "skiptoken", "nexthref", "nextpagelink", "nextcontinuationtoken", "paginationtoken",
-		"nextcursormark", "nextbatch", "nextkey", "continue",
-		"hydranext", // API Platform (Hydra), in hydra:view
+		"nextcursormark", "nextbatch", "nextkey", "continue", "nextpagekey", "nextpagecursor", "nextpageid",
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
@@ -62,7 +61,7 @@ var hintTable = []struct {
 		"moretocome", "moreitemsavailable", restCount,
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
-		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore",
+		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore", "isend",
 		"endofrecords", // GBIF
 	}, []string{"complete", "completed", "iscomplete", "finished", "isfinished", "end", "final"}},
 	{HintRough, []string{
@@ -75,8 +74,13 @@ var hintTable = []struct {
 var containers = []string{
 	"meta", "metadata", "pagination", "paging", "page", "pageinfo", "pagecontext", "info", "links", "responsemetadata", "cursor",
 	"hits", "response", "result", "searchresults", "additionaldata", "resultinfo", "pager",
-	"searchinfo", "responseheader", "hydraview",
+	"searchinfo", "responseheader",
+	"view",    // Hydra
+	"context", // STAC
 }
+
+// narrow has the containers whose names have other meanings, too, with the only kind of hints in them.
+var narrow = map[string]HintKind{"view": HintNext, "context": HintTotal}
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
 // of bytes.
@@ -137,6 +141,7 @@ var hintHeaders = []HintHeader{
 	{Name: "X-Total-Count", Kind: HintTotal}, {Name: "X-Total", Kind: HintTotal}, {Name: "X-WP-Total", Kind: HintTotal},
 	{Name: "Total-Count", Kind: HintTotal}, {Name: "X-Pagination-Total", Kind: HintTotal}, {Name: "X-Pagination-Total-Count", Kind: HintTotal},
 	{Name: "X-Total-Items", Kind: HintTotal}, {Name: "X-Total-Results", Kind: HintTotal}, {Name: "Total", Kind: HintTotal},
+	{Name: "Pagination-Count", Kind: HintTotal}, {Name: "X-Total-Elements", Kind: HintTotal},
 	{Name: "Content-Range", Kind: HintTotal, Range: true},
 	{Name: "X-Total-Pages", Kind: HintPages}, {Name: "X-WP-TotalPages", Kind: HintPages},
 	{Name: "Total-Pages", Kind: HintPages}, {Name: "X-Pagination-Page-Count", Kind: HintPages},
@@ -145,7 +150,7 @@ var hintHeaders = []HintHeader{
 	{Name: "X-MS-ContinuationToken", Kind: HintNext}, {Name: "X-Continuation", Kind: HintNext}, {Name: "Sforce-Locator", Kind: HintNext},
 	{Name: "X-Next-Page-Token", Kind: HintNext}, {Name: "Next-Page", Kind: HintNext}, {Name: "X-Truncated", Kind: HintMore},
 	{Name: "X-Page-Count", Kind: HintPages}, {Name: "X-Pages", Kind: HintPages}, {Name: "X-Record-Count", Kind: HintTotal},
-	{Name: "X-Has-More", Kind: HintMore},
+	{Name: "X-Has-More", Kind: HintMore}, {Name: "Next-Cursor", Kind: HintNext}, {Name: "X-Next-Link", Kind: HintNext},
 	{Name: pagingHeader, Kind: HintTotal, JSON: true}, {Name: pagingHeader, Kind: HintPages, JSON: true},
 	{Name: pagingHeader, Kind: HintMore, JSON: true},
 }
@@ -211,11 +216,12 @@ func CountsRest(key string) bool { return Alike(key, restCount) }
 func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(nil, key)), "nextpage") }
 
 // RoughNext reports whether a value may be a token of the next page, or its position, by a name that also has
-// other meanings: the text under offset, or the number under next_offset, which some APIs send on every page.
+// other meanings: the text under offset or iterator, or the number under next_offset, which some APIs send on
+// every page.
 func RoughNext(key string, v any) bool {
 	var buffer [maxBare]byte
 	switch string(appendBare(buffer[:0], key)) {
-	case "offset":
+	case "offset", "iterator":
 		text, isText := v.(string)
 		_, err := strconv.Atoi(text)
 		return isText && err != nil
@@ -225,13 +231,21 @@ func RoughNext(key string, v any) bool {
 	return false
 }
 
-// NextLink returns the value of the link to the next page in a list of links, such as
-// [{"rel": "next", "href": "/users?page=2"}], or nil if there is none.
-func NextLink(links []any) any {
-	for _, link := range links {
+// NextLink returns the link to the next page in a list of links, or a single link, such as
+// {"rel": "next", "href": "/users?page=2"}, or nil if there is none.
+func NextLink(links any) any {
+	list, isList := links.([]any)
+	if !isList {
+		list = []any{links}
+	}
+	for _, link := range list {
 		object, _ := value.Members(link)
-		for _, name := range []string{"rel", "relation"} {
-			if rel, _ := object.Get(name); rel == "next" {
+		for _, name := range []string{"rel", "relation", "name", "@rel"} {
+			rel, _ := object.Get(name)
+			if several, _ := rel.([]any); len(several) > 0 {
+				rel = several[0]
+			}
+			if rel == "next" {
 				return link
 			}
 		}
@@ -239,11 +253,28 @@ func NextLink(links []any) any {
 	return nil
 }
 
+// Plain returns the text of an element of XML that has attributes, or its value in an attribute, and any other
+// value as it is.
+func Plain(v any) any {
+	object, _ := value.Members(v)
+	for _, name := range []string{"#text", "@value"} {
+		if text, ok := object.Get(name); ok {
+			return text
+		}
+	}
+	return v
+}
+
+// linkNames are the members of a link, or of an object in its place, that lead to another page.
+var linkNames = []string{
+	"href", "url", "uri", "page", "cursor", "token", "offset", "after", "link", "@href", "@url", "@id", "#text",
+}
+
 // NextIn returns the value that leads to the next page in an object under a key, such as {"href": "/users?page=2"}
 // or, in HubSpot, {"after": "2"} under next, or nil if there is none. Under LastEvaluatedKey (DynamoDB) and continue
 // (MediaWiki), any member leads there: the object is a key of a database, or has the parameters of the next request.
 func NextIn(key string, object value.Object) any {
-	for _, name := range []string{"href", "url", "uri", "page", "cursor", "token", "offset", "after", "link"} {
+	for _, name := range linkNames {
 		if v, ok := object.Get(name); ok {
 			return v
 		}
@@ -292,10 +323,35 @@ func CountsPages(key string, total, records any, page int) bool {
 // has the meaning of a total only if [CountsPages] says so.
 const JQGridRecords = "records"
 
-// MayCountPage reports whether a total at a place may be the number of items on the page, because it is called a
+// MayCountPage reports whether a total under a name may be the number of items on the page, because it is called a
 // count: count, itemCount, X-Total-Count.
-func MayCountPage(place string) bool {
-	return strings.HasSuffix(string(appendBare(nil, place)), "count")
+func MayCountPage(name string) bool {
+	return strings.HasSuffix(string(appendBare(nil, name)), "count")
+}
+
+// ListOf returns the name of the list that a member beside it describes, and what of the list it is:
+// members and odata.nextLink for members@odata.nextLink, files and truncated for files_truncated, comments and
+// hasmore for has_more_comments. ListOf reports false for any other name.
+func ListOf(name string) (list, sign string, ok bool) {
+	if at := strings.IndexByte(name, '@'); at > 0 {
+		return name[:at], name[at+1:], HintsOf(name[at+1:]) != nil
+	}
+	var buffer [maxBare]byte
+	bare := appendBare(buffer[:0], name)
+	if hintsByName()[string(bare)] != nil {
+		return "", "", false
+	}
+	for _, sign := range []string{"istruncated", "truncated", "hasmore", "more"} {
+		if list, ok := bytes.CutSuffix(bare, []byte(sign)); ok && len(list) > 0 {
+			return string(list), sign, true
+		}
+	}
+	for _, sign := range []string{"hasmore", "more"} {
+		if list, ok := bytes.CutPrefix(bare, []byte(sign)); ok && len(list) > 0 {
+			return string(list), sign, true
+		}
+	}
+	return "", "", false
 }
 
 // HoldsHints reports whether the object under a key may hold hints.
@@ -303,6 +359,13 @@ func HoldsHints(key string) bool {
 	var buffer [maxBare]byte
 	bare := string(appendBare(buffer[:0], key))
 	return slices.Contains(containers, bare)
+}
+
+// Holds reports whether a value of a kind, in the object under a key that [HoldsHints], may be a hint.
+func Holds(key string, kind HintKind) bool {
+	var buffer [maxBare]byte
+	only := narrow[string(appendBare(buffer[:0], key))]
+	return only == "" || only == kind
 }
 
 // FlagKind returns what the name of a flag suggests: [HintMore], [HintLast] or nothing.
@@ -353,13 +416,16 @@ func DescribesPage(key string) bool {
 // maxBare is the size of a buffer that is large enough for most names.
 const maxBare = 64
 
-// appendBare appends a name in lower case and without separators: hasmore for has_more.
+// appendBare appends a name in lower case, without separators and without the prefix of a namespace: hasmore for
+// has_more, totalitems for hydra:totalItems.
 func appendBare(out []byte, name string) []byte {
 	for _, c := range []byte(name) {
 		switch {
 		case c >= 'A' && c <= 'Z':
 			out = append(out, c+'a'-'A')
-		case !strings.ContainsRune("_-. @$:[]", rune(c)):
+		case c == ':':
+			out = out[:0]
+		case !strings.ContainsRune("_-. @$[]", rune(c)):
 			out = append(out, c)
 		}
 	}

@@ -13,10 +13,10 @@ func TestAHintIsFoundInAnySpelling(t *testing.T) {
 		apinames.HintTotal: {
 			"total", "Total", "TOTAL", "totalCount", "total_count", "TotalCount", "total-count", "rowCount", "recordsTotal",
 			"recordsFiltered", "num_results", "found", "matched", "numberMatched", "total_entries", "RecordCount", "item_count",
-			"numFound", "@odata.count", "odata.count", "hitCount", "total-results", "TotalRecords", "totalRows", "number_of_results",
+			"numFound", "@odata.count", "odata.count", "hydra:totalItems", "opensearch:totalResults", "hitCount", "total-results", "TotalRecords", "totalRows", "number_of_results",
 		},
 		apinames.HintPages: {"totalPages", "total_pages", "TotalPages", "pages", "PageCount", "num-pages", "last_page"},
-		apinames.HintNext:  {"next", "Next", "nextPageToken", "next_page_token", "NextToken", "@odata.nextLink", "next-cursor"},
+		apinames.HintNext:  {"next", "Next", "nextPageToken", "next_page_token", "NextToken", "@odata.nextLink", "next-cursor", "n:nextPage"},
 		apinames.HintMore:  {"hasMore", "has_more", "HasMore", "more", "MoreAvailable", "IsTruncated", "has-next-page"},
 		apinames.HintLast:  {"isLast", "is_last", "last", "IsLastPage", "eof", "end_of_stream", "lastPage"},
 	} {
@@ -40,6 +40,30 @@ func TestAFlagHasTheMeaningOfItsName(t *testing.T) {
 	} {
 		require.Equal(t, kind, apinames.FlagKind(name), name)
 	}
+}
+
+func TestANameMayHaveThatOfTheListBesideIt(t *testing.T) {
+	for name, want := range map[string][2]string{
+		"members@odata.nextLink": {"members", "odata.nextLink"}, "members@odata.count": {"members", "odata.count"},
+		"files_truncated": {"files", "truncated"}, "filesIsTruncated": {"files", "istruncated"}, "has_more_comments": {"comments", "hasmore"},
+		"comments_has_more": {"comments", "hasmore"}, "moreReplies": {"replies", "more"},
+	} {
+		list, sign, ok := apinames.ListOf(name)
+		require.True(t, ok, name)
+		require.Equal(t, want, [2]string{list, sign}, name)
+	}
+	for _, name := range []string{"truncated", "has_more", "@odata.nextLink", "members@odata.type", "files", ""} {
+		_, _, ok := apinames.ListOf(name)
+		require.False(t, ok, name)
+	}
+}
+
+func TestSomeObjectsHaveOneKindOfHints(t *testing.T) {
+	require.True(t, apinames.Holds("hydra:view", apinames.HintNext))
+	require.False(t, apinames.Holds("view", apinames.HintTotal))
+	require.True(t, apinames.Holds("context", apinames.HintTotal))
+	require.False(t, apinames.Holds("@context", apinames.HintNext))
+	require.True(t, apinames.Holds("meta", apinames.HintNext))
 }
 
 func TestATotalMayBeALowerBound(t *testing.T) {

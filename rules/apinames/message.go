@@ -16,8 +16,12 @@ var (
 	complaintWords = []string{
 		"error", "failed", "failure", "denied", "forbidden", "unauthorized", "unauthenticated", "expired", "exceeded", "throttled", "quota",
 		"unavailable", "timeout", "invalid", "internal", "unable", "rejected", "aborted", "throttling", "busy",
+		"unauthorised", "malformed",
 	}
-	complaintPhrases = []string{"rate limit", "too many", "timed out", "not authorized", "not provided", "call frequency", "query limit"}
+	complaintPhrases = []string{
+		"rate limit", "too many", "timed out", "not authorized", "not provided", "call frequency", "query limit", "went wrong",
+		"login required", "not logged in", "authentication required", "requires authentication",
+	}
 
 	// "No permission" is about a failure, unlike "no users" or "no permission sets".
 	lackWords = []string{
@@ -56,7 +60,7 @@ func IsComplaint(message string) bool {
 // words must say so, since many APIs have a message on every page.
 func IsFailure(message string) bool {
 	ends, fails := judge(message)
-	return fails || !ends && saysFailure(wordsOf(message))
+	return fails || !ends && (saysFailure(wordsOf(message)) || saysTrouble(wordsOf(message)))
 }
 
 // SaysNoMore reports whether a message only says that there are no items, or no more, so that a code of
@@ -117,6 +121,48 @@ func judgeClause(words []string) (ends, fails bool) {
 // wordsOf returns the words of a text, in lower case.
 func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// troublePhrases returns the phrases that tell of a failure in a message which does not say that there is nothing:
+// "Try again later" does, and "Nothing found, try again" does not.
+var troublePhrases = sync.OnceValue(func() []string {
+	return slices.Concat([]string{
+		"try again", "please retry", "retry later", "retry after", "bad request", "bad gateway", "bad credentials", "be logged in",
+		"please log in", "must log in", "log in to", "be signed in", "please sign in", "must sign in", "sign in to", "under maintenance",
+		"down for maintenance", "took too long", "limit reached", "reached the limit", "over the limit", "maximum number of requests",
+		"subscription required", "payment required", "upgrade your", "contact support", "contact your administrator", "problem occurred",
+		"issue occurred", "something broke", "not allowed", "not permitted", "not enabled", "not whitelisted", "not entitled",
+		"not subscribed", "not have access", "t have access", "is not ready", "not ready yet", "not yet ready", "still being",
+		"still processing", "is missing", "are missing", "is required",
+	},
+		phrases("gateway|request|connection|operation", "time out"),
+		phrases("connection|connections", "lost|refused|reset|closed"),
+		phrases("key|token|parameter|parameters", "missing|required"),
+		phrases("missing", "key|api|token|parameter|parameters|required|authentication|authorization|credentials"),
+		phrases("unexpected", "error|problem|issue|token|exception|response|end|condition"),
+		phrases("is|host|server|network", "unreachable|overloaded"),
+		phrases("insufficient", "permission|permissions|privilege|privileges|scope|scopes|access|rights|credit|credits|funds|balance"),
+		phrases("been|temporarily|account is|access is|key is|token is|api is|user is|service is",
+			"revoked|suspended|blocked|banned|disabled|deactivated|restricted|locked|limited"),
+		phrases("could not|couldn t|cannot|can not|can t|could not be|cannot be|can not be|can t be",
+			"connect|process|processed|complete|completed|load|loaded|generate|generated|retrieve|retrieved|fetch|fetched|reach|reached|"+
+				"authenticate|authenticated|execute|executed|perform|performed|access|accessed"))
+})
+
+// phrases returns each of some first words with each of some second words.
+func phrases(first, second string) (all []string) {
+	for a := range strings.SplitSeq(first, "|") {
+		for b := range strings.SplitSeq(second, "|") {
+			all = append(all, a+" "+b)
+		}
+	}
+	return all
+}
+
+// saysTrouble reports whether words have one of [troublePhrases].
+func saysTrouble(words []string) bool {
+	text := " " + strings.Join(words, " ") + " "
+	return slices.ContainsFunc(troublePhrases(), func(p string) bool { return strings.Contains(text, " "+p+" ") })
 }
 
 // saysFailure reports whether words have a word or a phrase of failure.

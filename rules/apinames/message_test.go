@@ -1,6 +1,7 @@
 package apinames_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,9 +29,12 @@ func TestAMessageThatThereIsNothingIsNoComplaint(t *testing.T) {
 		require.True(t, apinames.IsComplaint(text), text)
 		require.True(t, apinames.IsFailure(text), text)
 	}
-	for text, failure := range map[string]bool{"Welcome": false, "not successful": false, "": false, "Rate limit exceeded": true} {
+	for text, failure := range map[string]bool{
+		"Please try again later": true, "Access token has been revoked": true, "Could not be loaded": true,
+		"Nothing found, try again later": false, "Entries of the log in March": false, "Welcome": false, "not successful": false, "": false, "Rate limit exceeded": true,
+	} {
 		require.Equal(t, failure, apinames.IsFailure(text), text)
-		require.Equal(t, text != "", apinames.IsComplaint(text), text)
+		require.Equal(t, text != "" && !strings.HasPrefix(text, "Nothing"), apinames.IsComplaint(text), text)
 	}
 }
 

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // A NestedList is an object within an item that has a list and says whether the list is complete,
 // such as {"nodes": […], "pageInfo": {"hasNextPage": true}}.
 type NestedList struct {
-	Path  []string // path of the object in the item
+	Path  []string // path of the object in the item, or of the list if the object is the item or has several lists
 	Sign  []string // path of the value that says that there is more; nil if there is no more
 	Value string   // the value as JSON
 }
@@ -29,7 +30,8 @@ const maxNested = 4
 
 // NestedLists calls f with the nested lists of an item, which is a valid JSON value without
 // insignificant whitespace. The root of the item, and its node in GraphQL, are not nested lists: the
-// lists and numbers in them belong to the item itself.
+// numbers in them belong to the item itself, and so do links. Only flags that have no other meaning than a page
+// of a list count there, and values that name a list beside them, such as files_truncated.
 func NestedLists(item []byte, f func(NestedList)) { nestedLists(item, nil, f) }
 
 func nestedLists(object []byte, path []string, f func(NestedList)) {
@@ -38,10 +40,30 @@ func nestedLists(object []byte, path []string, f func(NestedList)) {
 	}
 	signs := signsIn(object, scan.Span{}, func(name string, raw []byte) { nestedLists(raw, append(slices.Clip(path), name), f) })
 	isItem := len(path) == 0 || len(path) == 1 && path[0] == "node"
-	if !isItem && signs.lists == 1 {
-		if nested, ok := signs.nested(path); ok {
-			f(nested)
+	for key, span := range scan.Members(object) {
+		if len(signs.named) == 0 {
+			break
 		}
+		if raw := span.Of(object); raw[0] == '[' {
+			if nested, ok := signs.nestedIn(path, string(scan.Unquote(key.Of(object))), raw); ok {
+				f(nested)
+			}
+		}
+	}
+	if signs.lists == 0 {
+		return
+	}
+	inItem := isItem || signs.lists > 1
+	if inItem {
+		signs.found = slices.DeleteFunc(signs.found, func(sign nestedSign) bool {
+			return sign.kind != apinames.HintMore && sign.kind != apinames.HintLast || !apinames.DescribesPage(sign.path[len(sign.path)-1])
+		})
+	}
+	if nested, ok := signs.nested(path); ok {
+		if inItem {
+			nested.Path = append(slices.Clip(path), string(signs.name))
+		}
+		f(nested)
 	}
 }
 
@@ -53,7 +75,7 @@ func signsIn(object []byte, known scan.Span, f func(name string, raw []byte)) (s
 		switch raw[0] {
 		case '[':
 			if signs.lists++; signs.list == nil {
-				signs.list = raw
+				signs.name, signs.list = scan.Unquote(key.Of(object)), raw
 			}
 		case '{':
 			name := string(scan.Unquote(key.Of(object)))
@@ -73,9 +95,12 @@ func signsIn(object []byte, known scan.Span, f func(name string, raw []byte)) (s
 // nestedSigns are the signs of a nested list that an object has.
 type nestedSigns struct {
 	lists int
+	name  []byte // the name of the first list
 	list  []byte // the first list
 	found []nestedSign
-	paged bool // whether a sign means nothing but a page of a list
+	named []nestedSign // signs that name the list that they are about
+	paged bool         // whether a sign means nothing but a page of a list
+	bare  bool         // whether the object is nothing but a page of a list, so that any text that may be a token is one
 }
 
 // A nestedSign is a value that says something about a list.
@@ -83,6 +108,7 @@ type nestedSign struct {
 	path []string
 	kind apinames.HintKind
 	raw  []byte
+	list string // the list that the name of the value names, or ""
 }
 
 // add adds a member of the object, or of an object with hints in it.
@@ -95,8 +121,29 @@ func (s *nestedSigns) add(name, raw []byte, parent string) {
 		if parent != "" {
 			path = []string{parent, string(name)}
 		}
-		s.found = append(s.found, nestedSign{path, hint.Kind, raw})
+		if parent == "" || apinames.Holds(parent, hint.Kind) {
+			s.found = append(s.found, nestedSign{path: path, kind: hint.Kind, raw: raw})
+		}
 	}
+	if isFlag := string(raw) == "true" || string(raw) == "false"; parent == "" && (isFlag || bytes.IndexByte(name, '@') > 0) {
+		if list, sign, ok := apinames.ListOf(string(name)); ok {
+			kind := apinames.HintsOf(sign)[0].Kind
+			s.named = append(s.named, nestedSign{[]string{string(name)}, kind, raw, list})
+		}
+	}
+}
+
+// nestedIn returns the list with a name in the object at a path, if signs name it.
+func (s *nestedSigns) nestedIn(path []string, name string, raw []byte) (nested NestedList, ok bool) {
+	about := nestedSigns{name: []byte(name), list: raw, paged: true, bare: true}
+	for _, sign := range s.named {
+		if apinames.Alike(sign.list, name) {
+			about.found = append(about.found, sign)
+		}
+	}
+	nested, ok = about.nested(path)
+	nested.Path = append(slices.Clip(path), name)
+	return nested, ok
 }
 
 // nested returns the nested list at a path. It reports false if the signs may have another meaning.
@@ -117,7 +164,7 @@ func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 			promisesMore = err == nil && total > s.length(total)
 			complete = complete || err == nil && !promisesMore
 		case apinames.HintNext:
-			if follows.path == nil && sign.follows() {
+			if follows.path == nil && sign.follows(s.bare) {
 				follows = sign
 			}
 		}
@@ -132,10 +179,10 @@ func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 }
 
 // follows reports whether the value is a link to the next page, or a token under a name that has no other
-// meaning.
-func (s nestedSign) follows() bool {
+// meaning, as all names have in an object that is bare.
+func (s nestedSign) follows(bare bool) bool {
 	text := string(s.raw)
-	if apinames.DescribesPage(s.path[len(s.path)-1]) {
+	if bare || apinames.DescribesPage(s.path[len(s.path)-1]) {
 		return len(text) > len(`""`) && text[0] == '"'
 	}
 	return strings.HasPrefix(text, `"http://`) || strings.HasPrefix(text, `"https://`)

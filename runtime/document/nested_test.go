@@ -20,13 +20,23 @@ func TestAListWithinAnItemMaySayThatItIsTruncated(t *testing.T) {
 		`{"fields":{"comment":{"comments":[1],"total":7,"maxResults":1}}}`: "fields.comment.total=7",
 		`{"node":{"a":{"nodes":[1],"pageInfo":{"hasNextPage":true}}}}`:     "node.a.pageInfo.hasNextPage=true",
 		`{"a":{"b":{"c":{"data":[],"has_more":true}}}}`:                    "a.b.c.has_more=true",
-		`{"data":[1],"has_more":true,"total_count":9}`:                     "", // of the item itself
-		`{"node":{"data":[1],"has_more":true}}`:                            "",
+		`{"data":[1],"has_more":true,"total_count":9}`:                     "has_more=true",
+		`{"data":[1],"total_count":9,"next":"https://api.example.com/2"}`:  "", // of the item itself
+		`{"node":{"data":[1],"has_more":true}}`:                            "node.has_more=true",
+		`{"files":[1],"files_truncated":true}`:                             "files_truncated=true",
+		`{"files":[1],"filesTruncated":false}`:                             "files",
+		`{"a":[],"comments":[1],"has_more_comments":true}`:                 "has_more_comments=true",
+		`{"name":"a","name_truncated":true,"tags":[]}`:                     "", // not about a list
+		`{"members":[1],"members@odata.nextLink":"https://a.example/2"}`:   "members@odata.nextLink=\"https://a.example/2\"",
+		`{"members":[1],"members@odata.count":3}`:                          "members@odata.count=3",
+		`{"members":[1],"members@odata.count":1}`:                          "members",
+		`{"members@odata.nextLink":"https://a.example/2","tags":[]}`:       "",
 		`{"invoice":{"lines":[1],"total":120}}`:                            "", // an amount
 		`{"cart":{"products":[1],"item_count":3}}`:                         "",
 		`{"task":{"steps":[1],"done":false}}`:                              "",
 		`{"lines":{"has_more":true}}`:                                      "", // no list
-		`{"lines":{"data":[1],"more":[2],"has_more":true}}`:                "", // two lists
+		`{"lines":{"data":[1],"more":[2],"has_more":true}}`:                "lines.has_more=true",
+		`{"lines":{"data":[1],"more":[2],"totalCount":9}}`:                 "", // of either list
 		`{"lines":{"data":[1],"has_more":"true"}}`:                         "",
 		`{"lines":{"data":[1],"info":{"total":12}}}`:                       "",
 		`[1]`: "", `7`: "", `{}`: "", `{"lines":null}`: "",

@@ -38,9 +38,14 @@ func (g *gatherer) noticeBeside(in, found scan.Span, list rules.ItemList, step i
 	if last && isList {
 		known := scan.Span{Start: found.Start - in.Start, End: found.End - in.Start}
 		signs := signsIn(in.Of(raw), known, func(string, []byte) {})
-		signs.lists, signs.list = 1, found.Of(raw)
-		signs.paged = signs.paged || slices.ContainsFunc(signs.found, func(sign nestedSign) bool { return sign.kind == apinames.HintMore })
-		if nested, ok := signs.nested(nil); ok && nested.Sign != nil {
+		signs.lists, signs.list, signs.bare = 1, found.Of(raw), Identity(in.Of(raw)) == nil
+		signs.paged = signs.paged || signs.bare ||
+			slices.ContainsFunc(signs.found, func(sign nestedSign) bool { return sign.kind == apinames.HintMore })
+		nested, ok := signs.nestedIn(nil, list.Steps[step].Key, found.Of(raw))
+		if !ok || nested.Sign == nil {
+			nested, ok = signs.nested(nil)
+		}
+		if ok && nested.Sign != nil {
 			if g.truncated.Count++; g.truncated.Count == 1 {
 				g.truncated.Path, g.truncated.Value = append(g.pathTo(list, step), nested.Sign...), nested.Value
 			}

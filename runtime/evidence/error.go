@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -165,7 +166,8 @@ func (w *Watcher) noticeListForObject() {
 }
 
 // noticeSign notices the first of some signs that the page has, given the paths of the signs and of messages. An
-// object above the list that has an identifier may be an item, so that the error may be a part of it.
+// object above the list that has an identifier may be an item, so that the error may be a part of it. A status is
+// part of such an item, and beside items always may be.
 func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) {
 	c, page := w.Context, w.pageOfErrors(paths)
 	for _, sign := range signs {
@@ -174,13 +176,19 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) 
 		if !present || !w.isError(sign, v, page, w.page.HasField) {
 			continue
 		}
+		parent := sign.Keys[:len(sign.Keys)-1]
+		isOfItem := c.Count > 0 && (len(parent) > 0 || sign.IsCode()) && slices.ContainsFunc(w.page.Names(parent), apinames.IsIdentifier)
+		isMild := isOfItem || c.Count > 0 && sign.IsCode()
+		if isOfItem && sign.IsCode() || isMild && w.Facts.Error != "" {
+			continue
+		}
 		w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
 		if text, isText := v.(string); isText && c.Page == 1 && c.Count == 0 && w.page.HasField {
 			w.Facts.ErrorMild = !apinames.IsComplaint(text)
 		}
-		parent := sign.Keys[:len(sign.Keys)-1]
-		w.Facts.ErrorOfItem = c.Count > 0 && len(parent) > 0 && slices.ContainsFunc(w.page.Names(parent), apinames.IsIdentifier)
-		return
+		if w.Facts.ErrorOfItem = isMild; !isMild {
+			return
+		}
 	}
 }
 
@@ -342,7 +350,8 @@ func (w *Watcher) noticeErrorItem(item []byte) {
 }
 
 // noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
-// lines. The only line of the first page is an error if [apinames.IsErrorObject] says so.
+// lines. If it has some, but neither their identifier nor they the error, it may be an item. The only line of the first
+// page is an error if [apinames.IsErrorObject] says so.
 func (w *Watcher) noticeErrorLine() {
 	lines := w.page.Compared
 	if !w.page.Lines || len(lines) == 0 {
@@ -354,9 +363,20 @@ func (w *Watcher) noticeErrorLine() {
 		first, _ := membersOf(lines[0])
 		firstNames = namesOf(first)
 	}
-	if first := w.Context.Page == 1 && len(lines) == 1; !ok || slices.ContainsFunc(last, func(m rules.Member) bool {
+	first := w.Context.Page == 1 && len(lines) == 1
+	isLikeItem := func(m rules.Member) bool {
 		return first && !apinames.NamesError(m.Name) || !first && slices.Contains(firstNames, m.Name)
-	}) {
+	}
+	if !ok {
+		return
+	}
+	if slices.ContainsFunc(last, isLikeItem) {
+		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && w.isNew(m.Name) }
+		identified := slices.ContainsFunc(firstNames, apinames.IsIdentifier) && !slices.ContainsFunc(namesOf(last), apinames.IsIdentifier)
+		if !first && identified && slices.ContainsFunc(last, isNewError) {
+			w.reportError("its last line is " + shortText(last) + ", which has no identifier")
+			w.Facts.ErrorOfItem = true
+		}
 		return
 	}
 	for _, sign := range apinames.ErrorSigns() {
@@ -365,6 +385,16 @@ func (w *Watcher) noticeErrorLine() {
 			return
 		}
 	}
+}
+
+// isNew reports whether no line of the page has a member with the given name, apart from the last line.
+func (w *Watcher) isNew(name string) bool {
+	lines := w.page.Compared
+	return !slices.ContainsFunc(lines[:len(lines)-1], func(line []byte) bool {
+		object, _ := membersOf(line)
+		_, has := object.Get(name)
+		return has
+	})
 }
 
 // noticeListOfErrors notices that the only list of the only page has the name of errors: {"Errors": [{"Message": "bad"}]}.
@@ -382,20 +412,46 @@ func (w *Watcher) noticeListOfErrors() {
 }
 
 // noticeStrangeHeader notices a page in CSV whose first line has no column of the first page. It may be a row,
-// because the API sends the header only once; then the row is lost. On a page of a single line, it may also be a
-// sentence about a failure.
+// because the API sends the header only once; then the row is lost. It may also be a sentence about a failure, or, as
+// the only line, a sentence that does not say that there is nothing. A few words may also be the name of a column.
 func (w *Watcher) noticeStrangeHeader() {
 	columns := w.page.Columns
 	line := strings.Join(columns, ",")
 	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.FirstNames, name) })
 	strange := w.Context.Page > 1 && len(w.FirstNames) > 0 && !known
 	switch single := w.Context.Count == 0; {
+	case known && w.Context.Page > 1:
 	case strange && !single:
 		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
-	case strange, single && strings.Contains(columns[0], " ") && apinames.IsFailure(line):
+	case strange, single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
 		w.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
+	case len(columns) == 1 && apinames.IsFailure(line) && !strings.Contains(line, "_") &&
+		(single || isSentence(columns) && strings.Contains(line, ": ")):
+		w.reportError("its first line is " + shortText(line) + ", which may be no header")
+		w.Facts.ErrorOfItem = true
 	}
 }
+
+// isSentence reports whether the columns of a header are those of a sentence and not names: there is one, or a
+// space after a comma, and a word after the first is not written like a name.
+func isSentence(columns []string) bool {
+	for i, column := range columns {
+		if i > 0 && !strings.HasPrefix(column, " ") {
+			return false
+		}
+	}
+	words := strings.Fields(strings.Join(columns, ","))
+	return len(words) > 1 && slices.ContainsFunc(words[1:], func(word string) bool { return unicode.IsLower([]rune(word)[0]) })
+}
+
+// endsSentence reports whether a text ends like a sentence of several words.
+func endsSentence(text string) bool {
+	text = strings.TrimSpace(text)
+	return len(strings.Fields(text)) > minWords && (strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!"))
+}
+
+// minWords is the largest number of words in the name of a column that may end with a full stop: Date of Inv.
+const minWords = 3
 
 // noticeMessage notices a message on a page without items, in its root or next to the place of the
 // items, if the first page has no message of the kind: {"message": "Rate limit exceeded"}. Beside an empty list

@@ -18,8 +18,9 @@ import (
 
 // An auditInput is the list as the audit sees it.
 type auditInput struct {
-	facts rules.ListFacts
-	hints rules.Hints
+	facts   rules.ListFacts
+	hints   rules.Hints
+	counted bool // whether the total includes the number of items of a list without a total
 }
 
 // Hints returns the values of the last response that APIs commonly use to describe a list. A token
@@ -51,7 +52,7 @@ func (w *Watcher) Hints() *rules.Hints {
 	w.audited.hints = slices.MaxFunc(lists, func(a, b rules.Hints) int { return w.saysMore(a) - w.saysMore(b) })
 	hints := &w.audited.hints
 	hints.LargestPage = *w.Largest
-	sumTotals(hints, lists)
+	w.sumTotals(hints, lists)
 	hints.TotalIsRough = hints.TotalIsRough || isRough
 	w.compareTotals(hints, c, hasTotal)
 	return hints
@@ -71,22 +72,39 @@ func (w *Watcher) saysMore(h rules.Hints) int {
 	return 0
 }
 
-// sumTotals sets the total to the sum of the totals of all lists, each value of the response once. If a list has
-// no total, there is none.
-func sumTotals(sum *rules.Hints, lists []rules.Hints) {
+// sumTotals sets the total to the sum of the totals of all lists, each value of the response once. A list without
+// a total adds the number of its items, but only if a total is greater than that of the items of its list: otherwise
+// there is no sum.
+func (w *Watcher) sumTotals(sum *rules.Hints, lists []rules.Hints) {
 	sum.Total, sum.TotalAt, sum.TotalRead, sum.TotalIsLeast, sum.TotalIsRough = nil, "", false, false, false
-	if slices.ContainsFunc(lists, func(h rules.Hints) bool { return h.Total == nil }) {
+	w.audited.counted = false
+	without := 0
+	for _, h := range lists {
+		if h.Total == nil {
+			without++
+		}
+	}
+	if without > 0 && (without == len(lists) || len(w.Counts) != len(lists)) {
 		return
 	}
-	total, places := 0, []string(nil)
-	for _, h := range lists {
-		if n, _ := h.Total.(int); !slices.Contains(places, h.TotalAt) {
+	total, places, exceeds := 0, []string(nil), false
+	for i, h := range lists {
+		n, has := h.Total.(int)
+		if !has {
+			n, h.TotalAt = w.Counts[i], "the items of "+w.nameOfList(i)
+		} else if without > 0 {
+			exceeds = exceeds || n > w.Counts[i]
+		}
+		if !slices.Contains(places, h.TotalAt) {
 			total, places = total+n, append(places, h.TotalAt)
 		}
 		sum.TotalRead, sum.TotalIsLeast = sum.TotalRead || h.TotalRead, sum.TotalIsLeast || h.TotalIsLeast
 		sum.TotalIsRough = sum.TotalIsRough || h.TotalIsRough
 	}
-	sum.Total, sum.TotalAt = total, strings.Join(places, " + ")
+	if without == 0 || exceeds {
+		w.audited.counted = exceeds
+		sum.Total, sum.TotalAt = total, strings.Join(places, " + ")
+	}
 }
 
 // A foundHint is a value of a response that may describe its list.
@@ -99,6 +117,7 @@ type foundHint struct {
 	value  any
 	inBody bool
 	rough  bool                     // whether the name also has other meanings
+	least  bool                     // whether a total is a lower bound
 	by     func(language.Read) bool // reports whether a rule with this read knows the value; may be nil
 }
 
@@ -144,8 +163,9 @@ func (w *Watcher) hintsInBody() []foundHint {
 	if w.page.Visit == nil {
 		return found
 	}
+	trailer := w.trailer()
 	want := func(path []string) (value, members bool) {
-		name := path[len(path)-1]
+		name := w.nameOfSign(path)
 		members = w.holdsHints(path) && !isLinks(name)
 		return !members && (apinames.HintsOf(name) != nil || apinames.FlagKind(name) != "" || name == apinames.JQGridRecords ||
 			isLinks(name) || apinames.RoughNext(name, "a token")), members
@@ -153,18 +173,24 @@ func (w *Watcher) hintsInBody() []foundHint {
 	var records []foundHint
 	var visit func(path []string, v any)
 	visit = func(path []string, v any) {
-		name := path[len(path)-1]
+		name := w.nameOfSign(path)
 		hint := foundHint{path: path, at: language.Read{Root: "body", Path: path}.String(), value: v, inBody: true, by: readsTo(path)}
+		if trailer != nil {
+			hint.at, hint.by, hint.least = strings.TrimPrefix(hint.at, "body.")+" in the last line", nil, true
+		}
 		add := func(kind apinames.HintKind, rank int, rough bool) {
+			if len(path) > 1 && !apinames.Holds(path[len(path)-2], kind) {
+				return
+			}
 			hint.kind, hint.rank, hint.rough = kind, rank, rough
 			found = append(found, hint)
 		}
-		list, _ := v.([]any)
 		links, _ := value.Members(v)
 		_, isFlag := v.(bool)
+		hint.value = apinames.Plain(v)
 		switch {
-		case isLinks(name) && list != nil:
-			hint.value = apinames.NextLink(list)
+		case isLinks(name) && apinames.NextLink(v) != nil:
+			hint.value = apinames.NextLink(v)
 			add(apinames.HintNext, 0, false)
 		case isLinks(name), links != nil && apinames.IsHint(name, apinames.HintPages): // as in Intercom: {"pages": {"next": …}}
 			for _, m := range links {
@@ -183,10 +209,10 @@ func (w *Watcher) hintsInBody() []foundHint {
 			add(apinames.FlagKind(name), 0, true)
 		}
 	}
-	err := w.page.Visit(want, visit)
-	if err != nil {
+	if err := w.page.Visit(want, visit); err != nil {
 		return found[:0]
 	}
+	visitMembers(trailer, nil, want, visit)
 	for _, record := range records {
 		parent := record.path[:len(record.path)-1]
 		for i, hint := range found {
@@ -201,6 +227,55 @@ func (w *Watcher) hintsInBody() []foundHint {
 		return cmp.Or(len(a.path)-len(b.path), slices.Compare(a.path[:len(a.path)-1], b.path[:len(b.path)-1]), a.rank-b.rank)
 	})
 	return found
+}
+
+// trailer returns the last line of a page in NDJSON if it only describes the list, as {"truncated": true} does: no
+// other line that is compared has one of its members. It is nil for any other page.
+func (w *Watcher) trailer() rules.Object {
+	lines := w.page.Compared
+	if !w.page.Lines || len(lines) < 2 {
+		return nil
+	}
+	last, _ := membersOf(lines[len(lines)-1])
+	describes := func(m rules.Member) bool { return apinames.HintsOf(m.Name) != nil || apinames.HoldsHints(m.Name) }
+	if len(last) == 0 || slices.ContainsFunc(last, func(m rules.Member) bool { return !describes(m) }) {
+		return nil
+	}
+	for _, line := range lines[:len(lines)-1] {
+		others, _ := membersOf(line)
+		if slices.ContainsFunc(last, func(m rules.Member) bool { _, has := others.Get(m.Name); return has }) {
+			return nil
+		}
+	}
+	return last
+}
+
+// visitMembers is [document.Reading.Visit] for a decoded object at a path.
+func visitMembers(object rules.Object, path []string, want func(path []string) (value, members bool), f func(path []string, v any)) {
+	for _, m := range object {
+		at := append(slices.Clip(path), m.Name)
+		isWanted, enters := want(at)
+		switch inner, _ := value.Members(m.Value); {
+		case isWanted:
+			f(at, m.Value)
+		case enters:
+			visitMembers(inner, at, want, f)
+		}
+	}
+}
+
+// nameOfSign returns the last key of a path, or what it says of a list of items beside it: odata.nextLink for
+// items@odata.nextLink. See [apinames.ListOf].
+func (w *Watcher) nameOfSign(path []string) string {
+	parent, name := path[:len(path)-1], path[len(path)-1]
+	list, sign, ok := apinames.ListOf(name)
+	isBeside := func(l itemList) bool {
+		return len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent) && apinames.Alike(l.keys[len(parent)], list)
+	}
+	if ok && slices.ContainsFunc(w.Subject.lists, isBeside) {
+		return sign
+	}
+	return name
 }
 
 // isLinks reports whether a key has links to other pages.
@@ -312,7 +387,8 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, least, ok := apinames.TotalOf(v)
-		if hints.Total == nil && ok && !(apinames.MayCountPage(path) && n == w.countOf(hint.lists)) {
+		least = least || hint.least
+		if hints.Total == nil && ok && !(apinames.MayCountPage(hint.name()) && n == w.countOf(hint.lists)) {
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
 			hints.TotalIsRough = hints.TotalIsRough || apinames.RoughTotal(hint.name(), v)
 		}
@@ -348,6 +424,12 @@ func (w *Watcher) countOf(lists []int) (count int) {
 // isNext reports whether a value points to another page: text or a number that is not part of the
 // request for this page.
 func isNext(key string, v any, c *rules.Context) bool {
+	if links, _ := v.([]any); len(links) > 0 { // as HAL may have them: {"next": [{"href": "/users?page=2"}]}
+		v = links[0]
+		if _, ok := value.Members(v); !ok {
+			return false
+		}
+	}
 	if object, ok := value.Members(v); ok {
 		v = apinames.NextIn(key, object)
 	}

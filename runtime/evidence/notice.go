@@ -50,6 +50,8 @@ type History struct {
 	Lost  string `json:"lost,omitempty"`  // parameters of the first request that the second lacks
 	Nests bool   `json:"nests,omitempty"` // whether items have lists that say whether they are complete
 
+	Counts []int `json:"counts,omitempty"` // for each of several lists, the number of its items
+
 	HadTexts bool `json:"hadTexts,omitempty"` // whether a page has items that are texts
 
 	Elsewhere []place `json:"elsewhere,omitempty"` // for each list, where a page that lacks it may have its items
@@ -89,6 +91,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 		w.countRepeated(allSame)
 		w.noticeCycle(request, before, sent, allKnown)
 	}
+	w.countLists()
 	w.noticeTotal()
 	w.noticeSize(sent)
 	w.noticeNested()
@@ -96,6 +99,19 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	w.noticePaths()
 	w.noticeBareEnd()
 	w.noticeError()
+}
+
+// countLists counts the items of each of several lists.
+func (w *Watcher) countLists() {
+	if w.listsOf() == nil || len(w.page.Lists) == 0 {
+		return
+	}
+	if len(w.Counts) != len(w.page.Lists) {
+		w.Counts = make([]int, len(w.page.Lists))
+	}
+	for i, list := range w.page.Lists {
+		w.Counts[i] += list.Items.Len()
+	}
 }
 
 // noticeRepeat notices a page with the items of an earlier one. It reports whether the page has

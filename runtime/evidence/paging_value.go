@@ -26,7 +26,9 @@ func (w *Watcher) PagingValues() []PagingValue {
 	}
 	hints := w.Hints()
 	named := []PagingValue{{hints.TotalAt, hints.Total}, {hints.PagesAt, hints.Pages}, {hints.NextAt, hints.Next}, {hints.MoreAt, hints.More}}
-	named = slices.DeleteFunc(named, func(hint PagingValue) bool { return hint.Value == nil })
+	named = slices.DeleteFunc(named, func(hint PagingValue) bool {
+		return hint.Value == nil || w.audited.counted && hint.At == hints.TotalAt
+	})
 	for _, read := range w.Subject.paging {
 		isNamed := func(hint PagingValue) bool { return readsHeader(hint.At)(read) }
 		if v, ok := read.Lookup(w.Context); ok && !slices.ContainsFunc(named, isNamed) {
