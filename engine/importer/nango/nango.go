@@ -108,6 +108,9 @@ func (r *reader) stream(name string) *importer.Stream {
 	return t.out
 }
 
+// maxAliases is the largest number of aliases from a provider to the one that they stand for.
+const maxAliases = 20
+
 // resolve returns a provider with the members of its alias that it does not have itself. The members of
 // proxy are merged one by one.
 func (r *reader) resolve(name string, before []string) (value.Object, error) {
@@ -122,6 +125,8 @@ func (r *reader) resolve(name string, before []string) (value.Object, error) {
 		return nil, fmt.Errorf("%s.alias: there is no provider %s", name, value.Preview(alias))
 	case slices.Contains(before, target) || target == name:
 		return nil, fmt.Errorf("%s.alias: the aliases lead back to %s", name, target)
+	case len(before) == maxAliases:
+		return nil, fmt.Errorf("%s.alias: more than %d aliases lead to this one; name the provider that they stand for", name, maxAliases)
 	}
 	base, err := r.resolve(target, append(before, name))
 	if err != nil {

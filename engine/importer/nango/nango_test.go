@@ -76,3 +76,17 @@ func TestHostileDocumentsAreRefused(t *testing.T) {
 	}
 	importertest.Refuses(t, Format, "too large", text(bomb))
 }
+
+// A provider is read once for each alias that leads to it, so the number of these is bounded.
+func TestALongChainOfAliasesIsRefused(t *testing.T) {
+	chain := "a0: {auth_mode: API_KEY, proxy: {base_url: 'https://api.example.com'}}\n"
+	for i := range 20_000 {
+		chain += fmt.Sprintf("a%d: {alias: a%d}\n", i+1, i)
+	}
+	source, err := Format.Read([]importer.File{{Name: "providers.yaml", Text: []byte(chain)}}, importer.Options{})
+	require.NoError(t, err)
+	require.Len(t, source.Streams, 20_001)
+	for i, stream := range source.Streams {
+		require.Equal(t, i > maxAliases, strings.Contains(stream.Refused, "more than 20 aliases"), "%s: %s", stream.Name, stream.Refused)
+	}
+}
