@@ -276,6 +276,11 @@ func (e extraction) run(d *disk) error {
 		outputs = append(outputs, more)
 	}
 	lists := len(outputs)
+	if e.adds && increment > 1 { // or the rows of this run would not be added
+		if err := e.requireSnapshots(d, s); err != nil {
+			return err
+		}
+	}
 	if e.state {
 		trace, err := s.Output(simulatedTrace)
 		if err != nil {
@@ -310,7 +315,9 @@ func (e extraction) run(d *disk) error {
 	if e.kept {
 		c.KeptFile = simulatedKept
 	}
+	c.RowsIn = map[string][]string{}
 	for i, o := range outputs[:lists] {
+		c.RowsIn["job"] = append(c.RowsIn["job"], o.Name())
 		part := Part{Output: o, Append: e.adds}
 		if e.form.rewrites && i == 0 {
 			part.Rewrite = func(to io.Writer, before, rows io.Reader) error {
@@ -383,6 +390,38 @@ func (e extraction) increment(d *disk, s *Store) (int, error) {
 	return n.N + 1, nil
 }
 
+// requireSnapshots checks that the files are as they were when the values were kept.
+func (e extraction) requireSnapshots(d *disk, s *Store) error {
+	snapshots, err := s.KeptFiles()
+	if e.kept {
+		var kept map[string]map[string]json.RawMessage
+		if kept, err = readKept(d, simulatedKept); err == nil {
+			snapshots, err = KeptFiles(kept)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	names := []string{simulatedRows}
+	if e.pair {
+		names = append(names, simulatedMore)
+	}
+	if len(snapshots["job"]) != len(names) {
+		return fmt.Errorf("the values have %d snapshots", len(snapshots["job"]))
+	}
+	for _, name := range names {
+		text := d.live[name].live
+		now, err := takeSnapshot(&handle{d, name, d.live[name]}, int64(len(text)))
+		if err != nil {
+			return err
+		}
+		if before := snapshots["job"][filepath.Base(name)]; before != now {
+			return fmt.Errorf("the values follow %s with %d bytes, and it has %d", name, before.Bytes, now.Bytes)
+		}
+	}
+	return nil
+}
+
 func lastPage(s *Store) int {
 	page, _ := strconv.Atoi(string(s.Jobs()["job"]))
 	return page
@@ -437,6 +476,15 @@ func (e extraction) check(d *disk) error {
 	}
 	if d.live[simulatedKept+RedoSuffix] != nil {
 		return fmt.Errorf("%s is left", simulatedKept+RedoSuffix)
+	}
+	if e.kept || e.state {
+		s, err := e.open(d)
+		if err == nil {
+			err = e.requireSnapshots(d, s)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if e.pair {
 		if err := d.require(simulatedMore, e.form.compression, e.form.header+rows.String()); err != nil {

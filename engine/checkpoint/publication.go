@@ -31,7 +31,9 @@ type publicationRecord struct {
 	Kept     map[string]json.RawMessage `json:"kept,omitempty"`
 	KeptFile string                     `json:"keptFile,omitempty"`
 	KeptFor  map[string]string          `json:"keptFor,omitempty"`
+	RowsIn   map[string][]string        `json:"rowsIn,omitempty"`
 	Sum      string                     `json:"sum,omitempty"`    // hash of the rows, with a state
+	Before   *Snapshot                  `json:"before,omitempty"` // of the file that the rows are added to, if values are kept
 	Also     []*publicationRecord       `json:"also,omitempty"`   // further files, without kept values
 	Record   string                     `json:"record,omitempty"` // absolute path of the record of several files, without a state
 
@@ -274,36 +276,35 @@ func (p *publicationRecord) discard(files fileSystem) {
 
 // keep saves the kept values in their file.
 func (p *publicationRecord) keep(files fileSystem) error {
-	if p.KeptFile == "" || len(p.Kept) == 0 {
+	if p.KeptFile == "" {
 		return nil
 	}
-	return ioError("save the kept values", mergeKept(files, p.KeptFile, p.Kept, p.KeptFor))
+	return ioError("save the kept values", p.mergeKept(files))
 }
 
-// mergeKept replaces the values of some jobs in a file of kept values. Only the owner can read the
+// mergeKept replaces the values of some jobs in the file of kept values. Only the owner can read the
 // file, because a cursor may give access to data.
-func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage, keptFor map[string]string) error {
-	merged, err := readKept(files, path)
+func (p *publicationRecord) mergeKept(files fileSystem) error {
+	merged, err := readKept(files, p.KeptFile)
 	if err != nil {
 		return err
 	}
-	for job, text := range kept {
-		values := map[string]json.RawMessage{}
-		if err := json.Unmarshal(text, &values); err != nil {
-			return err
-		}
-		if keptFor[job] != "" {
-			if values[KeptForMember], err = json.Marshal(keptFor[job]); err != nil {
+	changed, err := p.update(files, merged)
+	if !changed || err != nil {
+		return err
+	}
+	for job := range p.Kept {
+		if p.KeptFor[job] != "" {
+			if merged[job][KeptForMember], err = json.Marshal(p.KeptFor[job]); err != nil {
 				return err
 			}
 		}
-		merged[job] = values
 	}
 	text, err := json.MarshalIndent(merged, "", "  ")
 	if err != nil {
 		return err
 	}
-	return replaceFile(files, path, append(text, '\n'))
+	return replaceFile(files, p.KeptFile, append(text, '\n'))
 }
 
 // readKept reads a file of kept values. It returns no values if the file does not exist.
@@ -323,7 +324,7 @@ func readKept(files fileSystem, path string) (map[string]map[string]json.RawMess
 }
 
 // ParseKeptMembers parses a file of kept values as JSON: an object that has, by job, objects with the values
-// by name and with [KeptForMember].
+// by name and with [KeptForMember] and [KeptFilesMember].
 func ParseKeptMembers(text []byte) (kept map[string]map[string]json.RawMessage, err error) {
 	if len(text) == 0 {
 		return nil, errors.New("it has 0 bytes")
@@ -338,6 +339,9 @@ func ParseKeptMembers(text []byte) (kept map[string]map[string]json.RawMessage, 
 		if values == nil {
 			return nil, fmt.Errorf("%s: want an object, got null", job)
 		}
+	}
+	if _, err := KeptFiles(kept); err != nil {
+		return nil, err
 	}
 	return kept, nil
 }

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
+	"path/filepath"
 )
 
 // A Publication describes the changes that [Store.Publish] makes at once.
@@ -23,6 +23,11 @@ type Publication struct {
 	// KeptFor holds, by job, the fingerprint ([saved.KeepPart]) of the list that Kept is about. In
 	// KeptFile, it stands under [KeptForMember].
 	KeptFor map[string]string
+
+	// RowsIn holds, by job of Kept, the names of the published files that have the rows up to its values. A
+	// snapshot of each of them is saved with the values, under [KeptFilesMember]. A job without an entry
+	// has the values that it had, and follows the rows of the files that it followed.
+	RowsIn map[string][]string
 }
 
 // AnotherList completes a message about kept values that belong to another list than the one that the
@@ -90,11 +95,20 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 			copied = &publicationRecord{}
 			p.Also = append(p.Also, copied)
 		}
-		if err := s.planPart(copied, part); err != nil {
+		if err := s.planPart(copied, part, c.KeptFile != "" || len(s.state.Kept) > 0); err != nil {
 			return p, err
 		}
 	}
 	p.Kept, p.KeptFile, p.KeptFor = c.Kept, c.KeptFile, c.KeptFor
+	for job, names := range c.RowsIn {
+		if p.RowsIn == nil {
+			p.RowsIn = map[string][]string{}
+		}
+		p.RowsIn[job] = []string{}
+		for _, name := range names {
+			p.RowsIn[job] = append(p.RowsIn[job], filepath.Base(name))
+		}
+	}
 	if p.KeptFile != "" {
 		_, err := readKept(s.files, p.KeptFile) // a damaged file must not fail the publication after its rows were moved
 		return p, ioError("read the kept values", err)
@@ -103,8 +117,9 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 }
 
 // planPart completes the file of an output and makes it durable, and then decides how to publish it: by
-// rewriting the rows, by appending them to the existing file, or by renaming the file.
-func (s *Store) planPart(p *publicationRecord, part Part) error {
+// rewriting the rows, by appending them to the existing file, or by renaming the file. keeps says whether
+// values are kept, with snapshots of the files.
+func (s *Store) planPart(p *publicationRecord, part Part, keeps bool) error {
 	o := part.Output
 	var before file
 	var base int64 // size of the published file
@@ -115,6 +130,13 @@ func (s *Store) planPart(p *publicationRecord, part Part) error {
 		}
 		if err != nil {
 			return ioError("open the output", err)
+		}
+		if before != nil && base > 0 && keeps {
+			snapshot, err := takeSnapshot(before, base)
+			if err != nil {
+				return ioError("read the output", err)
+			}
+			p.Before = &snapshot
 		}
 	}
 	if _, err := s.use(o); err != nil { // also creates the file of an output without rows
@@ -181,10 +203,9 @@ func (s *Store) begin(p *publicationRecord) error {
 
 // end replaces the record of a completed publication with its results.
 func (s *Store) end(p *publicationRecord) error {
-	if s.state.Kept == nil {
-		s.state.Kept = map[string]json.RawMessage{}
+	if err := s.keep(p); err != nil {
+		return ioError("save the kept values", err)
 	}
-	maps.Copy(s.state.Kept, p.Kept)
 	for _, part := range p.parts() {
 		e := s.state.Outputs[part.Name]
 		e.Partial = false
@@ -194,6 +215,24 @@ func (s *Store) end(p *publicationRecord) error {
 		}
 	}
 	return s.forget(p)
+}
+
+// keep adds the kept values of a publication to the state.
+func (s *Store) keep(p *publicationRecord) error {
+	kept, err := s.keptMembers()
+	if err != nil {
+		return err
+	}
+	if changed, err := p.update(s.files, kept); !changed || err != nil {
+		return err
+	}
+	s.state.Kept = map[string]json.RawMessage{}
+	for job, values := range kept {
+		if s.state.Kept[job], err = json.Marshal(values); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // forget removes the record of a publication.

@@ -177,6 +177,29 @@ func (s *Store) Kept() (map[string]map[string]any, error) {
 		if err := dec.Decode(&values); err != nil {
 			return nil, s.refuse("the values that job %s kept: %v", job, err)
 		}
+		delete(values, KeptFilesMember)
+		kept[job] = values
+	}
+	return kept, nil
+}
+
+// KeptFiles returns the snapshots beside the values of [Store.Kept]: see [KeptFiles].
+func (s *Store) KeptFiles() (map[string]map[string]Snapshot, error) {
+	kept, err := s.keptMembers()
+	if err != nil {
+		return nil, err
+	}
+	return KeptFiles(kept)
+}
+
+// keptMembers returns the kept values as JSON, by job and name.
+func (s *Store) keptMembers() (map[string]map[string]json.RawMessage, error) {
+	kept := map[string]map[string]json.RawMessage{}
+	for job, text := range s.state.Kept {
+		values := map[string]json.RawMessage{}
+		if err := json.Unmarshal(text, &values); err != nil {
+			return nil, s.refuse("the values that job %s kept: %v", job, err)
+		}
 		kept[job] = values
 	}
 	return kept, nil

@@ -216,6 +216,17 @@ func (f *file) countBefore() int64 {
 	return n
 }
 
+// isEmpty reports whether the existing file has no rows, or does not exist.
+func (f *file) isEmpty() bool {
+	before, err := f.rows.Before()
+	if before == nil || err != nil {
+		return err == nil
+	}
+	defer before.Close()
+	n, err := f.options.Format.countRows(before)
+	return err == nil && n == 0
+}
+
 // maxCounted is the size in bytes of the largest existing file whose rows are always counted.
 const maxCounted = 64 << 20
 

@@ -235,6 +235,7 @@ func (p *Publisher) publish(g *group) error {
 	}
 	err = p.store.Publish(checkpoint.Publication{
 		Parts: parts, Kept: kept, KeptFile: p.options.KeptFile, KeptFor: p.kept.fingerprints,
+		RowsIn: p.rowsIn(g, kept),
 	})
 	switch {
 	case errors.Is(err, failure.ErrResponse): // rows without a key cannot be merged; other files can be published
@@ -311,6 +312,24 @@ func (p *Publisher) keptOf(g *group, repeats bool) (map[string]json.RawMessage, 
 		kept[job] = text
 	}
 	return kept, nil
+}
+
+// rowsIn returns, by job whose kept values have moved on, the files with the rows up to these values.
+func (p *Publisher) rowsIn(g *group, kept map[string]json.RawMessage) map[string][]string {
+	files := map[string][]string{}
+	for job := range kept {
+		if p.ended[job].Repeats {
+			continue
+		}
+		files[job] = []string{}
+		for _, t := range g.targets {
+			follows := func(other string) bool { return slices.Contains(p.engine.Job(other).Keepers, job) }
+			if t.file != nil && slices.ContainsFunc(t.jobs, follows) {
+				files[job] = append(files[job], t.file.rows.Name())
+			}
+		}
+	}
+	return files
 }
 
 // keptAfter returns the kept values that follow the rows of a file. The values of a job follow its rows in

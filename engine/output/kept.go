@@ -24,63 +24,80 @@ const maxKept = 16 << 20
 // job kept for another list, such as the list of another tenant, are refused. If it is nil, or
 // if the file does not say for which list its values were kept, they are accepted.
 func ReadKept(path string, fingerprint map[string]string) (map[string]map[string]any, error) {
+	kept, err := readKept(path, fingerprint)
+	return kept.values, err
+}
+
+// A keptFile is the content of a file of kept values.
+type keptFile struct {
+	values map[string]map[string]any                 // by job and name
+	lists  map[string]string                         // fingerprints of the lists that the values are about, by job
+	files  map[string]map[string]checkpoint.Snapshot // files with the rows up to the values, by job and name
+}
+
+func readKept(path string, fingerprint map[string]string) (keptFile, error) {
 	text, err := ReadAtMost(path, maxKept)
 	if errors.Is(err, fs.ErrNotExist) {
-		return map[string]map[string]any{}, nil
+		return keptFile{values: map[string]map[string]any{}}, nil
 	}
 	failed := &engine.Error{Class: failure.Config, Op: "kept", Err: err}
 	if err != nil {
 		failed.Message = fmt.Sprintf("PublisherOptions.KeptFile: %v", err)
-		return nil, failed
+		return keptFile{}, failed
 	}
-	values, keptFor, err := parseKept(text)
+	kept, err := parseKept(text)
 	if err != nil {
 		failed.Err = err
 		failed.Message = fmt.Sprintf(
 			"PublisherOptions.KeptFile: %s was not written by PublisherOptions.KeptFile: %v; remove it to start over", path, err)
-		return nil, failed
+		return keptFile{}, failed
 	}
-	for _, job := range slices.Sorted(maps.Keys(keptFor)) {
-		if now := fingerprint[saved.KeepPart+job]; now != "" && now != keptFor[job] {
-			return nil, &engine.Error{
+	for _, job := range slices.Sorted(maps.Keys(kept.lists)) {
+		if now := fingerprint[saved.KeepPart+job]; now != "" && now != kept.lists[job] {
+			return keptFile{}, &engine.Error{
 				Class: failure.State, Op: "kept",
 				Message: fmt.Sprintf("PublisherOptions.KeptFile: %s holds values that job %s kept for %s", path, job, checkpoint.AnotherList),
 				Hint:    "name another file with PublisherOptions.KeptFile, or remove " + path + " to start over",
 			}
 		}
 	}
-	return values, nil
+	return kept, nil
 }
 
 // ParseKept parses a file of kept values.
 func ParseKept(text []byte) (map[string]map[string]any, error) {
-	values, _, err := parseKept(text)
-	return values, err
+	kept, err := parseKept(text)
+	return kept.values, err
 }
 
-// parseKept returns the values and, by job, the fingerprint of the list that they are about.
-func parseKept(text []byte) (values map[string]map[string]any, keptFor map[string]string, err error) {
-	if _, err := checkpoint.ParseKeptMembers(text); err != nil {
-		return nil, nil, err
+func parseKept(text []byte) (kept keptFile, err error) {
+	members, err := checkpoint.ParseKeptMembers(text)
+	if err == nil {
+		kept.files, err = checkpoint.KeptFiles(members)
 	}
-	if err := value.Unmarshal(text, &values); err != nil {
-		return nil, nil, err
+	if err == nil {
+		err = value.Unmarshal(text, &kept.values)
 	}
-	keptFor = map[string]string{}
-	for job, all := range values {
+	if err != nil {
+		return keptFile{}, err
+	}
+	kept.lists = map[string]string{}
+	for job, all := range kept.values {
 		if list, ok := all[checkpoint.KeptForMember].(string); ok {
-			keptFor[job] = list
+			kept.lists[job] = list
 			delete(all, checkpoint.KeptForMember)
 		}
+		delete(all, checkpoint.KeptFilesMember)
 	}
-	return values, keptFor, nil
+	return kept, nil
 }
 
 // keptValues holds the values that jobs keep for the next run, by job.
 type keptValues struct {
-	values       map[string]json.RawMessage // values of the previous run or, once a group is published, of this run
-	saved        map[string]bool            // jobs whose values of this run are saved
-	fingerprints map[string]string          // fingerprints of the lists that the values are about
+	values       map[string]json.RawMessage                // values of the previous run or, once a group is published, of this run
+	saved        map[string]bool                           // jobs whose values of this run are saved
+	files        map[string]map[string]checkpoint.Snapshot // files with the rows up to the values of the previous run
+	fingerprints map[string]string                         // fingerprints of the lists that the values are about
 }
 
 // newKeptValues returns no values. The fingerprints are the [saved.KeepPart] of the fingerprint.
@@ -105,15 +122,21 @@ func (p *Publisher) repairKept() error {
 // readKept finds the values from which the run continues. The publications of an earlier run, which may have
 // saved some of them, are complete by then.
 func (p *Publisher) readKept() (err error) {
-	switch {
-	case p.options.Kept != nil:
-	case p.options.KeptFile != "":
-		p.options.Kept, err = ReadKept(p.options.KeptFile, p.options.Fingerprint)
-	default:
-		p.options.Kept, err = p.store.Kept()
+	var found keptFile
+	if file := p.options.KeptFile; file != "" {
+		fingerprint := p.options.Fingerprint
+		if p.options.Kept != nil { // the caller knows for which list they were kept
+			fingerprint = nil
+		}
+		found, err = readKept(file, fingerprint)
+	} else if found.values, err = p.store.Kept(); err == nil {
+		found.files, err = p.store.KeptFiles()
 	}
 	if err != nil {
 		return err
+	}
+	if p.kept.files = found.files; p.options.Kept == nil {
+		p.options.Kept = found.values
 	}
 	for job, values := range p.options.Kept {
 		if p.kept.values[job], err = json.Marshal(values); err != nil {

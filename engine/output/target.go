@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -172,6 +173,9 @@ func (p *Publisher) chooseMode(t *target) error {
 			return err
 		}
 	}
+	if err := p.requireKept(t.file, continues); err != nil {
+		return err
+	}
 	if p.options.Append || len(continues) == 0 {
 		return nil
 	}
@@ -185,6 +189,46 @@ func (p *Publisher) chooseMode(t *target) error {
 	}
 	p.logContinued(name, strings.Join(continues, " and "))
 	return nil
+}
+
+// requireKept refuses to add the rows of jobs that continue from kept values to a file that is not as it was
+// when these values were saved: rows would be missing in it, or there twice. A file without rows, because it
+// was moved away or emptied, can have neither gaps nor repeated rows. Values that an earlier build has saved do
+// not say which file they follow, and are accepted.
+func (p *Publisher) requireKept(f *file, continues []string) error {
+	if f.rows.Published() || len(continues) == 0 {
+		return nil
+	}
+	now, err := f.rows.Snapshot()
+	if err != nil {
+		return err
+	}
+	for _, job := range continues {
+		for _, keeper := range p.engine.Job(job).Keepers {
+			files, known := p.kept.files[keeper]
+			same := !known || slices.Contains(slices.Collect(maps.Values(files)), now)
+			if len(p.options.Kept[keeper]) > 0 && !same && (now.Bytes > maxCounted || !f.isEmpty()) {
+				return p.refuseChanged(f.rows.Name(), keeper)
+			}
+		}
+	}
+	return nil
+}
+
+// refuseChanged refuses to add rows to a file that is not as it was when a job's values were saved.
+func (p *Publisher) refuseChanged(name, keeper string) error {
+	owner, last := "state "+p.store.Path(), "use checkpoint.Restart to start over and replace the output"
+	if file := p.options.KeptFile; file != "" {
+		owner = file
+		last = fmt.Sprintf("name another file with PublisherOptions.KeptFile to start over; if the file has the rows up to the kept values, "+
+			"remove %q of job %s from %s", checkpoint.KeptFilesMember, keeper, file)
+	}
+	return &engine.Error{
+		Class: failure.State, Op: "kept",
+		Message: fmt.Sprintf("%s is not as it was when the values of job %s were saved in %s: another run or program has changed it, "+
+			"or the rows before these values are in another file; adding to it could lose or repeat rows", name, keeper, owner),
+		Hint: "restore the file, or move it away to begin a new one with the rows of this run, or " + last,
+	}
 }
 
 // logContinued logs that rows are added to a file whose jobs continue from the values of an earlier run, or

@@ -103,6 +103,54 @@ func TestAJobThatContinuesAddsItsRows(t *testing.T) {
 	}
 }
 
+// Another run replaces the file, fails after some pages, or merges into it. A run that continues from kept values
+// adds its rows only to the file that has the rows up to these values, also if it resumes.
+func TestRowsAreAddedOnlyToTheFileThatTheKeptValuesFollow(t *testing.T) {
+	for _, flags := range [][]string{{"--kept", "kept.json"}, {"--state", "state.json"}, {"--kept", "kept.json", "--state", "state.json"}} {
+		t.Run(strings.Join(flags, " "), func(t *testing.T) {
+			g := newGrowing(t)
+			t.Chdir(g.dir)
+			refused := func() {
+				t.Helper()
+				before := readText(t, g.path("out/items.ndjson"))
+				require.Regexp(t, "out/items.ndjson is not as it was when the values of job items were saved in .*"+flags[1]+": another run ",
+					g.run(t, 8, flags...))
+				require.Equal(t, before, readText(t, g.path("out/items.ndjson")))
+			}
+			g.size.Store(5)
+			g.run(t, 0, flags...)
+			g.size.Store(7)
+			g.broken.Store(true)
+			g.run(t, 3) // it changes the partial file alone
+			g.broken.Store(false)
+			g.run(t, 0, flags...)
+			g.require(t, 7)
+
+			g.size.Store(9)
+			rows := readText(t, g.path("out/items.ndjson"))
+			g.run(t, 0)
+			refused()
+			g.run(t, 0, "--kept", "other.json", "--append")
+			refused()
+			require.NoError(t, os.WriteFile(g.path("out/items.ndjson"), []byte(rows), 0o600))
+			g.size.Store(12)
+			g.broken.Store(true)
+			g.run(t, 3, flags...)
+			require.NoError(t, os.WriteFile(g.path("out/items.ndjson"), []byte(rows+"{\"id\":8}\n"), 0o600))
+			refused()
+			g.broken.Store(false)
+			require.NoError(t, os.WriteFile(g.path("out/items.ndjson"), []byte(rows), 0o600))
+			g.run(t, 0, flags...)
+			g.require(t, 12)
+
+			require.NoError(t, os.Remove(g.path("out/items.ndjson")))
+			g.size.Store(13)
+			require.Contains(t, g.run(t, 0, flags...), "out/items.ndjson does not exist")
+			require.Equal(t, "{\"id\":13}\n", readText(t, g.path("out/items.ndjson")))
+		})
+	}
+}
+
 func TestALimitThatEndsAnIncrementAddsNothingTwice(t *testing.T) {
 	for _, flags := range [][]string{{"--kept", "kept.json"}, {"--state", "state.json"}} {
 		t.Run(flags[0], func(t *testing.T) {

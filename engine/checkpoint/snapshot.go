@@ -1,0 +1,136 @@
+package checkpoint
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// KeptFilesMember is the name, in a file of kept values and in a state, of the snapshots of the files that
+// have the rows up to the values of a job. It is not the name of a value.
+const KeptFilesMember = "$files"
+
+// A Snapshot identifies the content of a file by its size and by the digest of its two ends.
+type Snapshot struct {
+	Bytes int64  `json:"bytes"`
+	Sum   string `json:"sum"`
+}
+
+// snapshotEnd is the number of bytes of each end of a file that are part of its snapshot. A file that was
+// replaced or rewritten has another size or another end, unless rows in its middle alone have changed and
+// none has become longer. Such a file has the same rows up to the kept values.
+const snapshotEnd = 64 << 10
+
+func takeSnapshot(f file, size int64) (Snapshot, error) {
+	sum := sha256.New()
+	head := min(size, snapshotEnd)
+	tail := max(head, size-snapshotEnd)
+	_, err := io.Copy(sum, io.NewSectionReader(f, 0, head))
+	if err == nil {
+		_, err = io.Copy(sum, io.NewSectionReader(f, tail, size-tail))
+	}
+	return Snapshot{Bytes: size, Sum: hex.EncodeToString(sum.Sum(nil))}, err
+}
+
+// Snapshot describes the file with the name of the output. It has no bytes if there is no such file.
+func (o *Output) Snapshot() (Snapshot, error) {
+	f, size, err := o.openExisting()
+	if f == nil {
+		return Snapshot{}, ioError("open the output", err)
+	}
+	var s Snapshot
+	if err == nil {
+		s, err = takeSnapshot(f, size)
+	}
+	return s, ioError("read the output", errors.Join(err, f.Close()))
+}
+
+// KeptFiles returns the snapshots that stand beside kept values, by job and by the name of the file. A job
+// of which nothing is known has no entry.
+func KeptFiles(kept map[string]map[string]json.RawMessage) (map[string]map[string]Snapshot, error) {
+	all := map[string]map[string]Snapshot{}
+	for job, values := range kept {
+		text, known := values[KeptFilesMember]
+		if !known {
+			continue
+		}
+		files := map[string]Snapshot{}
+		if err := json.Unmarshal(text, &files); err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", job, KeptFilesMember, err)
+		}
+		all[job] = files
+	}
+	return all, nil
+}
+
+// update adds the kept values of the publication to those of earlier runs, and updates the snapshots beside
+// them. It reports whether there was anything to add or to update.
+func (p *publicationRecord) update(files fileSystem, kept map[string]map[string]json.RawMessage) (bool, error) {
+	known, err := KeptFiles(kept)
+	if err != nil {
+		return false, err
+	}
+	now, err := p.snapshots(files)
+	if err != nil {
+		return false, err
+	}
+	changed := len(p.Kept) > 0
+	for job, text := range p.Kept {
+		values := map[string]json.RawMessage{}
+		if err := json.Unmarshal(text, &values); err != nil {
+			return false, err
+		}
+		kept[job] = values
+		if names, moved := p.RowsIn[job]; moved {
+			known[job] = map[string]Snapshot{}
+			for _, name := range names {
+				if snapshot, taken := now[name]; taken {
+					known[job][name] = snapshot
+				}
+			}
+		}
+	}
+	for job, before := range known {
+		for _, part := range p.parts() { // rows that the run has added for other jobs change the file for this one, too
+			name := filepath.Base(part.Name)
+			if after, taken := now[name]; taken && part.Before != nil && before[name] == *part.Before && after != *part.Before {
+				before[name], changed = after, true
+			}
+		}
+		if kept[job][KeptFilesMember], err = json.Marshal(before); err != nil {
+			return false, err
+		}
+	}
+	return changed, nil
+}
+
+// snapshots describes the published files by their names in their directory, as far as the kept values need it.
+// A file that another program has taken away or that cannot be read has none.
+func (p *publicationRecord) snapshots(files fileSystem) (map[string]Snapshot, error) {
+	all := map[string]Snapshot{}
+	for _, part := range p.parts() {
+		if len(p.RowsIn) == 0 && part.Before == nil {
+			continue
+		}
+		f, err := files.Open(part.Name, 0)
+		switch {
+		case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
+			continue
+		case err != nil:
+			return nil, ioError("open the output", err)
+		}
+		size, err := f.Size()
+		if err == nil {
+			all[filepath.Base(part.Name)], err = takeSnapshot(f, size)
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			return nil, ioError("read the output", err)
+		}
+	}
+	return all, nil
+}
