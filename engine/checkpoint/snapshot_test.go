@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,4 +53,48 @@ func BenchmarkSnapshot(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// Job a keeps values after its rows. Job b adds rows to the same file, and after that a is still at the end of the
+// rows that belong to it; so it is with job c, which keeps nothing. A file that was changed before is another one.
+func TestSnapshotsFollowTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path, kept := filepath.Join(dir, "rows"), filepath.Join(dir, "kept.json")
+	add := func(job string) {
+		t.Helper()
+		s := Stateless()
+		rows, err := s.Rows(path, nil)
+		require.NoError(t, err)
+		require.NoError(t, rows.WriteRows([]byte("{}\n"), 1))
+		c := Publication{Parts: []Part{{Output: rows, Append: true}}, KeptFile: kept}
+		if job != "c" {
+			c.Kept = map[string]json.RawMessage{job: json.RawMessage(`{"n":1}`)}
+			c.RowsIn = map[string][]string{job: {path}}
+		}
+		require.NoError(t, s.Publish(c))
+		require.NoError(t, s.Close())
+	}
+	sizes := func() map[string]int64 {
+		t.Helper()
+		members, err := readKept(system{}, kept)
+		require.NoError(t, err)
+		files, err := KeptFiles(members)
+		require.NoError(t, err)
+		sizes := map[string]int64{}
+		for job := range files {
+			sizes[job] = files[job]["rows"].Bytes
+		}
+		return sizes
+	}
+	add("c")
+	require.NoFileExists(t, kept)
+	add("a")
+	require.Equal(t, map[string]int64{"a": 6}, sizes())
+	add("b")
+	require.Equal(t, map[string]int64{"a": 9, "b": 9}, sizes())
+	add("c")
+	require.Equal(t, map[string]int64{"a": 12, "b": 12}, sizes())
+	require.NoError(t, os.WriteFile(path, []byte("{}\n{}\n{}\n[]\n"), 0o600))
+	add("b")
+	require.Equal(t, map[string]int64{"a": 12, "b": 15}, sizes())
 }

@@ -32,7 +32,8 @@ type PublisherOptions struct {
 	Kept map[string]map[string]any
 
 	// KeptFile is the file in which the values for the next run are saved together with the rows
-	// that they describe. It may be "". A state also saves them.
+	// that they describe. It may be "". A state also saves them. Both say which files have these rows:
+	// items of jobs that continue from the values are added to no other file that has items.
 	KeptFile string
 
 	// Fingerprint, from [engine.Engine.Fingerprint], says which lists the values in KeptFile are
