@@ -31,7 +31,7 @@ type publicationRecord struct {
 	Kept     map[string]json.RawMessage `json:"kept,omitempty"`
 	KeptFile string                     `json:"keptFile,omitempty"`
 	KeptFor  map[string]string          `json:"keptFor,omitempty"`
-	RowsIn   map[string][]string        `json:"rowsIn,omitempty"`
+	RowsIn   map[string][]string        `json:"rowsIn"`           // null in a record of an earlier build
 	Sum      string                     `json:"sum,omitempty"`    // hash of the rows, with a state
 	Before   *Snapshot                  `json:"before,omitempty"` // of the file that the rows are added to, if values are kept
 	Also     []*publicationRecord       `json:"also,omitempty"`   // further files, without kept values

@@ -26,7 +26,8 @@ type Publication struct {
 
 	// RowsIn holds, by job of Kept, the names of the published files that have the rows up to its values. A
 	// snapshot of each of them is saved with the values, under [KeptFilesMember]. A job without an entry
-	// has the values that it had, and follows the rows of the files that it followed.
+	// has the values that it had, and the snapshots that it had. If RowsIn is nil, it is not known which files
+	// have the rows, and no snapshots are saved.
 	RowsIn map[string][]string
 }
 
@@ -100,10 +101,10 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 		}
 	}
 	p.Kept, p.KeptFile, p.KeptFor = c.Kept, c.KeptFile, c.KeptFor
+	if c.RowsIn != nil {
+		p.RowsIn = map[string][]string{}
+	}
 	for job, names := range c.RowsIn {
-		if p.RowsIn == nil {
-			p.RowsIn = map[string][]string{}
-		}
 		p.RowsIn[job] = []string{}
 		for _, name := range names {
 			p.RowsIn[job] = append(p.RowsIn[job], filepath.Base(name))

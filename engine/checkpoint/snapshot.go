@@ -86,6 +86,9 @@ func (p *publicationRecord) update(files fileSystem, kept map[string]map[string]
 			return false, err
 		}
 		kept[job] = values
+		if p.RowsIn == nil {
+			delete(known, job)
+		}
 		if names, moved := p.RowsIn[job]; moved {
 			known[job] = map[string]Snapshot{}
 			for _, name := range names {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -297,7 +298,10 @@ func TestTheFilesOfATreeArePublishedTogether(t *testing.T) {
 	tree.size.Store(2)
 	runStopwhen(t, 0, args...)
 	tree.require(t, 2, 2)
-	kept := readText(t, "kept.json")
+	// The files below have rows of another program, which is right without the sizes of the files.
+	kept := regexp.MustCompile(`(?s)"\$files": \{.*?\n    \},`).ReplaceAllString(readText(t, "kept.json"), "")
+	require.NotContains(t, kept, "$files")
+	require.NoError(t, os.WriteFile("kept.json", []byte(kept), 0o600))
 	for _, full := range []string{"lines", "orders"} {
 		file := filepath.Join("out", full+".ndjson")
 		before := readText(t, file)
