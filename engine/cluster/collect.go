@@ -129,8 +129,8 @@ type collection struct {
 	continued store.Mark // the page with the highest sequence that an earlier collection has received
 
 	roots []string
-	trees []*tree // one tree for each root
-	whole bool    // one task runs all jobs
+	trees []*rootProgress // one tree for each root
+	whole bool            // one task runs all jobs
 	ended bool
 
 	read atomic.Uint64 // sequence of the last page read; 0 before the first page, and in a sorted collection
@@ -189,10 +189,10 @@ var errGoesOn = errors.New("the run goes on")
 
 // done reports whether all tasks have ended and no task has failed.
 func (c *collection) done() bool {
-	return c.ended || !slices.ContainsFunc(c.trees, func(t *tree) bool { return !t.complete() })
+	return c.ended || !slices.ContainsFunc(c.trees, func(t *rootProgress) bool { return !t.complete() })
 }
 
 // allEnded reports whether all tasks have ended.
 func (c *collection) allEnded() bool {
-	return !slices.ContainsFunc(c.trees, func(t *tree) bool { return !t.allEnded() })
+	return !slices.ContainsFunc(c.trees, func(t *rootProgress) bool { return !t.allEnded() })
 }

@@ -18,7 +18,7 @@ import (
 // errGoesOn if a failed task is running again.
 func (c *collection) addFailures(ctx context.Context) error {
 	c.failed = 0
-	if !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Failed > 0 }) {
+	if !slices.ContainsFunc(c.trees, func(t *rootProgress) bool { return t.Failed > 0 }) {
 		c.ended = true
 		return nil
 	}
@@ -88,7 +88,7 @@ func (c *collection) failures(ctx context.Context) (f failures, err error) {
 }
 
 // add adds the ending of a failed task to its trees.
-func (f *failures) add(trees []*tree, ending *partition.Ending) {
+func (f *failures) add(trees []*rootProgress, ending *partition.Ending) {
 	for _, t := range trees {
 		f.tallies[t.root].Add(&partition.Step{Ending: ending})
 	}

@@ -50,7 +50,7 @@ func (c *collection) add(ctx context.Context, entry *store.Entry, e *record.Enve
 
 // count updates trees with the tasks that a page announces or ends. It reports whether all tasks
 // of the last tree have ended and no task has failed.
-func (c *collection) count(trees []*tree, entry *store.Entry, e *record.Envelope) (complete bool) {
+func (c *collection) count(trees []*rootProgress, entry *store.Entry, e *record.Envelope) (complete bool) {
 	for _, t := range trees {
 		if entry.Sequence <= t.resumed {
 			continue
@@ -80,7 +80,7 @@ func (c *collection) passSkipped(entry *store.Entry, e *record.Envelope) {
 
 // pass counts a page and passes it to the sink. The checkpoint that the sink sees includes the
 // page. A page that the sink rejects is not counted.
-func (t *tree) pass(page *engine.Page, sink func() error) error {
+func (t *rootProgress) pass(page *engine.Page, sink func() error) error {
 	before := t.Passed[page.Job]
 	after := counts{before.Pages + 1, before.Items + page.Items.Len(), before.Filtered, before.Bytes + page.Bytes}
 	if page.Written != nil {
@@ -98,7 +98,7 @@ func (t *tree) pass(page *engine.Page, sink func() error) error {
 }
 
 // count updates the position with the tasks that a page announces or ends.
-func (t *tree) count(entry *store.Entry, e *record.Envelope) {
+func (t *rootProgress) count(entry *store.Entry, e *record.Envelope) {
 	t.Sequence, t.Stored = entry.Sequence, entry.Time
 	t.Tasks += len(e.Children)
 	for _, child := range e.Children {

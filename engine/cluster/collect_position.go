@@ -16,8 +16,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// A tree is a root job of the run with all tasks below it.
-type tree struct {
+// A rootProgress says how far the tree of tasks of a root job has been collected.
+type rootProgress struct {
 	root  string
 	tally *partition.Tally
 
@@ -107,7 +107,7 @@ func (c *collection) resume(ctx context.Context) error {
 	c.whole = len(tasks) == 1 && tasks[0].Job == ""
 	c.continued = store.Mark{Created: c.created}
 	for i, root := range c.roots {
-		t := &tree{root: root, tally: tallies[root], position: position{Tasks: 1, Open: new(uint64)}}
+		t := &rootProgress{root: root, tally: tallies[root], position: position{Tasks: 1, Open: new(uint64)}}
 		t.addOpen(tasks[min(i, len(tasks)-1)].ID)
 		c.trees = append(c.trees, t)
 		if saved[root] == nil {
@@ -132,7 +132,7 @@ func (c *collection) resume(ctx context.Context) error {
 }
 
 // restore continues a tree from its checkpoint.
-func (c *collection) restore(t *tree, saved json.RawMessage) error {
+func (c *collection) restore(t *rootProgress, saved json.RawMessage) error {
 	var from collectCheckpoint
 	if err := record.Decode(saved, &from); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (c *collection) restore(t *tree, saved json.RawMessage) error {
 // sharePath gives all trees the most advanced position, because one task runs all of them in
 // sequence.
 func (c *collection) sharePath() {
-	farthest := slices.MaxFunc(c.trees, func(a, b *tree) int { return cmp.Compare(a.last(), b.last()) })
+	farthest := slices.MaxFunc(c.trees, func(a, b *rootProgress) int { return cmp.Compare(a.last(), b.last()) })
 	for _, t := range c.trees {
 		passed := t.Passed
 		t.position, t.Passed = farthest.position, passed
@@ -165,7 +165,7 @@ func (c *collection) sharePath() {
 }
 
 // last returns the sequence of the last page of a sorted collection.
-func (t *tree) last() uint64 {
+func (t *rootProgress) last() uint64 {
 	if len(t.Path) == 0 {
 		return 0
 	}
@@ -173,7 +173,7 @@ func (t *tree) last() uint64 {
 }
 
 // checkpoint returns the checkpoint of a tree. done says whether nothing is left to collect.
-func (c *collection) checkpoint(t *tree, done bool) (json.RawMessage, error) {
+func (c *collection) checkpoint(t *rootProgress, done bool) (json.RawMessage, error) {
 	tally, err := t.tally.Save()
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ func (c *collection) checkpoint(t *tree, done bool) (json.RawMessage, error) {
 }
 
 // treesOf returns the trees of a task.
-func (c *collection) treesOf(task string) []*tree {
+func (c *collection) treesOf(task string) []*rootProgress {
 	if c.whole {
 		return c.trees
 	}

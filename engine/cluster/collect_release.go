@@ -141,7 +141,7 @@ func (r *releaser) add(entry *store.Entry) {
 
 // addEarlier marks pages that an earlier process has stored but perhaps not released.
 func (r *releaser) addEarlier(ctx context.Context) error {
-	if !slices.ContainsFunc(r.trees, func(t *tree) bool { return t.resumed > 0 }) {
+	if !slices.ContainsFunc(r.trees, func(t *rootProgress) bool { return t.resumed > 0 }) {
 		return nil
 	}
 	return r.store.Heads(ctx, r.collection.run.ID(), nil, func(h store.Heading) error {

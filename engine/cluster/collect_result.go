@@ -104,7 +104,7 @@ func (c *collection) result(err error) (*engine.Result, error) {
 }
 
 // addPassed sets how much of an incomplete job the sink has received.
-func (t *tree) addPassed(job *engine.JobResult) {
+func (t *rootProgress) addPassed(job *engine.JobResult) {
 	passed := t.Passed[job.Job]
 	if job.Pages == 0 && passed.Pages > 0 && job.Error == nil {
 		job.Message = "the collection ended before the end of the list"

@@ -43,11 +43,11 @@ var errFailed = errors.New("a task has failed")
 // current task is at the top of its stack.
 type sortedWalk struct {
 	*collection
-	stack []frame
+	stack []visit
 }
 
-// A frame is a task on the stack.
-type frame struct {
+// A visit is a task on the stack.
+type visit struct {
 	key      store.Key
 	sequence uint64           // sequence of its last page
 	page     int              // number of that page
@@ -89,14 +89,14 @@ func (c *collection) walk(ctx context.Context, root partition.Task, path []pathS
 }
 
 func (w *sortedWalk) push(task partition.Task) {
-	w.stack = append(w.stack, frame{key: w.run.record.Key(task)})
+	w.stack = append(w.stack, visit{key: w.run.record.Key(task)})
 }
 
-func (w *sortedWalk) top() *frame { return &w.stack[len(w.stack)-1] }
+func (w *sortedWalk) top() *visit { return &w.stack[len(w.stack)-1] }
 
 // path returns the stack in the form of a checkpoint.
 func (w *sortedWalk) path() []pathStep {
-	return value.Map(w.stack, func(f frame) pathStep { return pathStep{Job: f.key.Job, Task: f.key.Task, Sequence: f.sequence} })
+	return value.Map(w.stack, func(v visit) pathStep { return pathStep{Job: v.key.Job, Task: v.key.Task, Sequence: v.sequence} })
 }
 
 // resume descends to the task at which an earlier collection stopped.
@@ -119,8 +119,8 @@ func (w *sortedWalk) resume(ctx context.Context, path []pathStep) error {
 }
 
 // returnTo moves a task to the last page that an earlier collection has passed on.
-func (w *sortedWalk) returnTo(ctx context.Context, f *frame, sequence uint64) error {
-	entry, err := w.store.Next(ctx, f.key, sequence-1)
+func (w *sortedWalk) returnTo(ctx context.Context, v *visit, sequence uint64) error {
+	entry, err := w.store.Next(ctx, v.key, sequence-1)
 	if err != nil {
 		return err
 	}
@@ -128,17 +128,17 @@ func (w *sortedWalk) returnTo(ctx context.Context, f *frame, sequence uint64) er
 		entry.Release()
 		return store.ErrReplaced
 	}
-	return w.enter(f, entry, func(*record.Envelope) error { return nil })
+	return w.enter(v, entry, func(*record.Envelope) error { return nil })
 }
 
 // enter moves a task to a page, passes the page on, and adds the tasks that it announced.
-func (w *sortedWalk) enter(f *frame, entry *store.Entry, pass func(*record.Envelope) error) error {
+func (w *sortedWalk) enter(v *visit, entry *store.Entry, pass func(*record.Envelope) error) error {
 	defer entry.Release()
 	e, err := record.ReadEnvelope(entry)
 	if err != nil {
 		return err
 	}
-	f.sequence, f.page, f.todo, f.state = entry.Sequence, entry.Page, e.Children, entry.State
+	v.sequence, v.page, v.todo, v.state = entry.Sequence, entry.Page, e.Children, entry.State
 	return pass(e)
 }
 
@@ -157,18 +157,18 @@ func (w *sortedWalk) pass(ctx context.Context, entry *store.Entry, e *record.Env
 
 // next waits for the next page of a task and returns it. The error is errFailed if the task has
 // failed and is not retried, and errEnd if the collection does not wait.
-func (w *sortedWalk) next(ctx context.Context, f *frame) (*store.Entry, error) {
+func (w *sortedWalk) next(ctx context.Context, v *visit) (*store.Entry, error) {
 	for pause := (store.Backoff{First: shortestWait, Longest: longestWait}); ; {
 		waits, failed := !w.options.NoWait && !w.cancelled(), false
-		last := store.Heading{Key: f.key, Sequence: f.sequence}
-		if f.state == store.Failed {
+		last := store.Heading{Key: v.key, Sequence: v.sequence}
+		if v.state == store.Failed {
 			retried, err := w.isRetried(ctx, last)
 			if err != nil {
 				return nil, err
 			}
 			failed = !retried
 		}
-		entry, err := w.store.Next(ctx, f.key, f.sequence)
+		entry, err := w.store.Next(ctx, v.key, v.sequence)
 		switch {
 		case entry != nil || err != nil:
 			return entry, err

@@ -43,7 +43,7 @@
 //
 //	Run.Collect             collect.go       a collector
 //	  collectStored         collect_page.go   reads the stored pages (store.Read)
-//	  collection.add                         counts the tasks that page 1 announces and ends; tree.pass passes it to the sink
+//	  collection.add                         counts the tasks that page 1 announces and ends; rootProgress.pass passes it to the sink
 //	  collection.checkpoint collect_position.go  the checkpoint of the page, for the sink
 //	  collection.result     collect_result.go the results of the jobs, after the last page
 //

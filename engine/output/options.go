@@ -67,9 +67,9 @@ type PublisherOptions struct {
 	// Received says that the pages come from a run elsewhere, so that the engine does not run.
 	Received bool
 
-	// EveryPage commits after every page instead of five times a second, because pages cannot be
+	// CommitEveryPage commits after every page instead of five times a second, because pages cannot be
 	// requested again after they were passed on.
-	EveryPage bool
+	CommitEveryPage bool
 
 	// Guard wraps the writer of a pipe or a device, which may block. If it is nil, the writer is
 	// used directly.

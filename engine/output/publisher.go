@@ -55,10 +55,10 @@ type Publisher struct {
 
 // commits decides when pages are committed to the state, and with which outputs.
 type commits struct {
-	everyPage bool          // whether a commit needs a checkpoint of every page
-	interval  time.Duration // between commits
-	last      time.Time
-	writers   map[*checkpoint.Output]string // root of the job that last wrote to each output
+	marksEveryPage bool          // whether a commit needs a checkpoint of every page
+	interval       time.Duration // between commits
+	last           time.Time
+	writers        map[*checkpoint.Output]string // root of the job that last wrote to each output
 }
 
 // unmerged holds the jobs with rows that cannot be merged.
@@ -81,10 +81,10 @@ func Open(e *engine.Engine, store *checkpoint.Store, o PublisherOptions) (*Publi
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
-	if o.EveryPage || o.Dir == "" && o.Stream != nil {
+	if o.CommitEveryPage || o.Dir == "" && o.Stream != nil {
 		p.commits.interval = 0 // items in a stream cannot be discarded when the run resumes
 	}
-	p.commits.everyPage = o.Order != Sequential && len(e.Info().Roots) > 1
+	p.commits.marksEveryPage = o.Order != Sequential && len(e.Info().Roots) > 1
 	if err := p.open(); err != nil {
 		_ = p.closeStreams()
 		return nil, WriteError(err)
@@ -243,7 +243,7 @@ func (p *Publisher) savePage(page *engine.Page) error {
 		return nil
 	}
 	due := page.Final || time.Since(p.commits.last) >= p.commits.interval
-	if !due && !p.commits.everyPage {
+	if !due && !p.commits.marksEveryPage {
 		return nil
 	}
 	position, err := page.Checkpoint()
