@@ -21,7 +21,7 @@ import (
 const module = "github.com/stopwhen/stopwhen/"
 
 // mayImport says which packages of the module, and which libraries, the code of a folder may
-// import.
+// import. A package stands for those below it, too, but engine only for itself.
 var mayImport = map[string][]string{
 	"rules/value":     {},
 	"rules/php":       {module + "rules/value"},
@@ -75,43 +75,65 @@ var mayImport = map[string][]string{
 	"engine/annotate":   {module + "rules", module + "compile", module + "engine/explain"},
 	"engine/checkpoint": {module + "runtime"},
 	"engine/contract": {
-		module + "rules", module + "engine", module + "runtime/failure", module + "runtime/trace",
+		module + "rules", module + "engine", module + "engine/checkpoint", module + "engine/shape",
+		module + "runtime/failure", module + "runtime/trace",
 	},
 	"engine/output": {
-		module + "rules", module + "engine", module + "runtime/document", module + "runtime/failure", module + "runtime/saved",
+		module + "rules", module + "engine", module + "engine/checkpoint", module + "engine/contract",
+		module + "engine/shape", module + "runtime/document", module + "runtime/failure", module + "runtime/saved",
 		module + "runtime/spool", "github.com/klauspost/compress", "github.com/parquet-go/parquet-go",
 	},
-	"engine/shape":                     {module + "rules", module + "runtime/document/scan"},
-	"engine/recording":                 {module + "engine", module + "runtime", module + "rules/value"},
-	"engine/report":                    {module + "engine", module + "runtime", module + "rules"},
+	"engine/shape": {module + "rules", module + "runtime/document/scan"},
+	"engine/recording": {
+		module + "engine", module + "engine/stress", module + "runtime", module + "rules/value",
+	},
+	"engine/report": {
+		module + "engine", module + "engine/cluster/status", module + "engine/importer/grade", module + "engine/stress",
+		module + "runtime", module + "rules",
+	},
 	"engine/importer/grade":            {},
 	"engine/workbench/internal/syntax": {module + "rules"},
-	"engine/workbench":                 {module + "rules", module + "compile", module + "runtime", module + "engine", module + "fixtures"},
-	"engine/importer":                  {module + "engine", module + "rules", module + "compile/language", "go.yaml.in/yaml/v4"},
-	"engine/detect":                    {module + "engine", module + "rules", module + "runtime", "go.yaml.in/yaml/v4"},
-	"engine/otelstopwhen":              {module + "engine", "go.opentelemetry.io/otel"},
+	"engine/workbench": {
+		module + "rules", module + "compile", module + "runtime", module + "engine", module + "engine/configtest",
+		module + "engine/explain", module + "engine/recording", module + "engine/shape", module + "engine/stress",
+		module + "engine/workbench/internal/syntax", module + "fixtures",
+	},
+	"engine/importer": {
+		module + "engine", module + "engine/importer/grade", module + "rules", module + "compile/language",
+		"go.yaml.in/yaml/v4",
+	},
+	"engine/detect": {
+		module + "engine", module + "engine/recording", module + "rules", module + "runtime", "go.yaml.in/yaml/v4",
+	},
+	"engine/otelstopwhen": {module + "engine", "go.opentelemetry.io/otel"},
 	"engine/cluster": {
-		module + "rules", module + "engine", module + "runtime", "github.com/nats-io/nats.go/jetstream",
-		"github.com/nats-io/nuid",
+		module + "rules", module + "engine", module + "engine/cluster", module + "runtime",
+		"github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nuid",
 	},
 	"engine/cluster/status": {},
 	"engine/cluster/hub":    {module + "engine/cluster/internal/store", module + "runtime/failure", "github.com/nats-io/nats-server/v2", "github.com/gofrs/flock"},
 	"fixtures":              {module + "rules", "golang.org/x/tools/txtar"},
 
-	"engine/workbench/lsp": {module + "engine", module + "engine/workbench", "github.com/creachadair/jrpc2"},
+	"engine/workbench/lsp": {
+		module + "engine", module + "engine/configtest", module + "engine/recording", module + "engine/stress",
+		module + "engine/workbench", "github.com/creachadair/jrpc2",
+	},
 	"engine/workbench/session": {
-		module + "engine/workbench", module + "engine", module + "fixtures", module + "rules", module + "runtime/trace",
+		module + "engine/workbench", module + "engine", module + "engine/recording", module + "engine/stress",
+		module + "fixtures", module + "rules", module + "runtime/trace",
 	},
 	"engine/workbench/playground": {module + "engine/workbench", module + "engine/workbench/session"},
 	"engine/workbench/studio":     {module + "engine/workbench", module + "engine/checkpoint", module + "rules"},
 
 	"engine/cmd/stopwhen": {""},
 
-	"fixtures/programs":         {},
-	"fixtures/programs/bench":   {"github.com/klauspost/compress"},
-	"fixtures/programs/chaos":   {module + "engine", module + "runtime", "github.com/nats-io/nats.go"},
+	"fixtures/programs":       {},
+	"fixtures/programs/bench": {"github.com/klauspost/compress"},
+	"fixtures/programs/chaos": {
+		module + "engine", module + "engine/cluster", module + "runtime", "github.com/nats-io/nats.go",
+	},
 	"fixtures/programs/combine": {"github.com/klauspost/compress", "github.com/apache/arrow-go/v18"},
-	"fixtures/programs/scale":   {module + "engine", "github.com/nats-io/nats.go"},
+	"fixtures/programs/scale":   {module + "engine", module + "engine/cluster", "github.com/nats-io/nats.go"},
 
 	"engine/cluster/internal/record": {
 		module + "engine", module + "engine/cluster/internal/store", module + "engine/cluster/status", module + "rules", module + "runtime",
@@ -134,7 +156,8 @@ var mayImport = map[string][]string{
 	"engine/importer/openapi":  {module + "rules", module + "engine/importer"},
 	"engine/importer/postman":  {module + "rules", module + "engine/detect", module + "engine/importer", module + "engine/recording"},
 	"engine/importer/importertest": {
-		module + "engine", module + "rules/yaml", "github.com/stretchr/testify", "golang.org/x/tools/txtar",
+		module + "engine", module + "engine/importer", module + "rules/yaml", "github.com/stretchr/testify",
+		"golang.org/x/tools/txtar",
 	},
 
 	// Only these may know NATS, and only the hub and tests its server.
@@ -147,9 +170,15 @@ var mayImport = map[string][]string{
 // goFiles parses the Go files of the repository, except tests.
 func goFiles(t *testing.T, visit func(folder, name string, file *ast.File, set *token.FileSet)) {
 	t.Helper()
+	goFilesNamed(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }, visit)
+}
+
+// goFilesNamed parses the Go files whose names are wanted.
+func goFilesNamed(t *testing.T, wanted func(name string) bool, visit func(folder, name string, file *ast.File, set *token.FileSet)) {
+	t.Helper()
 	set := token.NewFileSet()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || !wanted(path) {
 			return err
 		}
 		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
@@ -201,8 +230,9 @@ func TestImportsRunOneWay(t *testing.T) {
 				require.Less(t, order[imported], order[folder], "docs/ARCHITECTURE.md lists %s before %s", folder, imported)
 			}
 			ok := false
-			for _, prefix := range allowed {
-				ok = ok || path == prefix || strings.HasPrefix(path, prefix+"/") || prefix == ""
+			for _, one := range allowed {
+				parts := one != module+"engine" // the folders below engine are no parts of it
+				ok = ok || path == one || parts && strings.HasPrefix(path, one+"/") || one == ""
 			}
 			require.True(t, ok, "%s must not import %s", name, path)
 		}
@@ -419,6 +449,49 @@ func TestDocCommentsBeginWithTheName(t *testing.T) {
 			}
 		}
 	})
+}
+
+// namesOfOthers are names in comments that no Go code has: of products, of APIs and of examples.
+var namesOfOthers = []string{
+	"OpenTelemetry", "macOS", "DateTimeInterface", "UserGuide", "HttpResponseFilter", "OAuthAuthenticator",
+	"DBInstanceIdentifier", "orderId", "itemCount", "getUpdates", "addressOfTheResponse", "TestingM",
+}
+
+// TestCommentsNameWhatExists finds names in comments that a renaming has left behind: a word with a capital after
+// a small letter is a name or a part of a text in the code, or a part of the name of a test.
+func TestCommentsNameWhatExists(t *testing.T) {
+	word, camel := regexp.MustCompile(`\w+`), regexp.MustCompile(`\b\w*[a-z][a-z0-9][A-Z]\w*\b`)
+	known, tests := map[string]bool{}, ""
+	comments := map[string]string{} // names in comments, with a place of each
+	goFilesNamed(t, func(string) bool { return true }, func(_, _ string, file *ast.File, set *token.FileSet) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.Ident:
+				known[n.Name] = true
+			case *ast.BasicLit:
+				for _, name := range word.FindAllString(n.Value, -1) {
+					known[name] = true
+				}
+			case *ast.FuncDecl:
+				if strings.HasPrefix(n.Name.Name, "Test") {
+					tests += n.Name.Name + "\n"
+				}
+			}
+			return true
+		})
+		for _, group := range file.Comments {
+			for _, name := range camel.FindAllString(group.Text(), -1) {
+				comments[name] = set.Position(group.Pos()).String()
+			}
+		}
+	})
+	for name, place := range comments {
+		require.True(t, known[name] || slices.Contains(namesOfOthers, name) || strings.Contains(tests, name),
+			"%s names %s, which does not exist", place, name)
+	}
+	for _, name := range namesOfOthers {
+		require.NotEmpty(t, comments[name], "no comment names %s", name)
+	}
 }
 
 // documented returns the comment and the name of a function or of a declaration that is no group.

@@ -332,8 +332,8 @@ func TestRowsThatARunHasWithheldAreNotPublishedByTheRunThatResumes(t *testing.T)
 	}
 }
 
-// TestARunThatTimeoutEndsResumes, and one that --max-pages ended is complete: the same
-// command begins the next one.
+// TestATimeoutResumesAndAMaximumOfPagesEnds requires the same command to resume a run that --timeout ended, and
+// to begin another after a run that --max-pages ended, which is complete.
 func TestATimeoutResumesAndAMaximumOfPagesEnds(t *testing.T) {
 	s := newStateCase(t)
 	s.slow.Store(int64(400 * time.Millisecond))
