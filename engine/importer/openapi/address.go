@@ -92,8 +92,9 @@ func (t *translation) address() error {
 		} else if text, set := t.set.Get(name); set {
 			v = url.PathEscape(text)
 		} else {
-			doc := importer.FirstSentence(t.parameter("path", name).get("description").text())
-			v = "{" + t.input(importer.Input{Name: name, Doc: doc, Place: t.place + ".parameters." + name}) + "}"
+			p := t.parameter("path", name)
+			required := t.required(name, p.get("schema"), p.get("description").text(), "parameters."+name)
+			v = inAddress(required, url.PathEscape)
 		}
 		t.values = append(t.values, v)
 		out += t.out.Endpoint[last:span[0]] + v
@@ -101,6 +102,15 @@ func (t *translation) address() error {
 	}
 	t.out.Endpoint = out + t.out.Endpoint[last:]
 	return nil
+}
+
+// inAddress returns a value as a part of an address. escape escapes a constant.
+func inAddress(v importer.Value, escape func(string) string) string {
+	if v.Source != "" {
+		return "{" + v.Source + "}"
+	}
+	text, _ := value.Text(v.Const)
+	return escape(text)
 }
 
 // parameter returns a parameter by its place and its name.
@@ -231,11 +241,7 @@ func (t *translation) query(name string, v importer.Value) {
 	if strings.Contains(t.out.Endpoint, "?") {
 		glue = "&"
 	}
-	text, _ := value.Text(v.Const)
-	if v.Source != "" {
-		text = "{" + v.Source + "}"
-	}
-	t.out.Endpoint += glue + name + "=" + text
+	t.out.Endpoint += glue + name + "=" + inAddress(v, url.QueryEscape)
 }
 
 // parameterValue returns the value of a parameter: the value that the user sets, the only possible value, or
@@ -252,16 +258,16 @@ func (t *translation) parameterValue(p node) (importer.Value, bool) {
 	if !p.get("required").flag() {
 		return importer.Value{}, false
 	}
-	return t.required(name, schema, p.get("description").text(), "parameters."+name)
+	return t.required(name, schema, p.get("description").text(), "parameters."+name), true
 }
 
 // required returns the value of something that an operation requires.
-func (t *translation) required(name string, schema node, doc, place string) (importer.Value, bool) {
+func (t *translation) required(name string, schema node, doc, place string) importer.Value {
 	if c := t.keyword(schema, "const"); c.given() {
-		return importer.Constant(c.constant()), true
+		return importer.Constant(c.constant())
 	}
 	if list := t.keyword(schema, "enum").list(); len(list) == 1 {
-		return importer.Constant(list[0].constant()), true
+		return importer.Constant(list[0].constant())
 	}
 	doc = importer.FirstSentence(cmp.Or(doc, t.keyword(schema, "description").text()))
 	in := importer.Input{Name: name, Doc: doc, Place: t.place + "." + place}
@@ -271,7 +277,7 @@ func (t *translation) required(name string, schema node, doc, place string) (imp
 	case name == "api-version" && t.root.get("info", "version").given(): // as Azure's documents have it
 		in.Default = t.root.get("info", "version").text()
 	}
-	return importer.Computed(t.input(in)), true
+	return importer.Computed(t.input(in))
 }
 
 // typed returns a value that the user has set, by the type of a schema.
@@ -320,7 +326,7 @@ func (t *translation) body() error {
 		if !slices.Contains(required, name) {
 			continue
 		}
-		v, _ := t.required(name, p, "", "requestBody."+name)
+		v := t.required(name, p, "", "requestBody."+name)
 		if v.Source != "" && !isScalarType(t.typeOf(p)) {
 			v.Source = "fromJSON(" + v.Source + ")"
 		}
