@@ -20,7 +20,7 @@
 // Read store.go first ([Store.Mark] and [Store.Flush] are a commit), then output.go, which writes a file,
 // state.go and commit.go, which have the lines of the state, and publish.go. publication.go moves the rows to
 // their names, which redo.go does again after a crash without a state; rewrite.go and compress.go write and
-// read them in other forms. files.go has the operations of the file system, which a test replaces by a
+// read them in other forms. snapshot.go ties kept values to the files that have the rows up to them. files.go has the operations of the file system, which a test replaces by a
 // disk that loses power.
 //
 // # Decisions
@@ -32,6 +32,10 @@
 // publication is made durable before the publication begins, and the next run carries it out again
 // after a crash. A state ends, and the next increment begins, only after a run has reported its
 // success.
+//
+// A state knows its unpublished rows byte for byte, since it continues them. A published file belongs to
+// others, too, so nobody reads all of it: values that are kept for the next run stand with a [Snapshot] of
+// the file, and are compared with it only by a run that adds rows to the file.
 //
 // An output is committed up to its last mark, which is set after a complete page, so a page that
 // is half written, or on which a job failed, is never committed. The state holds the number of
