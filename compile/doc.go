@@ -29,6 +29,16 @@
 // [PartValues] are plain values. A run that is resumed applies the parts that it saved
 // and needs no response for it.
 //
+// The files, in the order of these steps:
+//
+//   - job.go compiles the rules of a job; message.go their messages, shape.go what changes items,
+//     partition.go the variables of for and the links of parents and children, audit.go the audit,
+//     and credential.go the credentials.
+//   - check.go warns about rules that are probably mistakes. The warnings, and those who request pages
+//     ahead or explain a job, ask kept.go how kept values are used, ends.go whether a list ends,
+//     prefetch.go what is known before a response, and surface.go what a job reads of one.
+//   - builder.go makes the first request, advance.go the next ones; part.go puts values into them.
+//
 // # Decisions
 //
 // Pages are requested ahead only where the expressions prove that no request reads a response
