@@ -50,19 +50,10 @@ var transportActions = map[rules.ErrorAction]transport.Action{
 // ahead. The onError rules decide about error responses.
 func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchResult, error) {
 	out := fetchResult{sent: r.Clock.Now()}
-	call, withheld, err := r.sender.encode(request)
-	if refused, ok := errors.AsType[*failure.Error](err); ok {
-		refused.Job, refused.Page = r.job.ID(), r.context().Page+1
+	call, err := r.callFor(request)
+	if err != nil {
 		return out, err
 	}
-	if err != nil {
-		return out, r.errorOn(failure.Config, err)
-	}
-	if len(withheld) > 0 {
-		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(withheld, ", ")+
-			": secrets are only sent to that origin")
-	}
-	call.Page, call.Waits = r.context().Page+1, &[]transport.Event{}
 	if err := r.pause(ctx, request, call); err != nil {
 		out.waits = *call.Waits
 		return out, err
@@ -75,14 +66,8 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	err = r.exchange(ctx, &out, call, decide)
 	call = out.call
 	out.waits = *call.Waits
-	if e, ok := errors.AsType[*failure.Error](err); ok {
-		e.Job, e.Page = call.Job, call.Page
-		if out.action.failed != nil {
-			err = r.undecided(e, out.action.failed)
-		}
-	}
 	if err != nil {
-		return out, err
+		return out, r.errorOf(out, err)
 	}
 	if transport.IsPage(out.Status) && !call.JudgesPages { // an earlier attempt failed
 		out.action = errorAction{}
@@ -93,6 +78,38 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	}
 	r.state.Base = out.URL
 	return out, nil
+}
+
+// callFor returns the call of a request for the next page.
+func (r *listRun) callFor(request requests.Request) (transport.Call, error) {
+	call, withheld, err := r.sender.encode(request)
+	call.Page, call.Waits = r.context().Page+1, &[]transport.Event{}
+	if refused, ok := errors.AsType[*failure.Error](err); ok {
+		refused.Job, refused.Page = r.job.ID(), call.Page
+		return call, err
+	}
+	if err != nil {
+		return call, r.errorOn(failure.Config, err)
+	}
+	if len(withheld) > 0 {
+		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(withheld, ", ")+
+			": secrets are only sent to that origin")
+	}
+	return call, nil
+}
+
+// errorOf returns the error of an exchange with its job and page. If an onError rule could not be evaluated, the
+// error is that of the rule.
+func (r *listRun) errorOf(f fetchResult, err error) error {
+	e, ok := errors.AsType[*failure.Error](err)
+	if !ok {
+		return err
+	}
+	e.Job, e.Page = f.call.Job, f.call.Page
+	if f.action.failed != nil {
+		return r.undecided(e, f.action.failed)
+	}
+	return err
 }
 
 // exchange makes a call, or completes the exchange that was made ahead of its turn. It sets the call

@@ -93,10 +93,10 @@ func (f Format) check() error {
 	return err
 }
 
+var compressions = map[Compression]checkpoint.Compression{Gzip: gzipFrames{}, Zstd: zstdFrames{}}
+
 // compression returns the compression of a file, or nil for an uncompressed file.
-func (f Format) compression() checkpoint.Compression {
-	return map[Compression]checkpoint.Compression{Gzip: gzipFrames{}, Zstd: zstdFrames{}}[f.Compression]
-}
+func (f Format) compression() checkpoint.Compression { return compressions[f.Compression] }
 
 // IsTable reports whether the items of a stream or a file are one table, whose columns are known when
 // the last item has arrived.

@@ -85,8 +85,15 @@ func (c *Converter) Convert(b Body, buffer *spool.Buffer) (bool, error) {
 	return err == nil, err
 }
 
+// A conversion reads a body and writes it as JSON.
+type conversion = func(*Converter, *bodySource, *limitedWriter) error
+
+var conversions = map[string]conversion{
+	rules.NDJSON: (*Converter).convertLines, rules.CSV: (*Converter).convertCSV, rules.XML: (*Converter).convertXML,
+}
+
 // conversionFor returns the conversion for a body, or nil if the body is read unchanged.
-func (c *Converter) conversionFor(b Body) (func(*Converter, *bodySource, *limitedWriter) error, error) {
+func (c *Converter) conversionFor(b Body) (conversion, error) {
 	if b.Status >= http.StatusBadRequest {
 		if head := beginning(b.Data); typeOf(b.ContentType) == rules.XML || looksLikeXML(head) {
 			return (*Converter).convertXML, nil
@@ -103,9 +110,7 @@ func (c *Converter) conversionFor(b Body) (func(*Converter, *bodySource, *limite
 			return nil, errors.New(problem)
 		}
 	}
-	return map[string]func(*Converter, *bodySource, *limitedWriter) error{
-		rules.NDJSON: (*Converter).convertLines, rules.CSV: (*Converter).convertCSV, rules.XML: (*Converter).convertXML,
-	}[format], nil
+	return conversions[format], nil
 }
 
 // Accept returns the value of the header Accept for a format.
