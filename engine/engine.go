@@ -405,9 +405,9 @@ func (e *Engine) suite() *configtest.Suite {
 	base := e.suiteBase()
 	return &configtest.Suite{
 		Tests: e.tests(), Jobs: e.selected(), Source: e.cfg.Source, BaseURL: base, Redact: e.Redactor().String, ExitStatus: failure.ExitStatus,
-		CheckInputs: func(values map[string]any) error {
+		CheckInputs: func(values map[string]any) diag.Diagnostics {
 			_, found := e.cfg.BindInputs(values)
-			return found.Err()
+			return found
 		},
 		Loop: func(env configtest.Environment) runtime.Loop {
 			return e.offline(env.Transport, env.Clock, WithVerdictValues(), WithKept(env.Kept), WithInputs(env.Inputs))

@@ -32,8 +32,8 @@ type Suite struct {
 	Redact     func(text string) string
 	ExitStatus func(err error) int // returns the exit status of a run that ended with err
 
-	// CheckInputs returns an error if the inputs of a test are invalid.
-	CheckInputs func(values map[string]any) error
+	// CheckInputs returns what is wrong with the inputs of a test.
+	CheckInputs func(values map[string]any) diag.Diagnostics
 
 	// Loop returns a loop that makes its requests in an environment, without the
 	// credentials of the configuration.
@@ -112,12 +112,14 @@ func (s *Suite) run(ctx context.Context, t rules.Test, seen *coverage) Result {
 		out.Differences = []Difference{{Message: fmt.Sprintf("job %s is not run: it is identical to an earlier job", t.Job)}}
 		return out
 	}
-	if err := s.CheckInputs(t.Inputs); err != nil {
-		out.Differences = []Difference{{Message: err.Error()}}
-		return out
-	}
 	job := s.Jobs[index]
 	seen.tests[job]++
+	for _, d := range s.CheckInputs(t.Inputs) {
+		out.Differences = append(out.Differences, Difference{Message: d.Path + ": " + d.Message + " (see the key inputs of the test)"})
+	}
+	if out.Differences != nil {
+		return out
+	}
 	trial := newTrial(s, job, t)
 	trial.run(ctx, seen)
 	out.Result, out.Exit, out.Requests = trial.result, s.ExitStatus(trial.err), append(out.Requests, trial.script.requests...)
