@@ -321,12 +321,15 @@ func (p *Publisher) rowsIn(g *group, kept map[string]json.RawMessage) map[string
 		if p.ended[job].Repeats {
 			continue
 		}
-		files[job] = []string{}
+		names := []string{}
 		for _, t := range g.targets {
 			follows := func(other string) bool { return slices.Contains(p.engine.Job(other).Keepers, job) }
 			if t.file != nil && slices.ContainsFunc(t.jobs, follows) {
-				files[job] = append(files[job], t.file.rows.Name())
+				names = append(names, t.file.rows.Name())
 			}
+		}
+		if _, known := p.kept.files[job]; known || len(names) > 0 { // values without files need to know none
+			files[job] = names
 		}
 	}
 	return files
