@@ -61,4 +61,6 @@
 // second set of methods here, and most of a run would have to be exported to them. Code that does not
 // need these types is below internal: survey counts for the status, pace shares the rate, record has
 // the JSON that is stored, and store says how it is stored.
+//
+// The caller of a method whose name ends in Locked holds the lock of its receiver.
 package cluster

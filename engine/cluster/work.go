@@ -180,7 +180,7 @@ func (w *workerRun) close() {
 	w.mu.Lock()
 	w.ended = true
 	for _, s := range w.sessions {
-		s.retire()
+		s.retireLocked()
 	}
 	w.mu.Unlock()
 	w.pace.Close()
@@ -267,12 +267,12 @@ func (w *workerRun) watchRuns(ctx context.Context) error {
 		var r record.Run
 		switch {
 		case !isActive(&stored):
-			w.endSessions(stored.Name, "")
-			w.removeRun(stored.Name)
+			w.endSessionsLocked(stored.Name, "")
+			w.removeRunLocked(stored.Name)
 			w.cluster.problems.forget(stored.Name)
 		case record.Decode(stored.Value, &r) == nil:
-			w.endSessions(stored.Name, r.Submission) // ends sessions of deleted runs with the same ID
-			w.addRun(&r)
+			w.endSessionsLocked(stored.Name, r.Submission) // ends sessions of deleted runs with the same ID
+			w.addRunLocked(&r)
 		}
 	})
 }
@@ -331,7 +331,7 @@ func (w *workerRun) report(ctx context.Context) {
 func (w *workerRun) describe(rec *record.Worker) {
 	rec.Problems, rec.Full = w.cluster.problems.current()
 	w.mu.Lock()
-	rec.Done, rec.Cannot, rec.Served = w.ends.done, w.cannotRun(), w.servedOrigins()
+	rec.Done, rec.Cannot, rec.Served = w.ends.done, w.cannotRunLocked(), w.servedOriginsLocked()
 	rec.Running = slices.Collect(maps.Values(w.running))
 	w.mu.Unlock()
 	slices.SortFunc(rec.Running, func(a, b record.RunningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })

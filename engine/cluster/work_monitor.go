@@ -41,7 +41,7 @@ func (m *Monitor) State() WorkerState {
 		PutBack: w.ends.putBack, Returned: int(w.returned.Load()),
 		Renewals: int(w.leases.renewed.Load()), FailedRenewals: int(w.leases.failed.Load()),
 	}
-	if len(w.servedOrigins()) == 0 {
+	if len(w.servedOriginsLocked()) == 0 {
 		state.Problem = w.cluster.problems.latest()
 	}
 	return state

@@ -202,8 +202,8 @@ func (w *workerRun) avoid(a *attempt, p *postponement) {
 		wait, why, p.err))
 }
 
-// avoids reports whether no task of an origin may be taken now. The lock must be held.
-func (w *workerRun) avoids(origin string, now time.Time) bool {
+// avoidsLocked reports whether no task of an origin may be taken now.
+func (w *workerRun) avoidsLocked(origin string, now time.Time) bool {
 	avoided := w.origins.avoided[origin]
 	if avoided == nil || now.Before(avoided.until) {
 		return avoided != nil
@@ -230,8 +230,8 @@ func (w *workerRun) noteServed(a *attempt) {
 	}
 }
 
-// servedOrigins returns the origins that have sent pages to this worker lately. The lock must be held.
-func (w *workerRun) servedOrigins() []string {
+// servedOriginsLocked returns the origins that have sent pages to this worker lately.
+func (w *workerRun) servedOriginsLocked() []string {
 	maps.DeleteFunc(w.origins.served, func(_ string, at time.Time) bool { return time.Since(at) > w.cluster.timing.countsReached })
 	return slices.Sorted(maps.Keys(w.origins.served))
 }

@@ -89,9 +89,9 @@ func (w *workerRun) leaveSession(s *session) {
 	s.close()
 }
 
-// retire lets the last user close a session that has left the worker. The lock of the worker must be
+// retireLocked lets the last user close a session that has left the worker. The lock of the worker must be
 // held.
-func (s *session) retire() {
+func (s *session) retireLocked() {
 	s.closed = true
 	s.close()
 }
@@ -103,9 +103,9 @@ func (s *session) close() {
 	}
 }
 
-// isOpening reports whether a session of the run is being opened. Further tasks would wait and
-// occupy slots. The lock must be held.
-func (w *workerRun) isOpening(run string) bool {
+// isOpeningLocked reports whether a session of the run is being opened. Further tasks would wait and
+// occupy slots.
+func (w *workerRun) isOpeningLocked(run string) bool {
 	for key, s := range w.sessions {
 		if key.id == run && !s.isOpen() {
 			return true
@@ -133,15 +133,15 @@ func isActive(stored *store.Record) bool {
 	return record.Decode(stored.Value, &r) != nil || r.Phase != Cancelled
 }
 
-// endSessions stops the tasks of a run and closes its sessions when they have ended, except the session of
-// the given submission. The lock must be held.
-func (w *workerRun) endSessions(run, except string) {
+// endSessionsLocked stops the tasks of a run and closes its sessions when they have ended, except the session of
+// the given submission.
+func (w *workerRun) endSessionsLocked(run, except string) {
 	maps.DeleteFunc(w.sessions, func(key sessionKey, s *session) bool {
 		if key.id != run || key.submission == except {
 			return false
 		}
 		s.cancel(errGone)
-		s.retire()
+		s.retireLocked()
 		return true
 	})
 }
@@ -256,7 +256,7 @@ func (w *workerRun) closeIdle() {
 	maps.DeleteFunc(w.sessions, func(_ sessionKey, s *session) bool {
 		idle := s.users == 0 && time.Since(s.since) > sessionIdle
 		if idle {
-			s.retire()
+			s.retireLocked()
 		}
 		return idle
 	})

@@ -34,8 +34,8 @@ const (
 	quietPause  = 2 * time.Second        // longest pause otherwise
 )
 
-// addRun adds an active run, or updates it. The lock must be held.
-func (w *workerRun) addRun(r *record.Run) {
+// addRunLocked adds an active run, or updates it.
+func (w *workerRun) addRunLocked(r *record.Run) {
 	known := w.runs[r.Run]
 	if known == nil || known.Queue.Origin != r.Origin {
 		known = &activeRun{Queue: r.Queue(), turns: w.turns, taken: time.Now()}
@@ -43,20 +43,20 @@ func (w *workerRun) addRun(r *record.Run) {
 	}
 	known.parallel, known.priority, known.patience, known.started = r.Parallel, max(r.Priority, 1), r.Patience, r.Started
 	known.next, known.avoidUntil = time.Time{}, time.Time{}
-	w.limitSlots(r.Origin)
+	w.limitSlotsLocked(r.Origin)
 	w.wakeUp()
 }
 
-// removeRun removes a run that is over. The lock must be held.
-func (w *workerRun) removeRun(id string) {
+// removeRunLocked removes a run that is over.
+func (w *workerRun) removeRunLocked(id string) {
 	if r := w.runs[id]; r != nil {
 		delete(w.runs, id)
-		w.limitSlots(r.Origin)
+		w.limitSlotsLocked(r.Origin)
 	}
 }
 
-// limitSlots sets the number of slots of an origin, for all of its runs. The lock must be held.
-func (w *workerRun) limitSlots(origin string) {
+// limitSlotsLocked sets the number of slots of an origin, for all of its runs.
+func (w *workerRun) limitSlotsLocked(origin string) {
 	slots := 0
 	for _, r := range w.runs {
 		if r.Origin == origin {
@@ -192,7 +192,7 @@ func (w *workerRun) nextQueue() (q store.Queue, ok bool) {
 	defer w.mu.Unlock()
 	var best *activeRun
 	for id, r := range w.runs {
-		if w.isDue(id, r) && (best == nil || cmp.Or(cmp.Compare(r.turns, best.turns), r.started.Compare(best.started)) < 0) {
+		if w.isDueLocked(id, r) && (best == nil || cmp.Or(cmp.Compare(r.turns, best.turns), r.started.Compare(best.started)) < 0) {
 			best = r
 		}
 	}
@@ -202,10 +202,10 @@ func (w *workerRun) nextQueue() (q store.Queue, ok bool) {
 	return best.Queue, true
 }
 
-// isDue reports whether a task of a run may be taken now. The lock must be held.
-func (w *workerRun) isDue(id string, r *activeRun) bool {
+// isDueLocked reports whether a task of a run may be taken now.
+func (w *workerRun) isDueLocked(id string, r *activeRun) bool {
 	now := time.Now()
-	return w.alone == nil && !now.Before(r.next) && !now.Before(r.avoidUntil) && !w.isOpening(id) && !w.avoids(r.Origin, now)
+	return w.alone == nil && !now.Before(r.next) && !now.Before(r.avoidUntil) && !w.isOpeningLocked(id) && !w.avoidsLocked(r.Origin, now)
 }
 
 // noteFetched records whether a queue had a task.
@@ -232,8 +232,8 @@ func (w *workerRun) noteFetched(run string, hadTask bool) {
 	}
 }
 
-// cannotRun returns the runs that this worker cannot run.
-func (w *workerRun) cannotRun() (runs []string) {
+// cannotRunLocked returns the runs that this worker cannot run.
+func (w *workerRun) cannotRunLocked() (runs []string) {
 	for id, r := range w.runs {
 		if time.Now().Before(r.avoidUntil) {
 			runs = append(runs, id)

@@ -13,7 +13,7 @@ import (
 func TestRunsTakeTurnsByTheirPriority(t *testing.T) {
 	p := &workerRun{cluster: &Cluster{}, runs: map[string]*activeRun{}, wake: make(chan struct{}, 1)}
 	for id, priority := range map[string]int{"a": 0, "b": 3} {
-		p.addRun(&record.Run{Run: id, Priority: priority})
+		p.addRunLocked(&record.Run{Run: id, Priority: priority})
 	}
 	taken := map[string]int{}
 	take := func(n int) {
@@ -28,7 +28,7 @@ func TestRunsTakeTurnsByTheirPriority(t *testing.T) {
 	take(400)
 	require.Equal(t, map[string]int{"a": 100, "b": 300}, taken)
 
-	p.addRun(&record.Run{Run: "late", Priority: 1})
+	p.addRunLocked(&record.Run{Run: "late", Priority: 1})
 	take(500)
 	require.InDelta(t, 100, taken["late"], 1)
 

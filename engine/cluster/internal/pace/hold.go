@@ -61,20 +61,19 @@ func (h *hold) Begin(wait time.Duration) {
 	defer h.mu.Unlock()
 	if until.After(h.until) {
 		h.until = until
-		h.tell()
+		h.tellLocked()
 	}
 }
 
-// putBack publishes a hold again that the bucket may have lost. The lock must be held.
-func (h *hold) putBack() {
+// putBackLocked publishes a hold again that the bucket may have lost.
+func (h *hold) putBackLocked() {
 	if h.until.After(h.pace.serverTime()) {
-		h.tell()
+		h.tellLocked()
 	}
 }
 
-// tell starts a goroutine that publishes the hold until the bucket has all of it. The lock must be
-// held.
-func (h *hold) tell() {
+// tellLocked starts a goroutine that publishes the hold until the bucket has all of it.
+func (h *hold) tellLocked() {
 	if h.telling {
 		return
 	}
@@ -106,14 +105,14 @@ func (h *hold) State() (wait time.Duration, changed <-chan struct{}) {
 	switch {
 	case now.Before(h.until):
 		return h.until.Sub(now), nil
-	case h.isTaken(now):
+	case h.isTakenLocked(now):
 		return 0, h.changed
 	}
 	return 0, nil
 }
 
-// isTaken reports whether another request goes first. The lock must be held.
-func (h *hold) isTaken(now time.Time) bool {
+// isTakenLocked reports whether another request goes first.
+func (h *hold) isTakenLocked(now time.Time) bool {
 	return !h.until.IsZero() && (h.first || now.Before(h.probe))
 }
 
@@ -123,7 +122,7 @@ func (h *hold) Enter(ctx context.Context) (first, ok bool, err error) {
 	now := h.pace.serverTime()
 	h.mu.Lock()
 	until := h.until
-	if until.IsZero() || now.Before(until) || h.isTaken(now) {
+	if until.IsZero() || now.Before(until) || h.isTakenLocked(now) {
 		defer h.mu.Unlock()
 		return false, until.IsZero(), nil
 	}
@@ -156,7 +155,7 @@ func (h *hold) Enter(ctx context.Context) (first, ok bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.first = false
-	h.wakeUp()
+	h.wakeUpLocked()
 	return false, ok && err == nil, err
 }
 
@@ -175,11 +174,11 @@ func (h *hold) Leave() {
 			})
 		})
 	}
-	h.wakeUp()
+	h.wakeUpLocked()
 }
 
-// wakeUp makes the waiting requests check again. The lock must be held.
-func (h *hold) wakeUp() {
+// wakeUpLocked makes the waiting requests check again.
+func (h *hold) wakeUpLocked() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
@@ -221,9 +220,9 @@ func (h *hold) apply(r storedHold, revision uint64) {
 			if store.Sleep(h.pace.ctx, wait) == nil {
 				h.mu.Lock()
 				defer h.mu.Unlock()
-				h.wakeUp()
+				h.wakeUpLocked()
 			}
 		})
 	}
-	h.wakeUp()
+	h.wakeUpLocked()
 }

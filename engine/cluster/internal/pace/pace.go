@@ -105,7 +105,7 @@ func (p *Pace) watch(heard func()) error {
 			p.hold(r.Name).apply(rec, r.Revision)
 		}
 	}, func() {
-		p.eachHold((*hold).putBack)
+		p.eachHold((*hold).putBackLocked)
 		heard()
 	})
 	if ctx.Err() != nil {

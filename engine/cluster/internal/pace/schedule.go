@@ -82,7 +82,7 @@ func (r *reservation) Cancel() {
 	r.abandoned = true
 	select {
 	case <-r.known:
-		s.giveBack(r)
+		s.giveBackLocked(r)
 	default: // run removes it from the waiting requests, or gives its time back
 	}
 }
@@ -90,8 +90,8 @@ func (r *reservation) Cancel() {
 // giveBackTime is how long a process tries to give back a time.
 const giveBackTime = time.Second
 
-// giveBack returns an unused time if nobody has reserved a later one. The lock must be held.
-func (s *Schedule) giveBack(r *reservation) {
+// giveBackLocked returns an unused time if nobody has reserved a later one.
+func (s *Schedule) giveBackLocked(r *reservation) {
 	if !r.at.After(s.pace.now()) {
 		return
 	}
@@ -199,7 +199,7 @@ func (s *Schedule) reserve(batch []*reservation) error {
 		}
 		close(r.known)
 		if r.abandoned {
-			s.giveBack(r)
+			s.giveBackLocked(r)
 		}
 	}
 	return nil

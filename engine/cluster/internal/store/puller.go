@@ -92,13 +92,13 @@ func (p *puller) fetch(ctx context.Context) (*delivery, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.answer != nil && time.Since(p.asked) > s.options.AckWait*2/3 {
-		p.giveUp()
+		p.giveUpLocked()
 	}
 	waiting, end := s.await(ctx, workStream)
 	defer end()
 	wait := time.Duration(0) // a pending request has already waited
 	if p.answer == nil {
-		if err := p.ask(ctx); err != nil {
+		if err := p.askLocked(ctx); err != nil {
 			return nil, err
 		}
 		wait = min(answerWait, s.options.AckWait/4)
@@ -112,7 +112,7 @@ func (p *puller) fetch(ctx context.Context) (*delivery, error) {
 		if ctx.Err() != nil {
 			return nil, interrupted(ctx)
 		}
-		p.giveUp()
+		p.giveUpLocked()
 		return nil, context.Cause(waiting)
 	case msg, ok := <-p.answer.Messages():
 		err := p.answer.Error()
@@ -127,8 +127,8 @@ func (p *puller) fetch(ctx context.Context) (*delivery, error) {
 	}
 }
 
-// ask requests one message. The lock must be held.
-func (p *puller) ask(ctx context.Context) (err error) {
+// askLocked requests one message.
+func (p *puller) askLocked(ctx context.Context) (err error) {
 	if p.consumer == nil {
 		err = p.s.try(ctx, p.s.options.tryTimeout, workStream, func(ctx context.Context) error {
 			p.consumer, err = p.s.js.Consumer(ctx, workStream, p.durable)
@@ -143,9 +143,9 @@ func (p *puller) ask(ctx context.Context) (err error) {
 	return err
 }
 
-// giveUp abandons the pending request, if there is one. If its message has arrived, it is handed back,
-// so that another worker gets it now. The lock must be held.
-func (p *puller) giveUp() {
+// giveUpLocked abandons the pending request, if there is one. If its message has arrived, it is handed back,
+// so that another worker gets it now.
+func (p *puller) giveUpLocked() {
 	if p.answer == nil {
 		return
 	}
@@ -176,7 +176,7 @@ func (s *Store) StopFetching() {
 		p := known.(*puller)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.giveUp()
+		p.giveUpLocked()
 		return true
 	})
 }

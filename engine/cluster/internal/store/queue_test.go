@@ -230,7 +230,7 @@ func TestAConnectionThatBreaksDuringAFetchIsNoError(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 	pullers := []*puller{s.tasks(queue), s.slots(limited)}
 	for _, p := range pullers {
-		require.NoError(t, p.ask(t.Context()))
+		require.NoError(t, p.askLocked(t.Context()))
 		require.Eventually(t, func() bool { return len(p.answer.Messages()) == 1 }, time.Minute, 10*time.Millisecond)
 	}
 	server.stop()
