@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -154,128 +153,6 @@ func (w *Watcher) hintsOf(c *rules.Context) []foundHint {
 	}
 	slices.SortStableFunc(found, func(a, b foundHint) int { return len(b.lists) - len(a.lists) })
 	return found
-}
-
-// hintsInBody returns the hints in the body of the last response, nearest to the root first.
-// The list is not nil.
-func (w *Watcher) hintsInBody() []foundHint {
-	found := []foundHint{}
-	if w.page.Visit == nil {
-		return found
-	}
-	trailer := w.trailer()
-	want := func(path []string) (value, members bool) {
-		name := w.nameOfSign(path)
-		members = w.holdsHints(path) && !isLinks(name)
-		return !members && (apinames.HintsOf(name) != nil || apinames.FlagKind(name) != "" || name == apinames.JQGridRecords ||
-			isLinks(name) || apinames.RoughNext(name, "a token")), members
-	}
-	var records []foundHint
-	var visit func(path []string, v any)
-	visit = func(path []string, v any) {
-		name := w.nameOfSign(path)
-		hint := foundHint{path: path, at: language.Read{Root: "body", Path: path}.String(), value: v, inBody: true, by: readsTo(path)}
-		if trailer != nil {
-			hint.at, hint.by, hint.least = strings.TrimPrefix(hint.at, "body.")+" in the last line", nil, true
-		}
-		add := func(kind apinames.HintKind, rank int, rough bool) {
-			if len(path) > 1 && !apinames.Holds(path[len(path)-2], kind) {
-				return
-			}
-			hint.kind, hint.rank, hint.rough = kind, rank, rough
-			found = append(found, hint)
-		}
-		links, _ := value.Members(v)
-		_, isFlag := v.(bool)
-		hint.value = apinames.Plain(v)
-		switch {
-		case isLinks(name) && apinames.NextLink(v) != nil:
-			hint.value = apinames.NextLink(v)
-			add(apinames.HintNext, 0, false)
-		case isLinks(name), links != nil && apinames.IsHint(name, apinames.HintPages): // as in Intercom: {"pages": {"next": …}}
-			for _, m := range links {
-				visit(append(slices.Clip(path), m.Name), m.Value)
-			}
-		case name == apinames.JQGridRecords:
-			hint.kind = apinames.HintTotal
-			records = append(records, hint)
-		case apinames.HintsOf(name) != nil:
-			for _, h := range apinames.HintsOf(name) {
-				add(h.Kind, h.Rank, false)
-			}
-		case apinames.RoughNext(name, v):
-			add(apinames.HintNext, 0, true)
-		case isFlag && apinames.FlagKind(name) != "":
-			add(apinames.FlagKind(name), 0, true)
-		}
-	}
-	if err := w.page.Visit(want, visit); err != nil {
-		return found[:0]
-	}
-	visitMembers(trailer, nil, want, visit)
-	for _, record := range records {
-		parent := record.path[:len(record.path)-1]
-		for i, hint := range found {
-			if hint.kind == apinames.HintTotal && slices.Equal(hint.path[:len(hint.path)-1], parent) &&
-				apinames.CountsPages(hint.name(), hint.value, record.value, max(*w.Largest, w.Context.Count)) {
-				found[i].kind, found = apinames.HintPages, append(found, record)
-				break
-			}
-		}
-	}
-	slices.SortStableFunc(found, func(a, b foundHint) int {
-		return cmp.Or(len(a.path)-len(b.path), slices.Compare(a.path[:len(a.path)-1], b.path[:len(b.path)-1]), a.rank-b.rank)
-	})
-	return found
-}
-
-// trailer returns the last line of a page in NDJSON if it only describes the list, as {"truncated": true} does: no
-// other line that is compared has one of its members. It is nil for any other page.
-func (w *Watcher) trailer() rules.Object {
-	lines := w.page.Compared
-	if !w.page.Lines || len(lines) < 2 {
-		return nil
-	}
-	last, _ := membersOf(lines[len(lines)-1])
-	describes := func(m rules.Member) bool { return apinames.HintsOf(m.Name) != nil || apinames.HoldsHints(m.Name) }
-	if len(last) == 0 || slices.ContainsFunc(last, func(m rules.Member) bool { return !describes(m) }) {
-		return nil
-	}
-	for _, line := range lines[:len(lines)-1] {
-		others, _ := membersOf(line)
-		if slices.ContainsFunc(last, func(m rules.Member) bool { _, has := others.Get(m.Name); return has }) {
-			return nil
-		}
-	}
-	return last
-}
-
-// visitMembers is [document.Reading.Visit] for a decoded object at a path.
-func visitMembers(object rules.Object, path []string, want func(path []string) (value, members bool), f func(path []string, v any)) {
-	for _, m := range object {
-		at := append(slices.Clip(path), m.Name)
-		isWanted, enters := want(at)
-		switch inner, _ := value.Members(m.Value); {
-		case isWanted:
-			f(at, m.Value)
-		case enters:
-			visitMembers(inner, at, want, f)
-		}
-	}
-}
-
-// nameOfSign returns the last key of a path, or what it says of a list of items beside it: odata.nextLink for
-// items@odata.nextLink. See [apinames.ListOf].
-func (w *Watcher) nameOfSign(path []string) string {
-	parent, name := path[:len(path)-1], path[len(path)-1]
-	list, sign, ok := apinames.ListOf(name)
-	isBeside := func(l itemList) bool {
-		return len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent) && apinames.Alike(l.keys[len(parent)], list)
-	}
-	if ok && slices.ContainsFunc(w.Subject.lists, isBeside) {
-		return sign
-	}
-	return name
 }
 
 // isLinks reports whether a key has links to other pages.

@@ -1,0 +1,153 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// hintsInBody returns the hints in the body of the last response, nearest to the root first.
+// The list is not nil.
+func (w *Watcher) hintsInBody() []foundHint {
+	s := hintSearch{watcher: w, found: []foundHint{}}
+	if w.page.Visit == nil {
+		return s.found
+	}
+	s.trailer = w.trailer()
+	if err := w.page.Visit(s.wants, s.visit); err != nil {
+		return s.found[:0]
+	}
+	visitMembers(s.trailer, nil, s.wants, s.visit)
+	s.addRecords()
+	slices.SortStableFunc(s.found, func(a, b foundHint) int {
+		return cmp.Or(len(a.path)-len(b.path), slices.Compare(a.path[:len(a.path)-1], b.path[:len(b.path)-1]), a.rank-b.rank)
+	})
+	return s.found
+}
+
+// A hintSearch collects the hints in the body of a response.
+type hintSearch struct {
+	watcher *Watcher
+	trailer rules.Object // last line of the page, if it only describes the list
+	found   []foundHint
+	records []foundHint // values of [apinames.JQGridRecords], which may be totals
+}
+
+// wants reports whether the value at a path may be a hint, and whether it is an object whose members may be.
+func (s *hintSearch) wants(path []string) (value, members bool) {
+	name := s.watcher.nameOfSign(path)
+	members = s.watcher.holdsHints(path) && !isLinks(name)
+	return !members && (apinames.HintsOf(name) != nil || apinames.FlagKind(name) != "" || name == apinames.JQGridRecords ||
+		isLinks(name) || apinames.RoughNext(name, "a token")), members
+}
+
+// visit adds the hints of the value at a path.
+func (s *hintSearch) visit(path []string, v any) {
+	name := s.watcher.nameOfSign(path)
+	hint := foundHint{
+		path: path, at: language.Read{Root: "body", Path: path}.String(), value: apinames.Plain(v), inBody: true, by: readsTo(path),
+	}
+	if s.trailer != nil {
+		hint.at, hint.by, hint.least = strings.TrimPrefix(hint.at, "body.")+" in the last line", nil, true
+	}
+	links, _ := value.Members(v)
+	_, isFlag := v.(bool)
+	switch {
+	case isLinks(name) && apinames.NextLink(v) != nil:
+		hint.value = apinames.NextLink(v)
+		s.add(hint, apinames.HintNext, 0, false)
+	case isLinks(name), links != nil && apinames.IsHint(name, apinames.HintPages): // as in Intercom: {"pages": {"next": …}}
+		for _, m := range links {
+			s.visit(append(slices.Clip(path), m.Name), m.Value)
+		}
+	case name == apinames.JQGridRecords:
+		hint.kind = apinames.HintTotal
+		s.records = append(s.records, hint)
+	case apinames.HintsOf(name) != nil:
+		for _, h := range apinames.HintsOf(name) {
+			s.add(hint, h.Kind, h.Rank, false)
+		}
+	case apinames.RoughNext(name, v):
+		s.add(hint, apinames.HintNext, 0, true)
+	case isFlag && apinames.FlagKind(name) != "":
+		s.add(hint, apinames.FlagKind(name), 0, true)
+	}
+}
+
+// add adds a hint of a kind, unless the object that has it holds no hints of that kind.
+func (s *hintSearch) add(hint foundHint, kind apinames.HintKind, rank int, rough bool) {
+	if n := len(hint.path); n > 1 && !apinames.Holds(hint.path[n-2], kind) {
+		return
+	}
+	hint.kind, hint.rank, hint.rough = kind, rank, rough
+	s.found = append(s.found, hint)
+}
+
+// addRecords adds each number of records that is next to a total which counts pages.
+func (s *hintSearch) addRecords() {
+	for _, record := range s.records {
+		parent := record.path[:len(record.path)-1]
+		for i, hint := range s.found {
+			if hint.kind == apinames.HintTotal && slices.Equal(hint.path[:len(hint.path)-1], parent) &&
+				apinames.CountsPages(hint.name(), hint.value, record.value, max(*s.watcher.Largest, s.watcher.Context.Count)) {
+				s.found[i].kind = apinames.HintPages
+				s.found = append(s.found, record)
+				break
+			}
+		}
+	}
+}
+
+// trailer returns the last line of a page in NDJSON if it only describes the list, as {"truncated": true} does: no
+// other line that is compared has one of its members. It is nil for any other page.
+func (w *Watcher) trailer() rules.Object {
+	lines := w.page.Compared
+	if !w.page.Lines || len(lines) < 2 {
+		return nil
+	}
+	last, _ := membersOf(lines[len(lines)-1])
+	describes := func(m rules.Member) bool { return apinames.HintsOf(m.Name) != nil || apinames.HoldsHints(m.Name) }
+	if len(last) == 0 || slices.ContainsFunc(last, func(m rules.Member) bool { return !describes(m) }) {
+		return nil
+	}
+	for _, line := range lines[:len(lines)-1] {
+		others, _ := membersOf(line)
+		if slices.ContainsFunc(last, func(m rules.Member) bool { _, has := others.Get(m.Name); return has }) {
+			return nil
+		}
+	}
+	return last
+}
+
+// visitMembers is [document.Reading.Visit] for a decoded object at a path.
+func visitMembers(object rules.Object, path []string, want func(path []string) (value, members bool), f func(path []string, v any)) {
+	for _, m := range object {
+		at := append(slices.Clip(path), m.Name)
+		isWanted, enters := want(at)
+		switch inner, _ := value.Members(m.Value); {
+		case isWanted:
+			f(at, m.Value)
+		case enters:
+			visitMembers(inner, at, want, f)
+		}
+	}
+}
+
+// nameOfSign returns the last key of a path, or what it says of a list of items beside it: odata.nextLink for
+// items@odata.nextLink. See [apinames.ListOf].
+func (w *Watcher) nameOfSign(path []string) string {
+	parent, name := path[:len(path)-1], path[len(path)-1]
+	list, sign, ok := apinames.ListOf(name)
+	isBeside := func(l itemList) bool {
+		return len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent) && apinames.Alike(l.keys[len(parent)], list)
+	}
+	if ok && slices.ContainsFunc(w.Subject.lists, isBeside) {
+		return sign
+	}
+	return name
+}
