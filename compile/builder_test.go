@@ -190,7 +190,7 @@ func TestSequentialNamesWhatReadsTheResponse(t *testing.T) {
 	}
 }
 
-func TestMaxPages(t *testing.T) {
+func TestRulesThatCountBoundThePages(t *testing.T) {
 	for _, c := range []struct {
 		name, pagination string
 		want             int

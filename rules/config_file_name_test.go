@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-func TestFileNames(t *testing.T) {
+func TestFileNamesAreSafeAndDiffer(t *testing.T) {
 	for name, test := range map[string]struct{ dataTypes, want []string }{
 		"an endpoint":                    {[]string{"/v1/users?active=1"}, []string{"v1-users-active-1"}},
 		"other alphabets":                {[]string{"пользователи", "顧客", "Größe"}, []string{"пользователи", "顧客", "Größe"}},

@@ -101,7 +101,7 @@ func TestUniqueDropsRepetitions(t *testing.T) {
 	require.Len(t, c.Diagnostics().Unique(), 3)
 }
 
-func TestNearest(t *testing.T) {
+func TestTheNearestNameIsSuggested(t *testing.T) {
 	words := []string{"limit", "offset", "limitParam"}
 	for _, c := range []struct{ name, written, want string }{
 		{"a letter is missing", "limt", "limit"},

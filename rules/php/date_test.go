@@ -9,7 +9,7 @@ import (
 )
 
 // The letters are those of the manual's table of DateTimeInterface::format.
-func TestDate(t *testing.T) {
+func TestDatesAreWrittenAsByPHP(t *testing.T) {
 	const evening = 1508620560 // Saturday
 	for _, tt := range []struct {
 		format  string

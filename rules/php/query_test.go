@@ -19,7 +19,7 @@ func object(t *testing.T, text string) value.Object {
 	return v.(value.Object)
 }
 
-func TestBuildQuery(t *testing.T) {
+func TestQueriesAreBuiltAsByPHP(t *testing.T) {
 	for _, tt := range []struct{ name, params, query string }{
 		{"nothing", `{}`, ""},
 		{"in order", `{"b":1,"a":2}`, "b=1&a=2"},
@@ -65,7 +65,7 @@ func TestScrollValuesInAQuery(t *testing.T) {
 	}
 }
 
-func TestParseQuery(t *testing.T) {
+func TestQueriesAreParsedAsByPHP(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want value.Object

@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/php"
 )
 
-func TestSprintf(t *testing.T) {
+func TestValuesAreFormattedAsByPHP(t *testing.T) {
 	for _, tt := range []struct {
 		want, format string
 		args         []any

@@ -16,7 +16,7 @@ func TestImplodeCastsMembers(t *testing.T) {
 }
 
 // Texts are compared as numbers if both are numeric: the manual, "Numeric strings".
-func TestCompareTexts(t *testing.T) {
+func TestTextsAreComparedAsByPHP(t *testing.T) {
 	for _, tt := range []struct {
 		a, b string
 		want int

@@ -216,7 +216,7 @@ func TestUnmarshalRefusesTextAfterTheValue(t *testing.T) {
 	}
 }
 
-func TestCapital(t *testing.T) {
+func TestOnlyTheFirstLetterBecomesACapital(t *testing.T) {
 	for text, want := range map[string]string{"": "", "a b": "A b", "éa": "Éa", "1a": "1a"} {
 		require.Equal(t, want, value.Capital(text))
 	}
