@@ -33,6 +33,7 @@ var errorNames = []struct {
 	names []string
 }{
 	{ErrorValue, []string{
+		"ERROR", "Error Message",
 		"error", "errors", "Error", "Errors", "fault", "Fault", "exception", "Exception", "error_message", "errorMessage",
 		"error_msg", "errorMsg", "error_description", "error_code", "errorCode", "errcode", "errors_list", "failure",
 		"ErrorResponse", "errorResponse", "error_response", "errno", "faultcode", "faultCode", "faultstring", "faultString", "stackTrace",
@@ -87,7 +88,7 @@ var (
 	warningWords = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
 	failureWords = []string{
 		"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden",
-		"nok", "ko", "timeout",
+		"nok", "ko", "timeout", "fatal",
 	}
 )
 
@@ -147,6 +148,7 @@ var nextToData = []ErrorSign{
 	{[]string{"hasError"}, ErrorFlag}, {[]string{"has_error"}, ErrorFlag},
 	{[]string{"remark"}, ErrorRemark}, // Overpass
 	{[]string{"status"}, ErrorStatus}, {[]string{"responseStatus"}, ErrorStatus},
+	{[]string{"meta", "status"}, ErrorStatus},
 }
 
 // inContainers is the number of these signs that also count in the objects of containersNextToData.
@@ -376,6 +378,9 @@ var namesOfErrors = sync.OnceValue(func() map[string]bool {
 // just say that there is no error.
 func isError(v any) bool {
 	if object, ok := value.Members(v); ok {
+		if text, has := object.Get("#text"); has { // <error code="noRecordsMatch">No records match</error>
+			return isError(text)
+		}
 		for _, name := range []string{"code", "status"} { // {"code": 0, "message": "OK"}
 			if code, has := object.Get(name); has && !isError(code) {
 				return false

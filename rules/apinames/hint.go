@@ -38,13 +38,14 @@ var hintTable = []struct {
 	flags []string // more names of flags; without a rule that reads them they are no hints
 }{
 	{HintTotal, []string{
-		"filteredtotal", "totalfiltered", "filteredcount", "totalfilteredcount", // before the total of all that is not filtered
+		"filteredtotal", "totalfiltered", "filteredcount", "totalfilteredcount", "filtercount", // before the total of all that is not filtered
 		"total", "totalcount", "totalitems", "totalresults", "totalrecords", "totalelements", "totalsize", "totalhits",
 		"totalentries", "totalrows", "totalobjects", "totalmatches", "totalmatched", "totalfound", "totalnumber", "totaldocs", "numrows",
 		"hitcount", "nbhits", "numfound", "numresults", "numberofresults", "numbermatched", "nummatched", "recordsfiltered",
 		"recordstotal", "itemtotal", "recordtotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount",
 		"found", "matched",
-		"count", "odatacount", "totalnum", "fullcount", "resultscount", "totalresultscount", "nbresults",
+		"count", "odatacount", "totalnum", "fullcount", "resultscount", "totalresultscount", "nbresults", "estimatedtotalhits",
+		"numberofrecords", "numberofitems", "totalavailable", "totalrowcount", "rowsbeforelimitatleast", "hits",
 	}, nil},
 	{HintPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
 	{HintNext, []string{
@@ -52,13 +53,14 @@ var hintTable = []struct {
 		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken", "nexturi", "continuation",
 		"lastevaluatedkey", "resumptiontoken", "skiptoken", "nexthref", "nextpagelink", "nextcontinuationtoken", "paginationtoken",
 		"nextcursormark", "nextbatch", "nextkey", "continue", "nextpagekey", "nextpagecursor", "nextpageid",
+		"moretopicsurl", "moreurl",
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
 		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit", "moredataavailable", "resultstruncated", "limitreached",
-		"moretocome", "moreitemsavailable", restCount,
+		"moretocome", "moreitemsavailable", "havemore", "havemoreresults", restCount,
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore", "isend",
@@ -74,7 +76,9 @@ var hintTable = []struct {
 var containers = []string{
 	"meta", "metadata", "pagination", "paging", "page", "pageinfo", "pagecontext", "info", "links", "responsemetadata", "cursor",
 	"hits", "response", "result", "searchresults", "additionaldata", "resultinfo", "pager",
-	"searchinfo", "responseheader",
+	"searchinfo", "searchinformation", "responseheader",
+	"responseresults", "responsedetails", "resultsetmetadata", "manifest", "records",
+	"attr",    // attributes of XML in JSON
 	"view",    // Hydra
 	"context", // STAC
 }
@@ -83,8 +87,8 @@ var containers = []string{
 var narrow = map[string]HintKind{"view": HintNext, "context": HintTotal}
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
-// of bytes.
-var ambiguous = []string{"totalsize"}
+// of bytes, and an estimate is none.
+var ambiguous = []string{"totalsize", "estimatedtotalhits"}
 
 // HintHeader is a header that may say something about the list of a response.
 type HintHeader struct {
@@ -216,12 +220,12 @@ func CountsRest(key string) bool { return Alike(key, restCount) }
 func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(nil, key)), "nextpage") }
 
 // RoughNext reports whether a value may be a token of the next page, or its position, by a name that also has
-// other meanings: the text under offset or iterator, or the number under next_offset, which some APIs send on
+// other meanings: the text under offset, iterator, cursor or after, or the number under next_offset, which some APIs send on
 // every page.
 func RoughNext(key string, v any) bool {
 	var buffer [maxBare]byte
 	switch string(appendBare(buffer[:0], key)) {
-	case "offset", "iterator":
+	case "offset", "iterator", "cursor", "after":
 		text, isText := v.(string)
 		_, err := strconv.Atoi(text)
 		return isText && err != nil
@@ -324,9 +328,10 @@ func CountsPages(key string, total, records any, page int) bool {
 const JQGridRecords = "records"
 
 // MayCountPage reports whether a total under a name may be the number of items on the page, because it is called a
-// count: count, itemCount, X-Total-Count.
+// count: count, itemCount, X-Total-Count. A count of what a filter leaves is that of the list.
 func MayCountPage(name string) bool {
-	return strings.HasSuffix(string(appendBare(nil, name)), "count")
+	bare := string(appendBare(nil, name))
+	return strings.HasSuffix(bare, "count") && !strings.Contains(bare, "filter")
 }
 
 // ListOf returns the name of the list that a member beside it describes, and what of the list it is:
@@ -352,6 +357,21 @@ func ListOf(name string) (list, sign string, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// CountsList reports whether a name is that of a number of the items of a list with the given name: total_users,
+// users_count, release-group-count for release-groups.
+func CountsList(name, list string) bool {
+	var one, two [maxBare]byte
+	bare, items := appendBare(one[:0], name), appendBare(two[:0], list)
+	rest, ok := bytes.CutPrefix(bare, items)
+	if item := bytes.TrimSuffix(items, []byte("s")); !ok {
+		rest, ok = bytes.CutPrefix(bare, item)
+	}
+	if !ok {
+		rest, ok = bytes.CutSuffix(bare, items)
+	}
+	return ok && slices.Contains([]string{"total", "count", "totalcount", "num", "numberof"}, string(rest))
 }
 
 // HoldsHints reports whether the object under a key may hold hints.
@@ -417,13 +437,13 @@ func DescribesPage(key string) bool {
 const maxBare = 64
 
 // appendBare appends a name in lower case, without separators and without the prefix of a namespace: hasmore for
-// has_more, totalitems for hydra:totalItems.
+// has_more, totalitems for hydra:totalItems, nextlink for @odata.nextLink.
 func appendBare(out []byte, name string) []byte {
 	for _, c := range []byte(name) {
 		switch {
 		case c >= 'A' && c <= 'Z':
 			out = append(out, c+'a'-'A')
-		case c == ':':
+		case c == ':', c == '.' && name[0] == '@':
 			out = out[:0]
 		case !strings.ContainsRune("_-. @$[]", rune(c)):
 			out = append(out, c)

@@ -58,6 +58,17 @@ func TestANameMayHaveThatOfTheListBesideIt(t *testing.T) {
 	}
 }
 
+func TestANumberMayHaveTheNameOfAList(t *testing.T) {
+	for name, list := range map[string]string{
+		"total_users": "users", "usersCount": "users", "user_count": "users", "release-group-count": "release-groups", "numUsers": "users",
+	} {
+		require.True(t, apinames.CountsList(name, list), name)
+	}
+	for name, list := range map[string]string{"users": "users", "user_id": "users", "total_spent": "users", "usersMax": "users", "total": "users"} {
+		require.False(t, apinames.CountsList(name, list), name)
+	}
+}
+
 func TestSomeObjectsHaveOneKindOfHints(t *testing.T) {
 	require.True(t, apinames.Holds("hydra:view", apinames.HintNext))
 	require.False(t, apinames.Holds("view", apinames.HintTotal))

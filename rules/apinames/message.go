@@ -129,7 +129,8 @@ var troublePhrases = sync.OnceValue(func() []string {
 	return slices.Concat([]string{
 		"try again", "please retry", "retry later", "retry after", "bad request", "bad gateway", "bad credentials", "be logged in",
 		"please log in", "must log in", "log in to", "be signed in", "please sign in", "must sign in", "sign in to", "under maintenance",
-		"down for maintenance", "took too long", "limit reached", "reached the limit", "over the limit", "maximum number of requests",
+		"down for maintenance", "took too long", "limit reached", "reached the limit", "over the limit", "over limit",
+		"maximum number of requests",
 		"subscription required", "payment required", "upgrade your", "contact support", "contact your administrator", "problem occurred",
 		"issue occurred", "something broke", "not allowed", "not permitted", "not enabled", "not whitelisted", "not entitled",
 		"not subscribed", "not have access", "t have access", "is not ready", "not ready yet", "not yet ready", "still being",

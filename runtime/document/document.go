@@ -194,7 +194,7 @@ func (d *document) kindAt(keys []string) scan.Kind {
 }
 
 // visit decodes the values below the object at i that want selects, and calls f with each value and
-// its path. It does not enter a selected value.
+// its path. It does not enter a selected value, except an object whose members want selects, too.
 func (d *document) visit(
 	i int, path []string, want func(path []string) (value, members bool), memory *allowance, f func(path []string, v any),
 ) error {
@@ -207,7 +207,7 @@ func (d *document) visit(
 	for key, at := range d.newWalk(d.items).Members(i) {
 		m := member{path: append(slices.Clip(path), string(scan.Unquote(key.Of(d.raw)))), at: at}
 		value, members := want(m.path)
-		m.whole = value
+		m.whole = value && !(members && d.raw[at.Start] == '{')
 		if !value && !members {
 			continue
 		}

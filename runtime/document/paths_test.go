@@ -156,7 +156,7 @@ func TestVisitFindsWhatPathsSelect(t *testing.T) {
 		return slices.Contains(names, path[len(path)-1]), len(path) == 1 && slices.Contains(containers, path[0])
 	}
 	paths := [][]string{{"a"}, {"n"}, {"c"}}
-	for _, container := range []string{"m", "l"} { // a is wanted, so it is not entered
+	for _, container := range []string{"m", "l"} { // all of a is looked up
 		for _, name := range names {
 			paths = append(paths, []string{container, name})
 		}
@@ -174,10 +174,12 @@ func TestVisitFindsWhatPathsSelect(t *testing.T) {
 		members, _ := body.(map[string]any)
 		for name, v := range members {
 			inner, isObject := v.(map[string]any)
-			if slices.Contains(names, name) { // all of it is selected
+			entered := isObject && slices.Contains(containers, name) // even if all of it is wanted, too
+			if slices.Contains(names, name) && !entered {
 				expected[name] = v
-			} else if isObject {
-				for key, v := range inner {
+			}
+			for key, v := range inner {
+				if entered && slices.Contains(names, key) {
 					expected[name+"."+key] = v
 				}
 			}

@@ -143,9 +143,10 @@ func (w *Watcher) hintsOf(c *rules.Context) []foundHint {
 			found = append(found, foundHint{kind: hint.Kind, at: place, value: v, by: readsHeader(hint.Name)})
 		}
 	}
-	if next := c.Link("next"); next != nil {
+	text, _ := c.Header("Link").(string)
+	if next := c.Link("next"); next != nil && !leadsNowhere().MatchString(text) {
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: w.readsNextLink})
-	} else if text, _ := c.Header("Link").(string); relNext().MatchString(text) {
+	} else if next == nil && relNext().MatchString(text) {
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, which is malformed,", value: text})
 	}
 	for i := range found {
@@ -250,6 +251,11 @@ func (w *Watcher) readsNextLink(read language.Read) bool {
 // relNext finds a next link in a Link header that cannot be read.
 var relNext = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\brel\s*=\s*"?next\b`) })
 
+// leadsNowhere matches a next link that says that there is nothing, as that of Sentry's last page does.
+var leadsNowhere = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\brel\s*=\s*"?next"?\s*;\s*results\s*=\s*"?false`)
+})
+
 // endedBy reports whether a rule that ended the job has such a read.
 func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
 	return slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {
@@ -267,7 +273,7 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 		least = least || hint.least
 		if hints.Total == nil && ok && !(apinames.MayCountPage(hint.name()) && n == w.countOf(hint.lists)) {
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
-			hints.TotalIsRough = hints.TotalIsRough || apinames.RoughTotal(hint.name(), v)
+			hints.TotalIsRough = hints.TotalIsRough || hint.rough || apinames.RoughTotal(hint.name(), v)
 		}
 	case apinames.HintPages:
 		if n, _, ok := apinames.TotalOf(v); hints.Pages == nil && ok {

@@ -38,12 +38,16 @@ type hintSearch struct {
 	records []foundHint // values of [apinames.JQGridRecords], which may be totals
 }
 
-// wants reports whether the value at a path may be a hint, and whether it is an object whose members may be.
+// wants reports whether the value at a path may be a hint, and whether the members of an object there may be. A list of
+// items is not decoded.
 func (s *hintSearch) wants(path []string) (value, members bool) {
+	if slices.ContainsFunc(s.watcher.Subject.lists, func(l itemList) bool { return slices.Equal(l.keys, path) }) {
+		return false, false
+	}
 	name := s.watcher.nameOfSign(path)
 	members = s.watcher.holdsHints(path) && !isLinks(name)
-	return !members && (apinames.HintsOf(name) != nil || apinames.FlagKind(name) != "" || name == apinames.JQGridRecords ||
-		isLinks(name) || apinames.RoughNext(name, "a token")), members
+	return apinames.HintsOf(name) != nil || apinames.FlagKind(name) != "" || name == apinames.JQGridRecords ||
+		isLinks(name) || name == listCount || apinames.RoughNext(name, "a token"), members
 }
 
 // visit adds the hints of the value at a path.
@@ -65,6 +69,8 @@ func (s *hintSearch) visit(path []string, v any) {
 		for _, m := range links {
 			s.visit(append(slices.Clip(path), m.Name), m.Value)
 		}
+	case name == listCount:
+		s.add(hint, apinames.HintTotal, len(apinames.HintNames(apinames.HintTotal)), true)
 	case name == apinames.JQGridRecords:
 		hint.kind = apinames.HintTotal
 		s.records = append(s.records, hint)
@@ -129,11 +135,11 @@ func visitMembers(object rules.Object, path []string, want func(path []string) (
 	for _, m := range object {
 		at := append(slices.Clip(path), m.Name)
 		isWanted, enters := want(at)
-		switch inner, _ := value.Members(m.Value); {
+		switch inner, isObject := value.Members(m.Value); {
+		case enters && isObject:
+			visitMembers(inner, at, want, f)
 		case isWanted:
 			f(at, m.Value)
-		case enters:
-			visitMembers(inner, at, want, f)
 		}
 	}
 }
@@ -143,11 +149,17 @@ func visitMembers(object rules.Object, path []string, want func(path []string) (
 func (w *Watcher) nameOfSign(path []string) string {
 	parent, name := path[:len(path)-1], path[len(path)-1]
 	list, sign, ok := apinames.ListOf(name)
-	isBeside := func(l itemList) bool {
-		return len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent) && apinames.Alike(l.keys[len(parent)], list)
-	}
-	if ok && slices.ContainsFunc(w.Subject.lists, isBeside) {
-		return sign
+	for _, l := range w.Subject.lists {
+		switch isBeside := len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent); {
+		case isBeside && ok && apinames.Alike(l.keys[len(parent)], list):
+			return sign
+		case isBeside && apinames.HintsOf(name) == nil && apinames.CountsList(name, l.keys[len(parent)]):
+			return listCount
+		}
 	}
 	return name
 }
+
+// listCount stands for the name of a number that has the name of the list: total_users. Users may be counted who are
+// not in the list.
+const listCount = "list count"
