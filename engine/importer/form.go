@@ -1,6 +1,10 @@
 package importer
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // A Source describes one API in the intermediate form, to which all formats are read. Its expressions are
 // in the rule language. Addresses have expressions in braces, as in the endpoint of a job.
@@ -114,6 +118,15 @@ type Value struct {
 
 // Constant returns the value of a constant.
 func Constant(v any) Value { return Value{Const: v} }
+
+// Quote returns a text as an expression. It has single quotes where it can, because the texts of configurations are
+// often in double ones.
+func Quote(text string) string {
+	if quoted := strconv.Quote(text); strings.ContainsAny(text, `'\`) || quoted != `"`+text+`"` {
+		return quoted
+	}
+	return "'" + text + "'"
+}
 
 // Computed returns the value of an expression.
 func Computed(source string) Value { return Value{Source: source} }

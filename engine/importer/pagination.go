@@ -150,7 +150,7 @@ func (p *Paging) token() string {
 	case p.Source != "":
 		return p.Source
 	case p.Header != "":
-		return fmt.Sprintf("header(%s)", strconv.Quote(p.Header))
+		return fmt.Sprintf("header(%s)", Quote(p.Header))
 	case p.Kind == LastItem:
 		return rules.FormatPath("items[-1]", rules.SplitPath(p.Path))
 	}
@@ -174,7 +174,7 @@ func (p *Paging) expression(next []Next) (value.Object, []Next) {
 			name, value.ObjectOf("init", strconv.Itoa(p.Start), "next", part.Source+" + "+step))})
 	}
 	if p.Kind == Link {
-		part.Source = fmt.Sprintf("link(%s)", strconv.Quote(cmp.Or(p.Rel, "next")))
+		part.Source = fmt.Sprintf("link(%s)", Quote(cmp.Or(p.Rel, "next")))
 	}
 	if p.Into.In != Nowhere {
 		next = append([]Next{part}, next...)

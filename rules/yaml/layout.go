@@ -48,9 +48,7 @@ func (w *layoutWriter) style(node *yaml.Node, path, key string) int {
 		if node.Style&yaml.LiteralStyle != 0 {
 			return w.Line + 1
 		}
-		if node.Style == 0 && strings.Contains(node.Value, "'") && !strings.ContainsAny(node.Value, "\"\\") && needsQuotes(node.Value) {
-			node.Style = yaml.DoubleQuotedStyle
-		}
+		quote(node, needsQuotes)
 		return len(node.Value) + 2
 	}
 	length := 2
@@ -106,6 +104,13 @@ func shortFloat(text string) string {
 	return short
 }
 
+// quote puts a text that has single quotes and needs quotes into double ones.
+func quote(node *yaml.Node, needs func(text string) bool) {
+	if node.Style == 0 && strings.Contains(node.Value, "'") && !strings.ContainsAny(node.Value, "\"\\") && needs(node.Value) {
+		node.Style = yaml.DoubleQuotedStyle
+	}
+}
+
 // needsQuotes reports whether a text cannot be written without quotes.
 func needsQuotes(text string) bool {
 	return strings.Contains(text, ": ") || strings.Contains(text, " #") || strings.ContainsAny(text[:1], "'\"[]{}&*!|>%@#?-,`") ||
@@ -130,6 +135,7 @@ func flatten(node *yaml.Node) {
 		if node.Style&yaml.LiteralStyle != 0 {
 			node.Style = yaml.DoubleQuotedStyle
 		}
+		quote(node, func(text string) bool { return strings.ContainsAny(text, ",?[]{}") })
 		return
 	}
 	node.Style |= yaml.FlowStyle

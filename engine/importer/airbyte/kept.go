@@ -97,9 +97,9 @@ func (c *cursor) latest(path string) string {
 	case c.computed != "" && !itemName.MatchString(c.computed):
 		return c.computed
 	case c.computed != "":
-		items, path = "map("+items+", ({\"at\": "+itemName.ReplaceAllString(c.computed, "#")+"}))", "at"
+		items, path = "map("+items+", ({at: "+itemName.ReplaceAllString(c.computed, "#")+"}))", "at"
 	}
-	return fmt.Sprintf("latestOf(%s, %q, %s%s)", items, path, kept, layout)
+	return fmt.Sprintf("latestOf(%s, %s, %s%s)", items, importer.Quote(path), kept, layout)
 }
 
 // soleStart returns the parameter whose value is the start of the interval, and removes it, if requests have

@@ -308,7 +308,7 @@ func (b *builder) jwt(n node) error {
 // jwtObject returns the expression for the header or the payload of a token, given the expressions for its
 // members.
 func jwtObject(values map[string]string, names []string) string {
-	members := value.Map(names, func(name string) string { return fmt.Sprintf("%q: %s", name, values[name]) })
+	members := value.Map(names, func(name string) string { return importer.Quote(name) + ": " + values[name] })
 	return base64url("toJSON({" + strings.Join(members, ", ") + "})")
 }
 

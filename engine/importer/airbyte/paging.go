@@ -154,7 +154,7 @@ func (b *builder) pageScope(n node) jinja.Scope {
 // headerMember returns a header. The key link has the links of the header Link by their relation.
 func (b *builder) headerMember(keys []string) (jinja.Expr, error) {
 	if keys[0] != "link" {
-		e := jinja.Name(fmt.Sprintf("header(%s)", strconv.Quote(keys[0])), jinja.Text)
+		e := jinja.Name(fmt.Sprintf("header(%s)", importer.Quote(keys[0])), jinja.Text)
 		e.Absent, e.Root, e.Keys = true, "header", keys[:1]
 		return e, nil
 	}
@@ -165,7 +165,7 @@ func (b *builder) headerMember(keys []string) (jinja.Expr, error) {
 		e.Kind, e.Absent = jinja.Any, true
 		return e, nil
 	}
-	e := jinja.Name(fmt.Sprintf("link(%s)", strconv.Quote(keys[1])), jinja.Text)
+	e := jinja.Name(fmt.Sprintf("link(%s)", importer.Quote(keys[1])), jinja.Text)
 	e.Absent, e.Root, e.Keys = true, "link", keys[1:2]
 	if len(keys) == 2 {
 		members := jinja.Members(e.Source, func(more []string) (jinja.Expr, error) { return b.headerMember(append(keys[:2:2], more...)) })

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
@@ -156,7 +155,7 @@ func (t *translation) nextEndpoint(name, source string) string {
 	text := ""
 	flush := func() {
 		if text != "" {
-			parts = append(parts, strconv.Quote(text))
+			parts = append(parts, importer.Quote(text))
 		}
 		text = ""
 	}

@@ -37,7 +37,7 @@ func (f found) path() string {
 // source returns the expression for the value.
 func (f found) source() string {
 	if f.header != "" {
-		return fmt.Sprintf("header(%s)", strconv.Quote(f.header))
+		return fmt.Sprintf("header(%s)", importer.Quote(f.header))
 	}
 	return rules.FormatPath("body", f.keys)
 }

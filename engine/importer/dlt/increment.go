@@ -95,7 +95,7 @@ func source(v any) string {
 	case importer.Value:
 		return v.Source
 	case string:
-		return quote(v)
+		return importer.Quote(v)
 	}
 	return fmt.Sprint(v)
 }
@@ -215,7 +215,7 @@ func (c *cursor) start() string {
 	if c.lag != "" {
 		lag := c.lag
 		if _, err := strconv.ParseFloat(lag, 64); err != nil {
-			lag = quote(lag)
+			lag = importer.Quote(lag)
 		}
 		kept = fmt.Sprintf("earlier(%s, %s)", kept, lag)
 	}
@@ -268,7 +268,7 @@ func (b *builder) kept() error {
 		b.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...), Param: param(c.target), Lag: c.lag, From: c.first()}
 	} else {
 		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.name,
-			Source: fmt.Sprintf("latestOf(items, %s, kept.%s)", quote(rules.JoinPath(c.keys...)), c.name)})
+			Source: fmt.Sprintf("latestOf(items, %s, kept.%s)", importer.Quote(rules.JoinPath(c.keys...)), c.name)})
 		switch {
 		case c.placed:
 			b.place(c, importer.Computed(c.start()))
@@ -333,7 +333,7 @@ func (c *cursor) first() any {
 	if n, err := strconv.Atoi(text); err == nil {
 		return n
 	}
-	return quote(text)
+	return importer.Quote(text)
 }
 
 func param(t importer.Target) string {

@@ -475,7 +475,7 @@ func (b *builder) ignore(status, content node) error {
 		conditions = append(conditions, "status == "+code)
 	}
 	if content.text() != "" {
-		conditions = append(conditions, "toJSON(body) contains "+quote(content.text()))
+		conditions = append(conditions, "toJSON(body) contains "+importer.Quote(content.text()))
 		b.note(importer.Approximate, content, "pagination.onError", "the text is looked for in the body as compact JSON, without white space")
 	}
 	if conditions == nil {

@@ -3,7 +3,6 @@ package dlt
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -23,8 +22,6 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 
 // A part of a text is constant, or an expression.
 type part struct{ text, source string }
-
-func quote(text string) string { return strconv.Quote(text) }
 
 // parts splits a text into constants and expressions. It reports whether one of these is a secret.
 func (b *builder) parts(n node, text string) (out []part, hidden bool, err error) {
@@ -131,7 +128,7 @@ func joined(parts []part) importer.Value {
 		computed = computed || p.source != ""
 		constant += p.text
 		if p.source == "" {
-			terms = append(terms, quote(p.text))
+			terms = append(terms, importer.Quote(p.text))
 		} else {
 			terms = append(terms, p.source)
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -77,7 +78,7 @@ func Literal(v any) Expr {
 	case nil:
 		e.Source, e.Kind, e.Absent = "nil", None, true
 	case string:
-		e.Source, e.Kind, e.Absent = quote(v), Text, v == ""
+		e.Source, e.Kind, e.Absent = importer.Quote(v), Text, v == ""
 	case bool:
 		e.Source, e.Kind = strconv.FormatBool(v), Bool
 	case int:
@@ -94,15 +95,6 @@ func Literal(v any) Expr {
 		e.prec = precMultiply
 	}
 	return e
-}
-
-// quote writes a text with single quotes where it can, since configurations are often in double
-// ones.
-func quote(text string) string {
-	if strings.ContainsAny(text, "'\\") || strconv.Quote(text) != `"`+text+`"` {
-		return strconv.Quote(text)
-	}
-	return "'" + text + "'"
 }
 
 // Name returns the expression for a name, a path of the context, or any other expression that needs

@@ -18,6 +18,8 @@ import (
 	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
 )
 
 // A Scope says what a template may read, by the names in it.
@@ -307,7 +309,7 @@ func (t *translator) dict(n *nodes.Dict) (Expr, error) {
 		out.dict[name] = v
 		out.names = append(out.names, name)
 		out.Page = out.Page || v.Page
-		texts = append(texts, quote(name)+": "+v.Source)
+		texts = append(texts, importer.Quote(name)+": "+v.Source)
 	}
 	out.Source = "{" + strings.Join(texts, ", ") + "}"
 	return out, nil

@@ -140,7 +140,7 @@ func (r *reader) request() references {
 		"resource": `phpAddress(request.url, "resource")`,
 	}
 	return references{
-		"query":   func(name string) (string, error) { return "query(request.query, " + strconv.Quote(name) + ")", nil },
+		"query":   func(name string) (string, error) { return "query(request.query, " + importer.Quote(name) + ")", nil },
 		"request": func(name string) (string, error) { return sources[name], nil },
 	}
 }
@@ -213,7 +213,7 @@ func (r *reader) loginParts(o value.Object, response func(name string) string) (
 		for _, m := range objectAt(o, names[0]) {
 			var source string
 			if text, isPath := m.Value.(string); isPath {
-				source = response(text) + " ?? " + strconv.Quote(text)
+				source = response(text) + " ?? " + importer.Quote(text)
 			} else if e, err := r.expression(m.Value,
 				references{"response": func(name string) (string, error) { return response(name), nil }}); err != nil {
 				return nil, err

@@ -81,7 +81,7 @@ func (r *reader) expression(v any, refs references) (expression, error) {
 		parts, err := r.expressions(object.Values(), refs)
 		for i, m := range object {
 			if err == nil {
-				parts[i].source = strconv.Quote(m.Name) + ": " + parts[i].source
+				parts[i].source = importer.Quote(m.Name) + ": " + parts[i].source
 			}
 		}
 		return expression{source: "{" + strings.Join(sources(parts), ", ") + "}"}, err
@@ -119,7 +119,7 @@ func literal(v any) expression {
 	case nil:
 		return expression{source: "nil"}
 	case string:
-		return expression{strconv.Quote(v), true}
+		return expression{importer.Quote(v), true}
 	}
 	text, _ := value.Text(v)
 	return expression{source: text}

@@ -417,7 +417,7 @@ func (j *job) comparison(text string) string {
 	}
 	operator := text[found[0]:found[1]]
 	operand, _, _ := strings.Cut(text[found[1]:], operator)
-	left, right := rules.FormatPath(j.item(1), strings.Split(text[:found[0]], ".")), strconv.Quote(operand)
+	left, right := rules.FormatPath(j.item(1), strings.Split(text[:found[0]], ".")), importer.Quote(operand)
 	switch operator {
 	case "==", "!=":
 		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -87,20 +86,12 @@ func (t *translation) placeholder(n node, name string) (importer.Value, error) {
 func concatenated(parts []part) string {
 	var out []string
 	for _, p := range parts {
-		out = append(out, cmp.Or(p.source, quoted(p.text)))
+		out = append(out, cmp.Or(p.source, importer.Quote(p.text)))
 	}
 	if len(out) == 0 {
 		return "''"
 	}
 	return strings.Join(out, " + ")
-}
-
-// quoted returns a text of the rule language.
-func quoted(text string) string {
-	if strings.ContainsAny(text, "'\\\n") {
-		return strconv.Quote(text)
-	}
-	return "'" + text + "'"
 }
 
 // template returns the value of a text with placeholders.

@@ -224,7 +224,7 @@ func (t *translation) parametersSent() error {
 			}
 			t.out.Headers = append(t.out.Headers, importer.Member{Name: name, Value: v})
 		case "cookie":
-			source := fmt.Sprintf("%q + %s", name+"=", cmp.Or(v.Source, fmt.Sprintf("%q", fmt.Sprint(v.Const))))
+			source := importer.Quote(name+"=") + " + " + cmp.Or(v.Source, importer.Quote(fmt.Sprint(v.Const)))
 			t.out.Headers = append(t.out.Headers, importer.Member{Name: "Cookie", Value: importer.Computed(source)})
 		}
 	}

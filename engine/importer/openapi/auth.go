@@ -120,7 +120,7 @@ func (t *translation) apiKey(name string, s node, doc, place string) ([]importer
 		return auth(in, importer.Member{Name: "name", Value: importer.Constant(key)}, t.secret("#value", input, doc, place)), ""
 	case "cookie":
 		m := t.secret("#value", input, doc, place)
-		m.Value.Source = fmt.Sprintf("%q + %s", key+"=", m.Value.Source)
+		m.Value.Source = importer.Quote(key+"=") + " + " + m.Value.Source
 		return auth("header", importer.Member{Name: "name", Value: importer.Constant("Cookie")}, m), ""
 	default:
 		return nil, fmt.Sprintf("the key of %s is in %s, which is unknown", name, in)

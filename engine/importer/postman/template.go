@@ -170,7 +170,7 @@ func (t *translation) concatenated(parts []part) string {
 		if slices.ContainsFunc(t.src.Inputs, func(in importer.Input) bool { return source == "input."+in.Name && isNumber(in.Default) }) {
 			source = "text(" + source + ")"
 		}
-		out = append(out, cmp.Or(source, strconv.Quote(p.text)))
+		out = append(out, cmp.Or(source, importer.Quote(p.text)))
 	}
 	return strings.Join(out, " + ")
 }
