@@ -96,6 +96,28 @@ func (d *detection) rangeParam(h hypothesis) []candidate {
 	return nil
 }
 
+// boundParams are the names of pairs of parameters with the indexes at which a page begins and ends.
+var boundParams = [][2]string{{"start", "end"}, {"from", "to"}, {"first", "last"}, {"begin", "end"}}
+
+// bounds finds two parameters of the request with the indexes at which the page begins and ends. The second
+// may be the index of the last item, or the one after it: the page must have as many items as they say.
+func (d *detection) bounds(h hypothesis) []candidate {
+	if d.call.method != http.MethodGet {
+		return nil
+	}
+	for _, names := range boundParams {
+		begin, from, okBegin := d.call.param(names[0])
+		end, to, okEnd := d.call.param(names[1])
+		if size := len(d.items.items); okBegin && okEnd && size > 1 && (to-from == size || to-from+1 == size) {
+			return oneCandidate(typed, map[string]any{
+				"param": d.call.nameOf(begin), "endParam": d.call.nameOf(end), "honoured": true,
+				"from": strconv.Itoa(from), "to": strconv.Itoa(to), "size": strconv.Itoa(size),
+			})
+		}
+	}
+	return nil
+}
+
 // when returns yes if a condition is true, and otherwise no.
 func when[T any](condition bool, yes, no T) T {
 	if condition {

@@ -447,6 +447,33 @@ func TestAQueryWithoutACursorGetsAdvice(t *testing.T) {
 	require.Contains(t, strings.Join(r.Findings.Advice, " "), "query($after: String)")
 }
 
+// TestTheLastLineOfNDJSONThatPagesIsDoubted says that a line which no other line resembles is not an item.
+func TestTheLastLineOfNDJSONThatPagesIsDoubted(t *testing.T) {
+	for _, c := range []struct{ last, doubt string }{
+		{`{"next_cursor": "10"}`, "The last line has next_cursor, and no other line has a member of it"},
+		{`{"next_cursor": null}`, "Nothing in the response says whether the list is complete"},
+		{`{"id": 3, "next_cursor": "10"}`, "Nothing in the response says whether the list is complete"},
+	} {
+		serve := constant(200, "application/x-ndjson", "{\"id\": 1}\n{\"id\": 2}\n"+c.last+"\n")
+		r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/events"}, detect.Options{Transport: serve})
+		require.NoError(t, err)
+		require.Contains(t, strings.Join(r.Findings.Doubts, " "), c.doubt, c.last)
+	}
+}
+
+// TestAnEmptySecondPageContradictsATotal says so, and does not ask for a smaller page: there is a second one.
+func TestAnEmptySecondPageContradictsATotal(t *testing.T) {
+	serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		from, _ := strconv.Atoi(q.Get("offset"))
+		until, _ := strconv.Atoi(q.Get("until"))
+		return 200, nil, fmt.Sprintf(`{"total": 25, "rows": %s}`, window(from, until-from))
+	})
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/rows?offset=0&until=10"}, detect.Options{Transport: serve})
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(r.Findings.Doubts, " "), "the second page is empty, although total is 25. Another parameter may page.")
+	require.NotContains(t, strings.Join(r.Findings.Advice, " "), "smaller page")
+}
+
 // TestAnAddressInTheMiddleIsDoubted says that pages before the address are not read.
 func TestAnAddressInTheMiddleIsDoubted(t *testing.T) {
 	for _, c := range []struct{ name, address, body, link string }{

@@ -56,7 +56,7 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 
 // isCounter reports whether the client counts the items or the pages.
 func (c candidate) isCounter() bool {
-	return slices.Contains([]*kind{indexSign, numberSign, rangeSign}, c.kind)
+	return slices.Contains([]*kind{indexSign, numberSign, rangeSign, boundsSign}, c.kind)
 }
 
 // findEnd determines how the list ends. If the second page may be the last, but nothing says so, it
@@ -76,7 +76,7 @@ func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
 		return d.proveShort(ctx, t)
 	}
 	switch {
-	case t.ended && t.kind == rangeSign && t.values["honoured"] != nil && !d.allRead(t):
+	case t.ended && (t.kind == rangeSign || t.kind == boundsSign) && t.values["honoured"] != nil && !d.allRead(t):
 		d.doubt("That a page with fewer than %s items is the last was not proved.", t.values["size"])
 	case t.ended && counts && !d.recorded && d.endsFull(t):
 		return d.proveFull(ctx, t)

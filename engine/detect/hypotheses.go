@@ -72,6 +72,7 @@ var (
 	keySign        = &kind{find: (*detection).key}                                   // the identifier of the last item
 	sortKeySign    = &kind{find: (*detection).sortKey}                               // a list of values in every item
 	rangeSign      = &kind{find: (*detection).rangeParam}                            // the first and the last item, in the request
+	boundsSign     = &kind{find: (*detection).bounds}                                // where a page begins and ends, in two parameters
 	pathSign       = &kind{find: (*detection).pathNumber}                            // a number in the path, after one of the names
 )
 
@@ -206,6 +207,12 @@ var hypotheses = []hypothesis{
 	},
 	itemRange("item-range", "honoured", "count < ${size}"),
 	itemRange("item-range-counted", "", "count == 0"),
+	{
+		id: "item-bounds", kind: boundsSign,
+		pagination: expression("count < ${size}", object("params", object(
+			"${param}", "${from} + total.items", "${endParam}", "${to} + total.items"))),
+		says: "${param} and ${endParam} are the indexes at which a page begins and ends",
+	},
 	{
 		id: "page-count", kind: numberSign, names: apinames.PageNumbers(), params: []string{"page"},
 		needs: "pagesAt", pagesKnown: true,

@@ -181,6 +181,11 @@ func (d *detection) withoutParams(t *trial) (candidate, bool) {
 func (d *detection) fallBack(t *trial) *trial {
 	if t != nil && (t.score > tokenGuess-nextGuess || t.proof == emptyPage && len(d.more) > 0) {
 		d.saw("%s.", t.sentence())
+		if f, n, ok := d.page.hint(apinames.HintTotal, above(len(d.items.items))); ok && t.proof == emptyPage {
+			d.doubt("The pagination is not proved: %s, although %s is %d. Another parameter may page.", t.why, f.String(), n)
+			d.advise(lookUp)
+			return t
+		}
 		d.doubt("The pagination is not proved: %s.", t.why)
 		d.adviseUnproved(t)
 		return t
@@ -211,6 +216,10 @@ func (d *detection) fallBack(t *trial) *trial {
 		d.doubt("%s is %d, as many items as the page has. It may count the page, and not the list. The configuration reads one page.",
 			f.String(), n)
 		d.adviseSmallerPage()
+	case d.lastLine() != "":
+		d.doubt("The last line has %s, and no other line has a member of it, so the list probably has more items than this page. "+
+			"The configuration reads the first page only, and takes that line for an item.", d.lastLine())
+		d.advise(lookUp)
 	default:
 		d.doubt("Nothing in the response says whether the list is complete. The configuration reads one page.")
 		if d.session.made > 1 { // the API has other parameters than those that were tried
@@ -219,6 +228,27 @@ func (d *detection) fallBack(t *trial) *trial {
 		d.adviseSmallerPage()
 	}
 	return nil
+}
+
+// lastLine returns the member of the last line of NDJSON whose name says that it leads to another page, if
+// the line has nothing that the first one has. It returns "" if there is none.
+func (d *detection) lastLine() string {
+	items := d.items.items
+	if d.page.format != rules.NDJSON || len(items) < 2 {
+		return ""
+	}
+	first, _ := items[0].(value.Object)
+	last, _ := items[len(items)-1].(value.Object)
+	pointer := ""
+	for _, m := range last {
+		if _, ok := first.Get(m.Name); ok {
+			return ""
+		}
+		if text := textOf(m.Value); pointer == "" && text != "" && pointsOn(path{m.Name}, text) {
+			pointer = m.Name
+		}
+	}
+	return pointer
 }
 
 // pointer describes the place of a value of the response whose name says that it leads to another

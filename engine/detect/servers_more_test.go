@@ -21,6 +21,17 @@ func cursors(param string, alone bool, write func(from int, cursor string, more 
 	}
 }
 
+// bounded serves pages between the indexes in two parameters. The last index belongs to the page if indexes
+// count from 1.
+func bounded(begin, end string, base int, write func(items string) (http.Header, string)) api {
+	return func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		from, _ := strconv.Atoi(q.Get(begin))
+		to, _ := strconv.Atoi(q.Get(end))
+		header, body := write(window(min(from-base, wholeList), max(to-from+base, 0)))
+		return 200, header, body
+	}
+}
+
 // resources is window with each item in a member, as FHIR and Reddit have it.
 func resources(member string, from, size int) string {
 	var out []string
@@ -46,6 +57,14 @@ func moreServers() []server {
 				}
 				return 200, http.Header{"Content-Range": {fmt.Sprintf("people %d-%d/25", from, min(to, wholeList-1))}}, window(from, to-from+1)
 			}},
+		{name: "json-server: _start and _end", target: "/posts?_start=0&_end=10",
+			respond: bounded("_start", "_end", 0, func(items string) (http.Header, string) {
+				return http.Header{"X-Total-Count": {"25"}}, items
+			})},
+		{name: "from and to, both of the page", target: "/rows?from=1&to=10", silent: true,
+			respond: bounded("from", "to", 1, func(items string) (http.Header, string) {
+				return nil, fmt.Sprintf(`{"rows": %s}`, items)
+			})},
 		{name: "OpenStack: marker in the address", target: "/v2/servers?limit=10&marker=", silent: true,
 			respond: indexed("marker", "limit", func(from, size int, _ bool) (http.Header, string) {
 				return nil, fmt.Sprintf(`{"servers": %s}`, window(from, size))

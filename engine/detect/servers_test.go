@@ -445,7 +445,7 @@ var identifier = regexp.MustCompile(`"id":\s*"?(\d+)`)
 func TestServersThatPageAsPublicAPIsDo(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	all := append(servers(), moreServers()...)
-	require.Len(t, all, 94)
+	require.Len(t, all, 96)
 	right, withoutDoubt := 0, 0
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 // somewhere has a value for every placeholder.
 var somewhere = map[string]any{
-	"at": "a.b", "body": "body.a.b", "param": "p", "name": "N", "first": 1, "limit": 10, "limitParam": "l", "idKey": "id", "counted": true, "honoured": true, "from": "0", "to": "9", "size": "10", "unit": "items=",
+	"at": "a.b", "body": "body.a.b", "param": "p", "name": "N", "first": 1, "limit": 10, "limitParam": "l", "idKey": "id", "counted": true, "honoured": true, "from": "0", "to": "9", "size": "10", "unit": "items=", "endParam": "q",
 	"pagesAt": "a.pages", "pagesHeader": "X-Pages", "sendFirst": true, "fromJob": true, "shortEnds": true, "rest": "body.a.c",
 	"before": "/a/page/", "after": "/b", "endpoint": "users", "params": value.Object{{Name: "size", Value: 2}},
 }
