@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -246,7 +247,7 @@ func (a *Auth) Summary() string {
 	case AuthQuery:
 		return "a fixed key, in the parameter " + a.Values["name"]
 	case AuthOAuth2:
-		return fmt.Sprintf("a token from %s (grant %s), %s", a.tokenPlace(), a.Values["grant"], a.renewed())
+		return fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization, %s", a.Values["grant"], a.renewed())
 	case AuthLogin:
 		return fmt.Sprintf("the values that the response of %s %s gives, %s", a.Login.Method, a.Login.label(), a.renewed())
 	case AuthSign:
@@ -255,6 +256,59 @@ func (a *Auth) Summary() string {
 		return "AWS Signature Version 4 of each request, computed when it is sent"
 	}
 	return ""
+}
+
+// Request describes the request that obtains the credentials: its method, its address and the names of what
+// it sends, without values. It returns an empty string for credentials that need no request.
+func (a *Auth) Request() string {
+	switch a.Type {
+	case AuthOAuth2:
+		return "POST " + fromBase(a.tokenPlace()) +
+			sends(sent{"in the body", a.tokenParams()}, sent{"in the header Authorization", a.clientInHeader()})
+	case AuthLogin:
+		return a.Login.Method + " " + fromBase(a.Login.label()) + sends(a.Login.sent()...)
+	}
+	return ""
+}
+
+// fromBase says of an address without an origin that it is relative.
+func fromBase(address string) string {
+	if strings.Contains(address, "://") {
+		return address
+	}
+	return address + " (relative to api.baseUrl)"
+}
+
+// sent are names of values that a request sends, and the place where it has them.
+type sent struct {
+	place string
+	names []string
+}
+
+// sends lists what a request sends: " with user, password in the body".
+func sends(all ...sent) string {
+	var phrases []string
+	for _, s := range all {
+		if len(s.names) > 0 {
+			phrases = append(phrases, strings.Join(s.names, ", ")+" "+s.place)
+		}
+	}
+	if phrases == nil {
+		return ""
+	}
+	return " with " + strings.Join(phrases, "; ")
+}
+
+// sent returns what the requests of a job send, by place.
+func (j *Job) sent() []sent {
+	names := func(o Object) []string {
+		return value.Map(o, func(m value.Member) string { return strings.TrimPrefix(m.Name, "#") })
+	}
+	params := sent{"in the query", names(j.Params)}
+	if j.Body == nil && j.Method != http.MethodGet {
+		params.place = "in the body"
+	}
+	return []sent{params, {"in the body", names(j.Body)}, {"in the headers", names(j.Headers)}}
 }
 
 // Empty returns the required keys if all of them are empty, and nil otherwise. Requests are then sent
@@ -296,7 +350,8 @@ func (a *Auth) tokenPlace() string {
 func (a *Auth) renewed() string {
 	renewal := ""
 	if a.Type == AuthOAuth2 || a.Expires != nil {
-		renewal = fmt.Sprintf("%s before it ends, and ", value.Counted(int(a.RenewBefore.Seconds()), "second"))
+		renewal = fmt.Sprintf("%s before it ends, but not in the first half of its lifetime, and ",
+			value.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
 	return fmt.Sprintf("shared by all jobs and renewed %sonce if the API refuses it (status 401)", renewal)
 }

@@ -69,6 +69,47 @@ func (d *decoder) readOAuth2(auth *Auth, s settings) {
 	}
 }
 
+// tokenParams returns the names of the parameters of the token request.
+func (a *Auth) tokenParams() []string {
+	names := []string{"grant_type"}
+	for _, p := range []struct{ key, name string }{
+		{"refreshToken", "refresh_token"}, {"username", "username"}, {"password", "password"}, {"scopes", "scope"},
+	} {
+		if a.sends(p.key) {
+			names = append(names, p.name)
+		}
+	}
+	for _, m := range a.Params {
+		names = value.AppendNew(names, m.Name)
+	}
+	if a.clientInHeader() == nil {
+		for _, p := range []struct{ key, name string }{{"clientId", "client_id"}, {"clientSecret", "client_secret"}} {
+			if a.sends(p.key) {
+				names = value.AppendNew(names, p.name)
+			}
+		}
+	}
+	return names
+}
+
+// clientInHeader names what the header Authorization of the token request has; nil if it has none.
+func (a *Auth) clientInHeader() []string {
+	place := a.Values["clientAuth"]
+	if place == ClientInBody || place == "" && !a.sends("clientSecret") || !a.sends("clientId") && !a.sends("clientSecret") {
+		return nil
+	}
+	if !a.sends("clientSecret") {
+		return []string{"clientId"}
+	}
+	return []string{"clientId", "clientSecret"}
+}
+
+// sends reports whether the token request has the value of a key: it is given, or computed.
+func (a *Auth) sends(key string) bool {
+	_, computed := a.Computed[key]
+	return computed || a.Values[key] != ""
+}
+
 // ClientPlace returns where the token request has the id and the secret of the client:
 // [ClientInHeader] or [ClientInBody]. The values must be bound.
 func (a *Auth) ClientPlace() string {

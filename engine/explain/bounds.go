@@ -130,9 +130,14 @@ func (j explainer) endsOnEmptyPages() bool {
 	return slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool { return p.Condition(s.Expression) == language.Always })
 }
 
-// explainPace describes the limits of the pace of all requests. It returns nil without a limit.
-func explainPace(p rules.Pace) *PaceExplanation {
-	x := PaceExplanation{Timeout: p.Timeout.Seconds(), PerSecond: p.PerSecond, Parallel: p.Parallel}
+// explainPace describes the limits of the pace of all requests. It returns nil without a limit. longest is
+// the longest wait that the API may ask for; 0 if it is not known.
+func explainPace(h *rules.HTTP, longest time.Duration) *PaceExplanation {
+	p := h.Pace
+	x := PaceExplanation{
+		Timeout: p.Timeout.Seconds(), PerSecond: p.PerSecond, Parallel: p.Parallel,
+		Remaining: h.RateRemaining, Reset: h.RateReset,
+	}
 	var phrases []string
 	if p.PerSecond > 0 {
 		x.Burst = p.Burst
@@ -150,11 +155,27 @@ func explainPace(p rules.Pace) *PaceExplanation {
 	if p.Timeout > 0 {
 		phrases = append(phrases, fmt.Sprintf("a request may take %s", p.Timeout))
 	}
+	if h.RateReset != "" {
+		phrases = append(phrases, describeRateLimit(h, longest))
+	}
 	if phrases == nil {
 		return nil
 	}
 	x.Says = strings.Join(phrases, "; ")
 	return &x
+}
+
+// describeRateLimit says when a request waits because of api.http.rateLimit.
+func describeRateLimit(h *rules.HTTP, longest time.Duration) string {
+	text := "if a response has the header " + h.RateReset
+	if h.RateRemaining != "" {
+		text = "if the header " + h.RateRemaining + " is 0"
+	}
+	text += ", the next request waits as long as the header " + h.RateReset + " says"
+	if longest > 0 {
+		text += fmt.Sprintf(" (more than %s: the run fails, %s)", inWords(longest), statusTransient)
+	}
+	return text
 }
 
 // inRate says a number of requests per second in words.

@@ -71,9 +71,10 @@ func (e *EnvExplanation) String() string {
 
 // AuthExplanation describes the credentials.
 type AuthExplanation struct {
-	Type  string            `json:"type" doc:"type of api.authentication"`
-	Says  string            `json:"says" doc:"what requests are sent with, and when that is renewed"`
-	Rules []RuleExplanation `json:"rules,omitempty" doc:"expressions that give credentials, in the order in which they are evaluated"`
+	Type    string            `json:"type" doc:"type of api.authentication"`
+	Says    string            `json:"says" doc:"what requests are sent with, and when that is renewed"`
+	Request string            `json:"request,omitempty" doc:"the request that obtains them, with the names of what it sends"`
+	Rules   []RuleExplanation `json:"rules,omitempty" doc:"expressions that give credentials, in the order in which they are evaluated"`
 
 	path string // config path
 }
@@ -96,6 +97,8 @@ type PaceExplanation struct {
 	PerSecond float64 `json:"requestsPerSecond,omitempty" doc:"requests per second"`
 	Burst     int     `json:"burst,omitempty" doc:"requests that may follow each other at once, after a rest"`
 	Parallel  int     `json:"parallel,omitempty" doc:"requests at the same time"`
+	Remaining string  `json:"remaining,omitempty" doc:"header with the number of requests that are left"`
+	Reset     string  `json:"reset,omitempty" doc:"header that says when there are more"`
 }
 
 // JobExplanation describes how one job is paged.
@@ -220,7 +223,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 			Max: cfg.HTTP.MaxRetries, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
 			Renewed: cfg.Auth.Renews(), wait: run.Retries,
 		},
-		Pace: explainPace(cfg.HTTP.Pace), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
+		Pace: explainPace(&cfg.HTTP, run.Retries.Asked), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
 	}
 	e.Trees = trees(jobs, run.Redact)
 	if cfg.Env != nil {
@@ -249,7 +252,7 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, redact func(string) s
 	if auth == nil {
 		return nil
 	}
-	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary())}
+	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary()), Request: redact(auth.Request())}
 	if c != nil {
 		for _, e := range c.Expressions() {
 			r := explainer{redact: redact}.rule(e)

@@ -196,9 +196,9 @@ func (r RetryExplanation) String() string {
 		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
 	}
 	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). "+
-		"An empty body, or an HTML page in the place of data, is retried once or twice. %s"+
+		"An empty body, or an HTML page in the place of data, is retried once or twice; then it fails the run (%s). %s"+
 		"Any other status than 200, 201, 203 or 204 fails the run at once (%s, or %d below 400)%s.",
-		subject, value.Counted(r.Max, "time"), statusTransient,
+		subject, value.Counted(r.Max, "time"), statusTransient, statusResponse,
 		r.describeWaits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
 }
 

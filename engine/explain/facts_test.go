@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -232,6 +233,79 @@ func TestTheFileIsReplacedWithThoseThatBelongToIt(t *testing.T) {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [`+c.jobs+`]}}`, nil)
 		require.Contains(t, x.Jobs[0].outputInWords(), c.want, c.jobs)
 	}
+}
+
+// Whoever reads explain knows which requests are made for credentials, what they send, and where the result goes.
+func TestTheRequestForCredentialsIsTold(t *testing.T) {
+	for _, c := range []struct{ name, auth, says, request string }{
+		{
+			"a client with a secret", `"type": "oauth2", "tokenUrl": "https://auth.example/token", "clientId": "a", "#clientSecret": "b"`,
+			"a token of OAuth 2.0 (grant client_credentials), in the header Authorization, ",
+			"POST https://auth.example/token with grant_type in the body; clientId, clientSecret in the header Authorization",
+		},
+		{
+			"a client in the body", `"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b", "clientAuth": "body",
+				"scopes": ["x", "y"], "params": {"audience": "z"}`, "renewed 60 seconds before it ends, but not in the first half of its lifetime",
+			"POST token (relative to api.baseUrl) with grant_type, scope, audience, client_id, client_secret in the body",
+		},
+		{
+			"a client without a secret", `"type": "oauth2", "tokenUrl": "/token", "clientId": "a", "#refreshToken": {"expr": "'b'"}`,
+			"(grant refresh_token)", "POST /token (relative to api.baseUrl) with grant_type, refresh_token, client_id in the body",
+		},
+		{
+			"a password", `"type": "oauth2", "tokenUrl": "/token", "username": "a", "#password": "b"`,
+			"(grant password)", "POST /token (relative to api.baseUrl) with grant_type, username, password in the body",
+		},
+		{
+			"a login by GET", `"type": "login", "loginRequest": {"endpoint": "login", "params": {"#key": "b"}, "headers": {"X-App": "c"}},
+				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "the values that the response of GET login gives",
+			"GET login (relative to api.baseUrl) with key in the query; X-App in the headers",
+		},
+		{
+			"a login with a body", `"type": "login", "loginRequest": {"endpoint": "https://auth.example/login", "method": "POST", "params": {"v": 1}, "body": {"user": "a"}},
+				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "renewed once if the API refuses it (status 401)",
+			"POST https://auth.example/login with v in the query; user in the body",
+		},
+		{"no request", `"type": "bearer", "#token": "a"`, "a fixed token, in the header Authorization", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "authentication": {`+c.auth+`}}, "config": {"jobs": [{"endpoint": "users"}]}}`, nil)
+			require.Contains(t, x.Auth.Says, c.says)
+			require.Equal(t, c.request, x.Auth.Request)
+			require.Equal(t, c.request != "", strings.Contains(x.Text(TextOptions{Width: maxWidth}), "\n  obtained by       "))
+		})
+	}
+}
+
+// A rate limit that the API reports makes requests wait, so explain tells it.
+func TestTheRateLimitIsTold(t *testing.T) {
+	h := rules.HTTP{RateRemaining: "X-Left", RateReset: "X-Reset"}
+	require.Equal(t, "if the header X-Left is 0, the next request waits as long as the header X-Reset says "+
+		"(more than 15 minutes: the run fails, exit status 4)", explainPace(&h, 15*time.Minute).Says)
+	h.RateRemaining, h.Pace.Parallel = "", 2
+	require.Equal(t, "at most 2 requests at a time, all jobs together; if a response has the header X-Reset, "+
+		"the next request waits as long as the header X-Reset says", explainPace(&h, 0).Says)
+	require.Nil(t, explainPace(&rules.HTTP{}, time.Minute))
+}
+
+// What a response means that has no list, or several of them, is told for each way to find the items.
+func TestOtherResponsesAreToldForEveryDataField(t *testing.T) {
+	for _, c := range []struct{ job, want string }{
+		{``, "no list, or status 204, is an empty page; several fail the run (exit status 5)"},
+		{`, "dataField": "a.b"`, "an object there is one item; nothing or null there, or status 204, is an empty page; any other value fails the run (exit status 5)"},
+		{`, "dataField": [{"path": "a"}, {"path": "b"}]`, "an object at one of them is one item; nothing or null there, or status 204, is no item; any other value fails the run (exit status 5)"},
+		{`, "response": {"format": "csv"}`, "an empty body, or status 204, is an empty page"},
+	} {
+		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"endpoint": "users"`+c.job+`}]}}`, nil)
+		require.Equal(t, c.want, x.Jobs[0].Items.Otherwise, c.job)
+	}
+}
+
+// The items of a parent that a condition leaves out have no partition.
+func TestTheNumberOfPartitionsIsThatOfTheChosenItems(t *testing.T) {
+	x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"id": "users", "endpoint": "users"},
+		{"endpoint": "users/{user.id}/posts", "for": {"user": {"items": "users", "when": "user.active"}}}]}}`, nil)
+	require.Equal(t, "as many as the items of users for which user.active; the bounds are for each of them", x.Jobs[1].Partitions.Bounds)
 }
 
 // A guard that does not hold for polls has an exception of its own, too, which stays an exception.

@@ -177,18 +177,24 @@ func (j explainer) items() ItemsExplanation {
 		x.Where = "each row of the response (CSV" + tableInWords(response) + ")"
 	case field == nil:
 		x.Where = "the response itself if it is a list, otherwise the only list in its root (dataField is not set)"
+		x.Otherwise = fmt.Sprintf("no list, or status 204, is an empty page; several fail the run (%s)", statusResponse)
 		x.From = rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}
 	case field.Lists != nil:
 		x.Path, x.Where = field.Text, listsInWords(field.Lists)
 		if slices.ContainsFunc(field.Lists, func(l rules.ItemList) bool { return len(l.Fixed()) < len(l.Steps) }) {
 			x.Where += " (* is every element of a list, or every member of an object)"
 		}
+		x.Otherwise = fmt.Sprintf("an object at one of them is one item; nothing or null there, or status 204, is no item; "+
+			"any other value fails the run (%s)", statusResponse)
 	case len(field.Keys) == 0:
 		x.Path, x.Where = field.Text, wholeResponse
 	default:
 		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
 		x.Otherwise = fmt.Sprintf("an object there is one item; nothing or null there, or status 204, is an empty page; "+
 			"any other value fails the run (%s)", statusResponse)
+	}
+	if x.Format == rules.NDJSON || x.Format == rules.CSV {
+		x.Otherwise = "an empty body, or status 204, is an empty page"
 	}
 	switch x.Format {
 	case rules.XML:

@@ -29,6 +29,9 @@ func (e *Explanation) Notes(written func(path string) string) []Note {
 	}
 	if x := e.Auth; x != nil {
 		n.add(x.path, fmt.Sprintf("Credentials: %s.", x.Says))
+		if x.Request != "" {
+			n.add(x.path, "Obtained by "+x.Request)
+		}
 		for i := range x.Rules {
 			r := &x.Rules[i]
 			n.add(r.Origin.Path, strings.TrimSuffix("rule "+r.ID+": "+n.source(r, r.Origin.Path), ": "))

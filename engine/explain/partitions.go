@@ -118,10 +118,7 @@ func (j explainer) variable(s *compile.ForVariable) VariableExplanation {
 	}
 	switch {
 	case s.Items != "":
-		v.Says = "item of " + s.Items
-		if s.When != nil {
-			v.Says += " for which " + j.redact(s.When.Rule.Source)
-		}
+		v.Says = "item of " + s.Items + j.condition(s)
 	case s.Window != nil:
 		v.Says = j.windowInWords(s)
 	case s.Values != nil:
@@ -130,6 +127,14 @@ func (j explainer) variable(s *compile.ForVariable) VariableExplanation {
 		v.Says = j.redact(constantsInWords(s.Name, s.Constants))
 	}
 	return v
+}
+
+// condition says which items of a parent a variable takes; it is empty if it takes all of them.
+func (j explainer) condition(s *compile.ForVariable) string {
+	if s.When == nil {
+		return ""
+	}
+	return " for which " + j.redact(s.When.Rule.Source)
 }
 
 // constantsInWords says what the values of a variable are: `of the 3 values of team: "a", "b", "c"`.
@@ -174,7 +179,7 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 	for i := range j.For {
 		switch s := &j.For[i]; {
 		case s.Items != "":
-			times = append(times, "the items of "+s.Items)
+			times = append(times, "the items of "+s.Items+j.condition(s))
 		case s.Window != nil:
 			times = append(times, "the windows of "+s.Name)
 		case s.Values != nil:

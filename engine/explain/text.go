@@ -30,6 +30,9 @@ func (e *Explanation) Text(o TextOptions) string {
 	}
 	if x := e.Auth; x != nil {
 		t.writeParagraph(0, fmt.Sprintf("credentials: type %s, %s; sent only to the origin of api.baseUrl", x.Type, x.Says))
+		if x.Request != "" {
+			t.writeRow("obtained by", x.Request)
+		}
 		t.writeRules(x.Rules)
 		t.writeBlank()
 	}
