@@ -145,7 +145,7 @@ func TestTestsOfAConfigurationFail(t *testing.T) {
 func TestATestNeedsTheInputsOfItsConfiguration(t *testing.T) {
 	report := tested(t, "c.json", `{"inputs": {"shop": {}, "year": {"default": 2026, "pattern": "2[0-9]{3}"}},
 	  "api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "shops/{input.shop}"}]},
-	  "tests": [{"name": "it", "pages": [[]], "inputs": {"year": 99, "yaer": 1}, "expect": {"items": 0}}]}`)
+	  "tests": [{"name": "it", "pages": [[]], "inputs": {"year": 99, "month": 1}, "expect": {"items": 0}}]}`)
 	require.Equal(t, 1, report.Failed())
 	require.Equal(t, 1, report.Coverage[0].Tests, "the job has a test, although it did not run")
 	var messages []string
@@ -155,7 +155,7 @@ func TestATestNeedsTheInputsOfItsConfiguration(t *testing.T) {
 	require.Equal(t, []string{
 		"input shop: not set (see the key inputs of the test)",
 		"input year: 99 does not match the pattern 2[0-9]{3} (see the key inputs of the test)",
-		"input yaer: the configuration does not declare it (see the key inputs of the test)",
+		"input month: the configuration does not declare it (see the key inputs of the test)",
 	}, messages)
 }
 
