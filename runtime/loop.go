@@ -229,7 +229,7 @@ func (r *listRun) endIfEnough() bool {
 // is the last.
 func (r *listRun) advance(page *Page) (requests.Request, error) {
 	if !r.job.Paged() {
-		r.stop(page, []string{reasonEnd}, rules.Complete, "one request made: no pagination is configured")
+		r.stop(page, []string{reasonEnd}, rules.Complete, "one request made: the job is not paged")
 		return requests.Request{}, nil
 	}
 	next, more, err := r.nextRequest()
