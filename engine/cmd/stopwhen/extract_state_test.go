@@ -197,6 +197,22 @@ func TestAnEndThatFailOnRefusesIsNotRepeated(t *testing.T) {
 	require.True(t, result.Outputs[0].Complete)
 }
 
+// TestPartitionsThatFailOnRefusesAreRequestedAgain: what failed may succeed in the next run.
+func TestPartitionsThatFailOnRefusesAreRequestedAgain(t *testing.T) {
+	s := newStateCase(t)
+	s.write(t, fmt.Sprintf(`{"api": {"baseUrl": "%s/"}, "config": {"jobs": [{"endpoint": "users",
+		"for": {"part": {"values": [4, 5]}}, "params": {"page": {"expr": "part"}}, "onPartitionError": "skip"}]}}`, s.api.URL))
+	s.broken.Store(true)
+	for range 2 {
+		s.requests.Store(0)
+		require.Contains(t, s.run(t, 9, "--fail-on", "partial"), "users is partial (partitions)")
+		require.Equal(t, int64(2), s.requests.Load(), "the list is requested from its start")
+	}
+	s.broken.Store(false)
+	s.run(t, 0, "--fail-on", "partial")
+	require.Equal(t, "{\"id\":\"4-a\"}\n{\"id\":\"4-b\"}\n{\"id\":\"5-a\"}\n{\"id\":\"5-b\"}\n", s.items(t))
+}
+
 // A list that continues from kept values is another case: the next run requests its rows again, also
 // with a higher limit, and what was accumulated stays.
 func TestAnIncrementThatFailOnRefusesIsRequestedAgain(t *testing.T) {
