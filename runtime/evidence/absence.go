@@ -127,14 +127,21 @@ type Seen struct {
 	Had    []string  `json:"had,omitempty"`
 	Lacked []Absence `json:"lacked,omitempty"` // the paths of Had are left out
 	Values NilCounts `json:"values,omitempty"`
+	Items  *Overlap  `json:"items,omitempty"` // items that several partitions may have
 }
 
 // Empty reports whether nothing was added.
-func (s *Seen) Empty() bool { return len(s.Had)+len(s.Lacked)+len(s.Values) == 0 }
+func (s *Seen) Empty() bool { return len(s.Had)+len(s.Lacked)+len(s.Values) == 0 && s.Items == nil }
 
 // Add adds the paths that the list of one partition had and lacked.
 func (s *Seen) Add(other *Seen) {
 	s.Values.add(other.Values)
+	if other.Items != nil {
+		if s.Items == nil {
+			s.Items = &Overlap{}
+		}
+		s.Items.add(other.Items)
+	}
 	for _, key := range other.Had {
 		if !slices.Contains(s.Had, key) {
 			s.Had = append(s.Had, key)

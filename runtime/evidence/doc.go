@@ -34,7 +34,8 @@
 // report errors, bare.go a page without any member of page 1, gap.go a page
 // without a list between others, absence.go paths that no response has,
 // nested.go lists within items, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
-// presence.go paths of a parent's items that no item has. paging_value.go returns the values of a
+// presence.go paths of a parent's items that no item has,
+// overlap.go items that several partitions have. paging_value.go returns the values of a
 // page that contracts compare.
 //
 // # Decisions

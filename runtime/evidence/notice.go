@@ -43,6 +43,7 @@ type History struct {
 	WithoutList int       `json:"gap,omitempty"`  // first page without any list of items after a page with a list, or 0
 	Gaps        []listGap `json:"gaps,omitempty"` // for each list, the page that lacks it, although others are present
 
+	FirstList uint64 `json:"firstList,omitempty"` // digest of the items of page 1, if they have identifiers, or 0
 	FirstItem string `json:"firstItem,omitempty"` // identifier of the first item of page 1, if it has several
 	Fresh     bool   `json:"fresh,omitempty"`     // whether the latest page has items that no earlier page has
 
@@ -86,6 +87,9 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 		allKnown, allSame := false, repeats && slices.ContainsFunc(w.page.Compared, hasIdentity)
 		if !repeats {
 			allKnown, allSame = w.noticeItems()
+		}
+		if c.Page == 1 && slices.ContainsFunc(w.page.Compared, hasIdentity) {
+			w.FirstList = w.page.List.Half()
 		}
 		w.noticeCursor(request, before, sent, c.Count > 0 && !repeats && !allKnown)
 		w.countRepeated(allSame)

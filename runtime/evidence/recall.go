@@ -49,8 +49,9 @@ func (m *Recall) find(key uint64) int {
 }
 
 // Put sets the number of a key.
-func (m *Recall) Put(key document.Digest, v uint64) {
-	p := pair{key.Half(), v}
+func (m *Recall) Put(key document.Digest, v uint64) { m.put(pair{key.Half(), v}) }
+
+func (m *Recall) put(p pair) {
 	if slot := m.find(p.key); slot >= 0 {
 		m.pairs[slot] = p
 		return
@@ -78,6 +79,17 @@ func (m *Recall) place(slot int) {
 			m.places[p.key] = slot
 		}
 	}
+}
+
+// add adds the keys of another list. It returns how many of them are known with a number that is the same.
+func (m *Recall) add(other *Recall, same func(known, other uint64) bool) (again int) {
+	for _, p := range other.pairs {
+		if slot := m.find(p.key); slot >= 0 && same(m.pairs[slot].value, p.value) {
+			again++
+		}
+		m.put(p)
+	}
+	return again
 }
 
 // MarshalJSON writes the latest keys and their numbers, oldest first, as one string.

@@ -169,6 +169,9 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 	if f := t.seen[job].Finding(job); f != nil && partitions.Count > 0 {
 		found = append(found, *f)
 	}
+	if f := t.seen[job].Items.Finding(job); f != nil {
+		found = append(found, *f)
+	}
 	return found
 }
 
