@@ -29,11 +29,18 @@ func startServer(t testing.TB) *nats.Conn {
 // open opens a cluster whose pauses after failures are short.
 func open(t testing.TB, nc *nats.Conn, o cluster.Options) *cluster.Cluster {
 	t.Helper()
-	js, err := jetstream.New(nc)
-	require.NoError(t, err)
-	c, err := cluster.Open(t.Context(), js, cluster.Impatient(o))
+	c, err := connect(t, nc, o)
 	require.NoError(t, err)
 	return c
+}
+
+// connect is like open for goroutines, which must not end the test.
+func connect(t testing.TB, nc *nats.Conn, o cluster.Options) (*cluster.Cluster, error) {
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return nil, err
+	}
+	return cluster.Open(t.Context(), js, cluster.Impatient(o))
 }
 
 // work runs workers until the function is called, or the test ends.

@@ -58,7 +58,7 @@ func TestRequestsAtTheSameTimeShareOneLease(t *testing.T) {
 	for range 20 {
 		all.Go(func() {
 			_, err := c.Do(t.Context(), Call{Method: "GET", URL: api.URL}, nil)
-			require.NoError(t, err)
+			assert.NoError(t, err)
 		})
 	}
 	<-begun
@@ -86,8 +86,9 @@ func TestALeaseThatEndsWhileRequestsAreUnderWayIsRenewedOnce(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			r, err := c.Do(t.Context(), Call{Method: "GET", URL: api.URL}, nil)
-			require.NoError(t, err)
-			require.Equal(t, 2, r.Attempts)
+			if assert.NoError(t, err) {
+				assert.Equal(t, 2, r.Attempts)
+			}
 		})
 	}
 	all.Wait()
@@ -183,12 +184,12 @@ func TestACallerThatLeavesDoesNotFailTheOthers(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		_, err := c.Do(leaving, Call{Method: "GET", URL: api.URL}, nil)
-		require.ErrorIs(t, err, failure.ErrCancelled)
+		assert.ErrorIs(t, err, failure.ErrCancelled)
 	})
 	<-begun
 	all.Go(func() {
 		_, err := c.Do(t.Context(), Call{Method: "GET", URL: api.URL}, nil)
-		require.NoError(t, err)
+		assert.NoError(t, err)
 	})
 	leave(errors.New("left"))
 	all.Wait()

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -177,10 +178,10 @@ func TestTurnsAreTakenInTheirOrder(t *testing.T) {
 				time.Sleep(time.Duration(min(i, 1)) * time.Millisecond)
 				_, err := c.Exchange(ctx, call)
 				if i == 4 {
-					require.ErrorIs(t, err, context.Canceled)
+					assert.ErrorIs(t, err, context.Canceled)
 					return
 				}
-				require.NoError(t, err)
+				assert.NoError(t, err)
 			})
 		}
 		all.Wait()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -65,7 +66,7 @@ func TestChangesOfRunsAreWatchedAcrossARestart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	seen := make(chan Record, 10)
-	wg.Go(func() { require.ErrorIs(t, s.WatchRuns(ctx, func(r Record) { seen <- r }), failure.ErrCancelled) })
+	wg.Go(func() { assert.ErrorIs(t, s.WatchRuns(ctx, func(r Record) { seen <- r }), failure.ErrCancelled) })
 	require.Equal(t, "1", string((<-seen).Value))
 	server.restart()
 	record, err := s.Run(t.Context(), "r")
