@@ -50,9 +50,9 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 		if compile.AccumulatesItems(e) && r.obtained() == 0 && r.context().Count == 0 {
 			continue
 		}
-		consequence := "nothing is saved, and the next run begins where this one did"
+		consequence := "nothing is saved, and the next run starts where this one started"
 		if r.lastKept[e.Rule.Target] != nil {
-			consequence = "the value of the run before stays, and the next run begins where this one did"
+			consequence = "the previous value is kept, so the next run starts where this one started"
 		}
 		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil after the last page: %s", e.Rule.ID, consequence))
 	}

@@ -72,13 +72,13 @@ func TestAResultThatNoRunCanHaveProducedIsRefused(t *testing.T) {
 		{`the outcome of job "users" is "won"`, func(r *Result) { r.Outcome = "won" }},
 		{"the number of pages is -1", func(r *Result) { r.Pages = -1 }},
 		{"the number of items is 9007199254740993", func(r *Result) { r.Items = maxCount + 1 }},
-		{"the number of filtered is -2", func(r *Result) { r.Filtered = -2 }},
+		{"the number of filtered items is -2", func(r *Result) { r.Filtered = -2 }},
 		{"the number of bytes is -3", func(r *Result) { r.Bytes = -3 }},
 		{"the running time is -1 seconds", func(r *Result) { r.Seconds = -1 }},
 		{"the running time is +Inf seconds", func(r *Result) { r.Seconds = math.Inf(1) }},
 		{"the number of partitions is -1", func(r *Result) { r.Partitions = &PartitionCounts{Count: -1} }},
-		{"the number of skipped is -1", func(r *Result) { r.Partitions = &PartitionCounts{Skipped: -1} }},
-		{"the number of limited is -1", func(r *Result) { r.Partitions = &PartitionCounts{Limited: -1} }},
+		{"the number of skipped partitions is -1", func(r *Result) { r.Partitions = &PartitionCounts{Skipped: -1} }},
+		{"the number of limited partitions is -1", func(r *Result) { r.Partitions = &PartitionCounts{Limited: -1} }},
 	} {
 		result := Result{Job: "users", Outcome: rules.Complete}
 		tt.change(&result)
@@ -113,7 +113,7 @@ func TestACheckpointOfAListIsChecked(t *testing.T) {
 	for text, refused := range map[string]string{
 		`{"version": 2}`: "it has version 2, this program reads version 1",
 		`{"version": 1, "done": true, "result": {"job": "users"}}`:           `the outcome of job "users" is ""`,
-		`{"version": 1, "result": {"job": "users", "partitions": {}}}`:       `the position of job "users" has the result of all its partitions`,
+		`{"version": 1, "result": {"job": "users", "partitions": {}}}`:       `the checkpoint of a single list of job "users" holds a result for all partitions`,
 		`{"version": 1, "result": {"job": "users"}, "elapsed": -1}`:          "the running time is -1ns",
 		`{"version": 1, "result": {"job": "users"}, "restarts": -1}`:         "the number of restarts is -1",
 		`{"version": 1, "result": {"job": "users", "pages": -1}}`:            "the number of pages is -1",

@@ -46,8 +46,10 @@ func (l *Loop) readerOptions(job *compile.Job) document.Options {
 // A Pool holds the readers and the buffers of lists that have ended, for later lists. It is safe for
 // concurrent use. The zero Pool is empty.
 type Pool struct {
-	mu   sync.Mutex
-	free []*listRun // least recently used first; they have only their pooled parts
+	mu sync.Mutex
+	// free has the least recently used first. They have only their pooled parts, and yet are whole runs: the
+	// reader and the machine call the methods warn and note of the run that they were made for.
+	free []*listRun
 }
 
 const (
@@ -96,7 +98,7 @@ func (p *Pool) put(r *listRun) {
 		parts.converted[i].Trim(maxPooledBytes)
 	}
 	parts.machine.Observe, parts.machine.Context = nil, nil
-	*r = listRun{pooled: r.pooled}
+	*r = listRun{pooled: r.pooled} // in place, see Pool.free
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.free = append(p.free, r); len(p.free) > maxPooled {

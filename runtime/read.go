@@ -186,12 +186,12 @@ func (r *listRun) compare(reading document.Reading, request document.Digest) (re
 // earlierPage returns the number of an earlier page with the same request and response, or 0.
 func (r *listRun) earlierPage(exchange document.Digest) (page int) {
 	c := r.context()
-	times, known := r.state.Exchanges.Get(exchange)
+	earlier, known := r.state.Exchanges.Get(exchange)
 	c.RepeatedExchange = known
 	if !known {
 		r.state.Exchanges.Put(exchange, uint64(c.Page))
 	}
-	return int(times)
+	return int(earlier)
 }
 
 // countSameItems counts consecutive pages with the same items, and warns of them.

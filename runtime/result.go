@@ -104,7 +104,7 @@ func CheckResult(r *Result) error {
 		return fmt.Errorf("the outcome of job %q is %q", r.Job, r.Outcome)
 	}
 	if n := r.Partitions; n != nil {
-		if err := checkCounts(count{"partitions", n.Count}, count{"skipped", n.Skipped}, count{"limited", n.Limited}); err != nil {
+		if err := checkCounts(count{"partitions", n.Count}, count{"skipped partitions", n.Skipped}, count{"limited partitions", n.Limited}); err != nil {
 			return err
 		}
 	}
@@ -116,7 +116,7 @@ func (r *Result) checkSums() error {
 	if r.Seconds < 0 || r.Seconds > maxCount {
 		return fmt.Errorf("the running time is %v seconds", r.Seconds)
 	}
-	return checkCounts(count{"pages", r.Pages}, count{"items", r.Items}, count{"filtered", r.Filtered}, count{"bytes", r.Bytes})
+	return checkCounts(count{"pages", r.Pages}, count{"items", r.Items}, count{"filtered items", r.Filtered}, count{"bytes", r.Bytes})
 }
 
 // maxCount is the largest number of anything in a checkpoint. Sums of such numbers do not overflow.

@@ -56,6 +56,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	l = l.WithDefaults()
 	job := list.Partition.Job
 	r := l.Pool.get(&l, job)
+	// The run is reused in place, see Pool.free.
 	*r = listRun{Loop: l, list: list, job: job, pooled: r.pooled, receiver: receiver, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
 	r.watcher = evidence.Watcher{
 		History: &r.state.History, Subject: r.pooled.subject, Context: r.context(), Largest: &r.state.LargestPage,

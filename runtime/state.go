@@ -147,7 +147,7 @@ func (s *state) check(job string) error {
 		return fmt.Errorf("the outcome of job %q is %q", job, s.Result.Outcome)
 	}
 	if s.Result.Partitions != nil {
-		return fmt.Errorf("the position of job %q has the result of all its partitions", job)
+		return fmt.Errorf("the checkpoint of a single list of job %q holds a result for all partitions", job)
 	}
 	if err := s.Result.checkSums(); err != nil {
 		return err

@@ -327,7 +327,7 @@ func readKept(files fileSystem, path string) (map[string]map[string]json.RawMess
 // by name and with [KeptForMember] and [KeptFilesMember].
 func ParseKeptMembers(text []byte) (kept map[string]map[string]json.RawMessage, err error) {
 	if len(text) == 0 {
-		return nil, errors.New("it has 0 bytes")
+		return nil, errors.New("it is empty")
 	}
 	if err = json.Unmarshal(text, &kept); err != nil {
 		return nil, err

@@ -67,17 +67,18 @@ func (s *Store) Publish(c Publication) error {
 		p.discard(s.files)
 		return err
 	}
-	if err := s.begin(p); err != nil {
+	if err := s.recordPublication(p); err != nil {
 		return err
 	}
 	err = p.carryOut(s.files)
 	switch {
 	case err == nil:
-		return s.end(p)
+		return s.finishPublication(p)
 	case p.unchanged && p.undo(s.files):
 		p.discard(s.files)
-		return errors.Join(err, s.forget(p))
+		return errors.Join(err, s.removePublication(p))
 	}
+	// The next run completes the publication, so this run must not write to the outputs: see [Output.Due].
 	for _, part := range c.Parts {
 		part.Output.published = true
 	}
@@ -189,8 +190,8 @@ func (p *publicationRecord) appendTo(before file, base int64, o *Output) error {
 	return err
 }
 
-// begin records a publication.
-func (s *Store) begin(p *publicationRecord) error {
+// recordPublication records a publication.
+func (s *Store) recordPublication(p *publicationRecord) error {
 	s.state.Publish = p
 	if s.path == "" {
 		err := p.record(s.files)
@@ -202,9 +203,9 @@ func (s *Store) begin(p *publicationRecord) error {
 	return s.save()
 }
 
-// end replaces the record of a completed publication with its results.
-func (s *Store) end(p *publicationRecord) error {
-	if err := s.keep(p); err != nil {
+// finishPublication replaces the record of a completed publication with its results.
+func (s *Store) finishPublication(p *publicationRecord) error {
+	if err := s.keepValues(p); err != nil {
 		return ioError("save the kept values", err)
 	}
 	for _, part := range p.parts() {
@@ -215,11 +216,11 @@ func (s *Store) end(p *publicationRecord) error {
 			o.published, o.marked = true, e
 		}
 	}
-	return s.forget(p)
+	return s.removePublication(p)
 }
 
-// keep adds the kept values of a publication to the state.
-func (s *Store) keep(p *publicationRecord) error {
+// keepValues adds the kept values of a publication to the state.
+func (s *Store) keepValues(p *publicationRecord) error {
 	kept, err := s.keptMembers()
 	if err != nil {
 		return err
@@ -236,8 +237,8 @@ func (s *Store) keep(p *publicationRecord) error {
 	return nil
 }
 
-// forget removes the record of a publication.
-func (s *Store) forget(p *publicationRecord) error {
+// removePublication removes the record of a publication.
+func (s *Store) removePublication(p *publicationRecord) error {
 	s.state.Publish = nil
 	if s.path == "" {
 		return p.forget(s.files)
@@ -306,5 +307,5 @@ func (s *Store) repair() error {
 	case err != nil:
 		return err
 	}
-	return s.end(p)
+	return s.finishPublication(p)
 }

@@ -33,7 +33,7 @@ const version = 2
 // parse parses a state file. It accepts only text written by encode, and by commits after it.
 func parse(text []byte, file *stateFile) error {
 	if len(text) == 0 {
-		return errors.New("it has 0 bytes")
+		return errors.New("it is empty")
 	}
 	first, lines := text, []byte(nil)
 	if end := bytes.IndexByte(text, '\n'); end >= 0 {

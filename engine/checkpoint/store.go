@@ -223,9 +223,9 @@ func (s *Store) SetNote(name, text string) {
 // Path returns the path of the state file, or "" without a state.
 func (s *Store) Path() string { return s.path }
 
-// Discarded returns the number of bytes that [Store.Begin] discarded from the outputs because they
+// DiscardedBytes returns the number of bytes that [Store.Begin] discarded from the outputs because they
 // were written after the last commit.
-func (s *Store) Discarded() int64 { return s.discarded }
+func (s *Store) DiscardedBytes() int64 { return s.discarded }
 
 // Committed returns the number of committed bytes of all outputs.
 func (s *Store) Committed() int64 {

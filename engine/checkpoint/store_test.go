@@ -59,7 +59,7 @@ func TestARunResumesAfterTheLastCommit(t *testing.T) {
 	o, err := s.Output(filepath.Join(dir, "items.ndjson"))
 	require.NoError(t, err)
 	require.NoError(t, s.Begin())
-	require.EqualValues(t, len("{\"id\":2}\n{\"i"), s.Discarded())
+	require.EqualValues(t, len("{\"id\":2}\n{\"i"), s.DiscardedBytes())
 	_, err = o.Write([]byte("{\"id\":2}\n"))
 	require.NoError(t, err)
 	require.NoError(t, commit(s, `{"page":2}`, o))
@@ -197,7 +197,7 @@ func TestOnlyWhatIsMarkedIsCommitted(t *testing.T) {
 	require.NoError(t, s.Close())
 
 	s, a, b = open()
-	require.EqualValues(t, len("a2 is cut o"), s.Discarded())
+	require.EqualValues(t, len("a2 is cut o"), s.DiscardedBytes())
 	write(a, "a2\n")
 	write(b, "b2\n")
 	require.NoError(t, s.Publish(Publication{Parts: []Part{{Output: a}}}))
@@ -280,7 +280,7 @@ func TestRowsThatAnotherProgramHasReplacedAreNotPublished(t *testing.T) {
 // TestADamagedFileOfKeptValuesFailsBeforeRowsAreMoved: a program may damage the file during the run.
 func TestADamagedFileOfKeptValuesFailsBeforeRowsAreMoved(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                  "kept.json: it has 0 bytes",
+		"":                  "kept.json: it is empty",
 		"null":              "kept.json: want an object, got null",
 		`{"a": null}`:       "kept.json: a: want an object, got null",
 		`{"a": 1}`:          "cannot unmarshal number",

@@ -14,6 +14,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
@@ -39,12 +40,19 @@ func (m *mortal) end(path string) {
 func (m *mortal) live(ctx context.Context, t *testing.T, url string, o cluster.Options, w cluster.Worker) {
 	for ctx.Err() == nil {
 		nc, err := nats.Connect(url)
-		require.NoError(t, err)
+		if !assert.NoError(t, err) {
+			return
+		}
+		c, err := connect(t, nc, o)
+		if !assert.NoError(t, err) {
+			nc.Close()
+			return
+		}
 		one, cancel := context.WithCancel(ctx)
 		m.mu.Lock()
 		m.lose = func() { nc.Close(); cancel() }
 		m.mu.Unlock()
-		_ = open(t, nc, o).Work(one, w)
+		_ = c.Work(one, w)
 		cancel()
 		nc.Close()
 	}
@@ -163,8 +171,8 @@ func TestATrialThatEndsWithoutALossDoesNotCount(t *testing.T) {
 	require.Equal(t, status.Complete, s.Phase)
 }
 
-// A task that workers have lost, and that the API refuses, has failed when two workers have had this failure: what
-// each of them stores when it begins to run the task alone is no page, after which failures would count anew.
+// A task that workers have lost, and that the API refuses, has failed when two workers have had this failure. The marker
+// stored when a task starts alone must not count as a page, or the count of failures would start over.
 func TestATaskThatRunsAloneHasFailedWhenTwoWorkersHaveFailedIt(t *testing.T) {
 	began := time.Now()
 	var requests atomic.Int64

@@ -216,7 +216,7 @@ func (r *Run) sameRules(e *engine.Engine) error {
 	for part, hash := range e.Fingerprint() {
 		if r.record.Fingerprint[part] != hash {
 			return &engine.Error{Class: failure.Config, Op: "run",
-				Message: fmt.Sprintf("run %s: this program compiles the configuration to other %s than the one that submitted it (%s)",
+				Message: fmt.Sprintf("run %s: this program compiles the configuration to different %s than the program that submitted it (%s)",
 					r.ID(), part, r.record.Program),
 				Hint: "use the same version, with the same methods and functions"}
 		}
@@ -259,7 +259,7 @@ func (r *Run) deleting() error {
 		return nil
 	}
 	return &engine.Error{Class: failure.State, Op: "run",
-		Message: fmt.Sprintf("run %s has been deleted, but not all of it is gone", r.ID()), Hint: "delete it again: Run.Delete of " + r.ID()}
+		Message: fmt.Sprintf("run %s was deleted only in part", r.ID()), Hint: "delete it again: Run.Delete of " + r.ID()}
 }
 
 // Cancel ends a run: its queued tasks are removed, and workers stop its running tasks. Stored

@@ -147,7 +147,7 @@ func (r *Run) idle(ctx context.Context, releases bool) string {
 		return "" // the collection reports the same error
 	}
 	if len(workers) == 0 {
-		return "no worker is there; start one with " + r.WorkerHint()
+		return "no worker is running; start one with " + r.WorkerHint()
 	}
 	info, err := r.cluster.store.Info(ctx, r.ID())
 	if err == nil && info.IsFull() {

@@ -26,7 +26,7 @@ func TestARunThatWasDeletedInPartCanOnlyBeDeleted(t *testing.T) {
 		"collect": func() error { _, err := (&collector{run: run}).collect(t, cluster.CollectOptions{}); return err }(),
 	} {
 		require.ErrorIs(t, err, engine.ErrState, what)
-		require.ErrorContains(t, err, "run r1 has been deleted, but not all of it is gone", what)
+		require.ErrorContains(t, err, "run r1 was deleted only in part", what)
 	}
 	left, err := c.Run(t.Context(), "r1")
 	require.NoError(t, err)

@@ -61,7 +61,7 @@ func TestNothingRemainsOfRunsThatAreDeleted(t *testing.T) {
 	}
 }
 
-// A run of the same API with the same configuration keeps its own.
+// Deleting a run leaves the configuration of another run of the same API.
 func TestASubmissionLosesNothingToADeletion(t *testing.T) {
 	a := serveAPI(t, 1)
 	nc := startServer(t)

@@ -40,7 +40,7 @@ func TestWorkersOfTwoVersionsWorkBesideEachOther(t *testing.T) {
 	requireAll(t, runs["now"], a)
 	s := await(t, runs["before"], func(s *status.Run) bool { return len(s.Workers.List) == 1 && s.Workers.List[0].Problem != "" })
 	require.Equal(t, 0, s.Total.Failed)
-	require.Equal(t, "this worker cannot run it: run before: this program compiles the configuration to other rules than the one that submitted it (before) "+
+	require.Equal(t, "this worker cannot run it: run before: this program compiles the configuration to different rules than the program that submitted it (before) "+
 		"(use the same version, with the same methods and functions)", strings.TrimSpace(s.Workers.List[0].Problem))
 
 	work(t, before, cluster.Worker{Name: "before"})

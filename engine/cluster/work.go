@@ -68,20 +68,20 @@ func (c *Cluster) Work(ctx context.Context, w Worker) error {
 		"event", "worker_start", "worker", worker.Name)
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	var tasks sync.WaitGroup
-	tasks.Go(func() {
+	var background sync.WaitGroup
+	background.Go(func() {
 		if err := worker.watchRuns(working); working.Err() == nil {
 			stop(err)
 		}
 	})
-	tasks.Go(func() { worker.report(working) })
+	background.Go(func() { worker.report(working) })
 	err = worker.serve(working)
 	if err != nil {
 		stop(err) // hands back the running tasks
 	}
 	worker.tasks.Wait()
 	stop(nil)
-	tasks.Wait()
+	background.Wait()
 	return nilIfStopped(ctx, cmp.Or(err, failureOf(working)))
 }
 

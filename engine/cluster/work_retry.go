@@ -198,7 +198,7 @@ func (w *workerRun) avoid(a *attempt, p *postponement) {
 	if p.reached {
 		why = "its attempts fail, and those of other workers succeed"
 	}
-	w.noteProblem(a.work.Run, "avoid "+kindOf(p.err), fmt.Sprintf("this worker leaves the API alone for %s or longer, because %s: %v",
+	w.noteProblem(a.work.Run, "avoid "+kindOf(p.err), fmt.Sprintf("this worker sends the API no requests for at least %s, because %s: %v",
 		wait, why, p.err))
 }
 

@@ -73,8 +73,9 @@ func TestABrokenWorkerFailsNobodysPartitions(t *testing.T) {
 			good := open(t, nc, cluster.Options{})
 			run := submit(t, good, a.config())
 			work(t, bad, cluster.Worker{Name: "bad"})
-			require.Eventually(t, func() bool { return strings.Contains(log.String(), "this worker leaves the API alone for ") },
-				20*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool {
+				return strings.Contains(log.String(), "this worker sends the API no requests for at least ")
+			}, 20*time.Second, time.Millisecond)
 			require.Contains(t, log.String(), "a partition is tried again, by another worker if there is one")
 			work(t, good, cluster.Worker{Name: "good"})
 			requireAll(t, run, a)

@@ -398,7 +398,7 @@ func TestACollectionSaysWhyNothingArrives(t *testing.T) {
 	a := serveAPI(t, 1)
 	nc := startServer(t)
 	run := submit(t, open(t, nc, cluster.Options{}), a.config())
-	require.Contains(t, cluster.Idle(t.Context(), run), "no worker is there")
+	require.Contains(t, cluster.Idle(t.Context(), run), "no worker is running")
 	c := open(t, nc, cluster.Options{})
 	work(t, c, cluster.Worker{})
 	part := &collector{run: run}
@@ -524,7 +524,7 @@ func TestAWorkerSaysWhatItDoes(t *testing.T) {
 	require.Contains(t, told, "worker w has handed back 1 task")
 }
 
-// What a run does not take is no secret of it, and is told once.
+// An input that no run declares is not hidden, and is reported once.
 func TestAnInputThatNoRunHasIsNotUsed(t *testing.T) {
 	a := serveAPI(t, 1)
 	a.token = "s3cret-of-the-api"

@@ -224,8 +224,8 @@ func (p *Publisher) publish(g *group) error {
 	}
 	maps.Copy(p.kept.values, kept)
 	if g.leftOut != "" && p.savesKept() {
-		p.log.Warn(fmt.Sprintf("the kept values stay as they are, because job %s, which depends on them, was left out; "+
-			"the next run requests the same again (run it as well, so that all jobs of the tree move on together)", g.leftOut),
+		p.log.Warn(fmt.Sprintf("the kept values were not updated, because job %s, which depends on them, was not selected; "+
+			"select it too, or the next run requests the same data again", g.leftOut),
 			"event", "kept_unchanged", "job", g.leftOut)
 	}
 	parts, err := p.completeRows(g, kept, repeats)
@@ -366,7 +366,7 @@ func (p *Publisher) withhold(t *target, leftOut string) error {
 	why, fix := "a list that continues from kept values is incomplete",
 		"raise the limit that ended it or, if any page says where to go on, use a stop rule with outcome complete"
 	if leftOut != "" {
-		why, fix = fmt.Sprintf("job %s, which depends on the same kept values, was left out", leftOut), "run it as well"
+		why, fix = fmt.Sprintf("job %s, which depends on the same kept values, was not selected", leftOut), "select it too"
 	}
 	p.log.Warn(fmt.Sprintf("%s is unchanged: %s, so the next run requests its rows again; those of this run (%s) are in %s (%s)",
 		rows.Name(), why, value.Counted(int(rows.Lines()), "row"), rows.Path(), fix),

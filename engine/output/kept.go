@@ -49,7 +49,7 @@ func readKept(path string, fingerprint map[string]string) (keptFile, error) {
 	if err != nil {
 		failed.Err = err
 		failed.Message = fmt.Sprintf(
-			"PublisherOptions.KeptFile: %s was not written by PublisherOptions.KeptFile: %v; remove it to start over", path, err)
+			"PublisherOptions.KeptFile: %s is not a file of kept values: %v; remove it to start over", path, err)
 		return keptFile{}, failed
 	}
 	for _, job := range slices.Sorted(maps.Keys(kept.lists)) {

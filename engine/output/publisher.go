@@ -92,6 +92,7 @@ func Open(e *engine.Engine, store *checkpoint.Store, o PublisherOptions) (*Publi
 	return p, nil
 }
 
+// open opens the outputs. The order of its steps matters; the comments say what they need.
 func (p *Publisher) open() error {
 	if err := p.options.Format.check(); err != nil {
 		return err
@@ -104,7 +105,13 @@ func (p *Publisher) open() error {
 		return err
 	}
 	for _, open := range []func() error{
-		p.repairKept, p.openContract, p.openTargets, p.openTrace, p.openRecording, p.readKept, p.chooseModes, p.openQueues, p.store.Begin,
+		p.repairKept,
+		p.openContract, // before any file is created, since it may refuse the options
+		p.openTargets, p.openTrace, p.openRecording,
+		p.readKept,    // opening a file has completed the publication of an earlier run, which saved kept values
+		p.chooseModes, // a file whose jobs have kept values is appended to
+		p.openQueues,  // concurrent jobs with the same target
+		p.store.Begin, // all outputs are known
 	} {
 		if err := open(); err != nil {
 			return err
@@ -298,12 +305,19 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 }
 
 // end writes the queued items, publishes the completed jobs, also if an earlier run has completed them,
-// and traces the failures, which are not part of a commit.
+// and traces the failures, which are not part of a commit. The order of its steps matters; the comments
+// say what they need.
 func (p *Publisher) end(result *engine.Result) error {
 	for _, end := range []func() error{
-		p.endQueues, func() error { return p.publishJobs(result) }, p.auditRest, func() error { return p.addFindings(result) },
-		func() error { p.markContract(); return p.store.Flush() }, func() error { return p.trace.failures(result) },
-		p.recording.flush, p.saveContract, func() error { return p.discard(result) },
+		p.endQueues,
+		func() error { return p.publishJobs(result) }, // all items are written; compares the data of each file with the contract
+		p.auditRest, // compares the data of the other jobs
+		func() error { return p.addFindings(result) }, // all comparisons are made
+		func() error { p.markContract(); return p.store.Flush() },
+		func() error { return p.trace.failures(result) }, // after the commit, as a run that resumes may fail otherwise
+		p.recording.flush,
+		p.saveContract, // changes the contract, with which nothing is compared any more
+		func() error { return p.discard(result) }, // the findings say which lists are refused
 	} {
 		if err := end(); err != nil {
 			return err

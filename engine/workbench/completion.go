@@ -471,10 +471,10 @@ func (d *Document) bodyAt(job string, path []string) *shape.Shape {
 // itemAt returns the shape of recorded items at a path, whose first step is the element.
 func (d *Document) itemAt(job string, path []string) *shape.Shape {
 	s := d.itemsOf(job)
-	if s == nil || len(path) == 0 {
-		if s == nil {
-			return nil
-		}
+	if s == nil {
+		return nil
+	}
+	if len(path) == 0 {
 		return &shape.Shape{Types: shape.List, Lists: 1, Element: s}
 	}
 	return shapeAt(s, path[1:])

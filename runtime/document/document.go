@@ -156,9 +156,8 @@ func (d *document) rootValue() []byte { return d.scanner.Root.Of(d.raw) }
 func (d *document) rootKind() scan.Kind { return scan.KindOf(d.rootValue()) }
 
 // find returns the location of the value at a path, which may be null. A number is also an index
-// into a list. If the scan has not looked for the path, find
-// passes over the document, which must be restored; it skips the items unless the path may lead into
-// them.
+// into a list. If the scan has not looked for the path, find passes over the document, whose items
+// must be separated by commas (see withCommas); it skips the items unless the path may lead into them.
 func (d *document) find(path []string) scan.Span {
 	if node := d.scanner.Body.Root.At(path...); node != nil {
 		return node.In(d.scanner.Row)

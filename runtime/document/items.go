@@ -132,7 +132,7 @@ func oneItem(raw []byte) Items {
 }
 
 // elements returns the elements of a list as items. If the scan has separated them, it does not
-// copy them: newlines then replace the separators in the document. Use restored to read the
+// copy them: newlines then replace the separators in the document. Call withCommas to read the
 // document after that.
 func (d *document) elements(list scan.Span) Items {
 	if list.Start != d.scanner.Begins {

@@ -293,8 +293,8 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 }
 
 // noticeTextForObject notices a text among the items of a list whose first item is an object:
-// {"data": ["service unavailable"]}. Its words must tell of a failure unless a later page has nothing but texts, and
-// no page before has one. Of several lists, only the first items are compared.
+// {"data": ["service unavailable"]}. A text counts if its words report a failure, or if a later page has only texts and
+// no earlier page had one. Of several lists, only the first items are compared.
 func (w *Watcher) noticeTextForObject() {
 	isText := func(item []byte) bool { return item[0] == '"' }
 	unusual := w.Context.Page > 1 && !w.HadTexts
@@ -350,8 +350,8 @@ func (w *Watcher) noticeErrorItem(item []byte) {
 }
 
 // noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
-// lines. If it has some, but neither their identifier nor they the error, it may be an item. The only line of the first
-// page is an error if [apinames.IsErrorObject] says so.
+// lines. If it shares members but lacks their identifier, and they lack its error, it may still be an item. The only
+// line of the first page is an error if [apinames.IsErrorObject] says so.
 func (w *Watcher) noticeErrorLine() {
 	lines := w.page.Compared
 	if !w.page.Lines || len(lines) == 0 {
@@ -472,8 +472,8 @@ func (w *Watcher) noticeMessage(state string, complains func(message string) boo
 	}
 }
 
-// isUsual reports whether a message on a later page tells nothing, since the first page has one at the same path: unless
-// this one alone tells of a failure.
+// isUsual reports whether a message on a later page can be ignored, because page 1 has a message at the same path, unless
+// only this one reports a failure.
 func (w *Watcher) isUsual(at, text string) bool {
 	return w.isKnown(at) && (slices.Contains(w.FirstFailures, at) || !apinames.IsFailure(text))
 }

@@ -135,13 +135,13 @@ func (a *app) endSoon(status int, remains string) {
 	for !a.waits.blocked(blockedTime) {
 		time.Sleep(blockedTime / 8)
 	}
-	missing := "its end is missing"
+	missing := "it is incomplete"
 	if remains == pagesRemain {
 		missing = "its last page is incomplete"
 	}
 	stopped := make(chan bool)
 	go func() {
-		fmt.Fprintln(a.stderr, "stopwhen: interrupted; nobody reads the output, so "+missing)
+		fmt.Fprintln(a.stderr, "stopwhen: interrupted; the output is no longer being read, so "+missing)
 		close(stopped)
 	}()
 	select {

@@ -481,18 +481,18 @@ func TestValuesOfATreeMoveOnWithAllOfItsJobs(t *testing.T) {
 			return runStopwhen(t, 0, slices.Concat([]string{"run", "c.json", "--out", "out", "--result", "result.json"}, flags, more)...)
 		}
 		tree.size.Store(1)
-		const stay = "the kept values stay as they are, because job %s, which depends on them, was left out"
+		const stay = "the kept values were not updated, because job %s, which depends on them, was not selected"
 		require.Contains(t, run("--job", "lines"), fmt.Sprintf(stay, "orders"))
 		require.NotContains(t, readText(t, "result.json"), `"kept"`)
 		tree.size.Store(2)
-		require.NotContains(t, run(), "left out")
+		require.NotContains(t, run(), "not selected")
 		tree.require(t, 2, 2)
 		require.Contains(t, readText(t, "result.json"), `"last": 2`)
 
 		tree.size.Store(4)
 		stderr := run("--job", "lines")
 		require.Contains(t, stderr, fmt.Sprintf(stay, "orders"))
-		require.Contains(t, stderr, "lines.ndjson is unchanged: job orders, which depends on the same kept values, was left out")
+		require.Contains(t, stderr, "lines.ndjson is unchanged: job orders, which depends on the same kept values, was not selected")
 		require.Equal(t, rowsOf("order", 2, 4, "\n"), readText(t, "out/lines.ndjson.partial"))
 		require.Contains(t, run("--job", "orders"), fmt.Sprintf(stay, "lines"))
 		require.Contains(t, readText(t, "result.json"), `"last": 2`)

@@ -117,7 +117,7 @@ func TestASignalEndsARunThatNobodyReads(t *testing.T) {
 			}
 			require.Equal(t, 143, cmd.ProcessState.ExitCode())
 			if !test.both {
-				require.Contains(t, stderr.String(), "interrupted; nobody reads the output, so its last page is incomplete")
+				require.Contains(t, stderr.String(), "interrupted; the output is no longer being read, so its last page is incomplete")
 			}
 		})
 	}

@@ -44,7 +44,7 @@ func TestASignalEndsACommandWhoseResultNobodyReads(t *testing.T) {
 			defer giveUp.Stop()
 			_ = cmd.Wait()
 			require.Equal(t, 143, cmd.ProcessState.ExitCode(), stderr.String())
-			require.Contains(t, stderr.String(), "interrupted; nobody reads the output")
+			require.Contains(t, stderr.String(), "interrupted; the output is no longer being read")
 		})
 	}
 }

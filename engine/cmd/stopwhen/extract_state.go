@@ -92,10 +92,10 @@ func (s *runState) logResume(l *loaded) {
 			"event", "resume", "complete", true)
 	default:
 		message := "resuming from " + s.path
-		if s.Discarded() > 0 {
-			message += fmt.Sprintf("; discarded %s written after the last checkpoint", value.Size(int(s.Discarded())))
+		if s.DiscardedBytes() > 0 {
+			message += fmt.Sprintf("; discarded %s written after the last checkpoint", value.Size(int(s.DiscardedBytes())))
 		}
-		s.log.Info(message, "event", "resume", "truncated_bytes", s.Discarded())
+		s.log.Info(message, "event", "resume", "truncated_bytes", s.DiscardedBytes())
 	}
 }
 

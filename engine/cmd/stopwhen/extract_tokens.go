@@ -162,7 +162,7 @@ func (f tokenFile) read() (savedTokens, error) {
 func readTokens(path string) (saved savedTokens, err error) {
 	text, err := output.ReadAtMost(path, maxTokensBytes)
 	if err == nil && len(text) == 0 {
-		err = errors.New("it has 0 bytes")
+		err = errors.New("it is empty")
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &saved)

@@ -277,6 +277,6 @@ func TestAnEmptyFileOfTokensIsRefused(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	status, _, log := api.run(t, dir, "--tokens", file)
 	require.Equal(t, 8, status, log)
-	require.Contains(t, log, file+" cannot be read: it has 0 bytes (remove the file, or name another one with --tokens")
+	require.Contains(t, log, file+" cannot be read: it is empty (remove the file, or name another one with --tokens")
 	require.Equal(t, 1, api.valid, "no token was requested")
 }

@@ -108,14 +108,12 @@ func isTemporary(err error) bool {
 
 // errEmptied means that the streams that every program needs are gone.
 var errEmptied = &failure.Error{Class: failure.State, Op: "store",
-
 	Message: "the NATS server no longer has the runs: it was started with another directory, or its streams were deleted",
 	Hint:    "start it with the directory that it had, or submit the runs again",
 }
 
 // ErrReplaced means that a run no longer has the pages that were read.
 var ErrReplaced = &failure.Error{Class: failure.State, Op: "store",
-
 	Message: "the NATS server no longer has all pages that were read: it lost the last ones, or was restored from an older copy",
 	Hint:    "submit the run again, with its id, which queues what is missing, and collect it from the beginning",
 }

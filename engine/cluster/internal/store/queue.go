@@ -38,16 +38,16 @@ func slotSubject(origin string) string { return workSubject + origin + ".=slot."
 // Work is a task delivered to this worker. Unless Progress or a method that ends the delivery is
 // called within AckWait, the task is delivered to another worker.
 type Work struct {
-	Run        string  `json:"run"`
-	Task       string  `json:"task"`
-	Payload    []byte  `json:"payload"`
-	RetryOf    uint64  `json:"retryOf,omitempty"` // sequence of the failure marker to be retried; 0 for a task that has not failed
-	Deliveries int     `json:"deliveries"`        // number of deliveries of the task, from 1, not counting deliveries that were handed back
-	Trouble    Trouble `json:"trouble,omitzero"`  // earlier failures of the task
-	Submission string  `json:"submission"`        // submission of the run, see [Key]
-	New        bool    `json:"new,omitempty"`     // first delivery: there is no page, unless the task was queued again after its end
+	Run        string
+	Task       string
+	Payload    []byte
+	RetryOf    uint64  // sequence of the failure marker to be retried; 0 for a task that has not failed
+	Deliveries int     // number of deliveries of the task, from 1, not counting deliveries that were handed back
+	Trouble    Trouble // earlier failures of the task
+	Submission string  // submission of the run, see [Key]
+	New        bool    // first delivery: there is no page, unless the task was queued again after its end
 
-	AckWait time.Duration `json:"-"` // how long the worker may be silent
+	AckWait time.Duration // how long the worker may be silent
 
 	s        *Store
 	msg      *delivery

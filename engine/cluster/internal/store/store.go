@@ -65,7 +65,7 @@ type Store struct {
 	pullers sync.Map  // maps names of queues to *puller
 
 	configs, runs, pace, workers *Bucket
-	reports                      *Bucket // the bucket workers for readers, who must not create it
+	reports                      *Bucket // the same bucket as workers, for readers, who must not create it if it is missing
 }
 
 // Open returns the store of the account that the connection belongs to. It creates the queue and
