@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // end completes the result. A listRun that ended with an error has failed.
@@ -31,7 +32,9 @@ func (r *listRun) end(ctx context.Context, err error) ListResult {
 func (r *listRun) conclude(result Result, err error) Result {
 	result.Seconds = r.seconds()
 	if err != nil && result.Outcome != rules.Failed {
-		result.Outcome, result.Reason, result.StoppedBy = rules.Failed, ReasonError, []string{}
+		result.Outcome = rules.Failed
+		result.Reason = ReasonError
+		result.StoppedBy = []string{}
 		result.Message = r.Redactor.String(err.Error())
 	}
 	if err != nil {
@@ -39,6 +42,34 @@ func (r *listRun) conclude(result Result, err error) Result {
 		result.FailedPage = cmp.Or(r.current.omitted, r.failedPage(result.Error, err))
 	}
 	return result
+}
+
+// failedPage returns the record of the page that was being requested when the job failed, or nil if
+// the request was not the cause.
+func (r *listRun) failedPage(fault *trace.Fault, err error) *trace.Record {
+	if !r.current.unread {
+		return nil
+	}
+	f := r.current.fetched
+	switch {
+	case f.sent.IsZero(): // the first request could not be computed
+		f.sent, f.Response = r.Clock.Now(), &transport.Response{Header: http.Header{}}
+	case f.Response == nil:
+		f.Response = &transport.Response{Attempts: 1, Header: http.Header{}}
+		for _, w := range f.waits {
+			if w.Kind == transport.EventRetry {
+				f.Attempts++
+			}
+		}
+	}
+	record := r.newRecord(r.current.request, f)
+	record.Page, record.Verdicts = r.context().Page+1, []trace.Verdict{}
+	record.Decision, record.Outcome, record.StoppedBy, record.Reason = trace.Stop, rules.Failed, []string{ReasonError}, ReasonError
+	record.Error = fault
+	if known, ok := errors.AsType[*failure.Error](err); ok && record.Status == 0 {
+		record.Status = known.Status
+	}
+	return &record
 }
 
 // after returns the result of the list after the page that is being delivered. failed is the error
@@ -107,14 +138,6 @@ func LogStop(log *slog.Logger, job *compile.Job, name string, page int, result R
 	}
 	log.Log(context.Background(), stopLevel(job), message, "event", "stop", "job", result.Job, "page", page,
 		"rule", strings.Join(result.StoppedBy, ","), "outcome", result.Outcome)
-}
-
-// fail makes a page the last one because a rule failed on it.
-func (p *Page) fail(err error) {
-	p.Decision, p.Outcome, p.Reason = trace.Stop, rules.Failed, ReasonError
-	if failed, ok := errors.AsType[*language.RuleError](err); ok {
-		p.StoppedBy, p.Reason = []string{failed.Rule.ID}, failed.Rule.ID
-	}
 }
 
 // stopFailure returns the error of a job that a rule ended as failed.

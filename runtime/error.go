@@ -9,11 +9,65 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/format"
 )
 
-// errorOn adds job and page to an error of a rule or of a response.
-func (r *listRun) errorOn(class failure.Class, err error) error {
+// pageError adds job and page to an error of a rule or of a response.
+func (r *listRun) pageError(class failure.Class, err error) error {
 	return r.CompleteError(r.pooled.machine.Context, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
+}
+
+// exchangeError returns the error of an exchange with its job and page. If an onError rule could not be evaluated, the
+// error is that of the rule.
+func (r *listRun) exchangeError(f fetchResult, err error) error {
+	e, ok := errors.AsType[*failure.Error](err)
+	if !ok {
+		return err
+	}
+	e.Job, e.Page = f.call.Job, f.call.Page
+	if f.action.failed != nil {
+		return r.onErrorFailure(e, f.action.failed)
+	}
+	return err
+}
+
+// onErrorFailure returns the error of a run whose onError rule could not be evaluated. refused is the error of the
+// response.
+func (r *listRun) onErrorFailure(refused *failure.Error, err error) error {
+	failed := *refused
+	failed.Class, failed.Err = failure.Response, err
+	e := r.CompleteError(r.pooled.machine.Context, &failed)
+	e.Message += "; " + refused.Message
+	return e
+}
+
+// responseError returns the error for a response of size bytes that is not a page.
+func (r *listRun) responseError(f fetchResult, size int, err error) error {
+	e := &failure.Error{
+		Class: failure.Response, Job: r.job.ID(), Page: r.context().Page + 1, Op: "read",
+		URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err,
+	}
+	if known, ok := errors.AsType[*failure.Error](err); ok { // the error of a temporary file
+		e.Class, e.Message, e.Hint = known.Class, known.Message, known.Hint
+		return e
+	}
+	if r.converter == nil {
+		e.Hint = format.Hint(bodyOf(f.Response, r.pooled.head))
+	}
+	if errors.As(err, new(*document.DepthError)) {
+		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"
+	}
+	if errors.As(err, new(*document.ItemsError)) {
+		e.Class, e.Hint = failure.Policy, "if the API really has such pages, raise api.http.maxItemsPerPage, or request smaller ones"
+	}
+	if size, ok := errors.AsType[*document.SizeError](err); ok {
+		e.Class, e.Hint = failure.Policy, size.Hint
+	}
+	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.pooled.head, size))
+	if size == 0 {
+		e.Message = fmt.Sprintf("the response body is empty (%s)", f.ContentType())
+	}
+	return e
 }
 
 // CompleteError completes an error whose cause, Err, comes from a rule or a value. It sets the message and,

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
@@ -67,7 +66,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	call = out.call
 	out.waits = *call.Waits
 	if err != nil {
-		return out, r.errorOf(out, err)
+		return out, r.exchangeError(out, err)
 	}
 	if transport.IsPage(out.Status) && !call.JudgesPages { // an earlier attempt failed
 		out.action = errorAction{}
@@ -89,27 +88,13 @@ func (r *listRun) callFor(request requests.Request) (transport.Call, error) {
 		return call, err
 	}
 	if err != nil {
-		return call, r.errorOn(failure.Config, err)
+		return call, r.pageError(failure.Config, err)
 	}
 	if len(withheld) > 0 {
 		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(withheld, ", ")+
 			": secrets are only sent to that origin")
 	}
 	return call, nil
-}
-
-// errorOf returns the error of an exchange with its job and page. If an onError rule could not be evaluated, the
-// error is that of the rule.
-func (r *listRun) errorOf(f fetchResult, err error) error {
-	e, ok := errors.AsType[*failure.Error](err)
-	if !ok {
-		return err
-	}
-	e.Job, e.Page = f.call.Job, f.call.Page
-	if f.action.failed != nil {
-		return r.undecided(e, f.action.failed)
-	}
-	return err
 }
 
 // exchange makes a call, or completes the exchange that was made ahead of its turn. It sets the call
@@ -131,7 +116,7 @@ func (r *listRun) exchange(
 	}
 	bodies[0], bodies[1] = f.Call.Into, bodies[0]
 	out.sent, out.call = f.Began, f.Call
-	out.call.Turn = 0 // a retry is another request
+	out.call.Ticket = 0 // a retry is another request
 	out.Response, err = r.Client.Complete(ctx, out.call, f.Response, f.Err, decide)
 	return err
 }
@@ -170,16 +155,6 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 	return errorAction{}
 }
 
-// undecided returns the error of a run whose onError rule could not be evaluated. refused is the error of the
-// response.
-func (r *listRun) undecided(refused *failure.Error, err error) error {
-	failed := *refused
-	failed.Class, failed.Err = failure.Response, err
-	e := r.CompleteError(r.pooled.machine.Context, &failed)
-	e.Message += "; " + refused.Message
-	return e
-}
-
 // errorBody returns the body of an error response, converted to JSON if the job reads another
 // format and the conversion succeeds.
 func (r *listRun) errorBody(response *transport.Response) []byte {
@@ -198,14 +173,6 @@ func (r *listRun) errorBody(response *transport.Response) []byte {
 		return response.Body
 	}
 	return bytes.Clone(body)
-}
-
-// message returns the message of a trigger that was met on a page.
-func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
-	if text := trigger.Message.Text(&r.pooled.machine, c); text != "" {
-		return text
-	}
-	return trigger.Rule.ID + " matched: " + trigger.Because(c)
 }
 
 // stopOnError ends the job on an error response. The sink receives the response as a last page without

@@ -24,7 +24,7 @@ func (r *listRun) judge(page *Page) error {
 		r.current.notes = nil
 		met, err := stop.EvalBool(&r.pooled.machine, r.context())
 		if err != nil {
-			return r.errorOn(failure.Response, &language.RuleError{Rule: stop.Rule, Err: err})
+			return r.pageError(failure.Response, &language.RuleError{Rule: stop.Rule, Err: err})
 		}
 		verdict := trace.Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.current.notes}
 		if met || r.VerdictValues {
@@ -50,6 +50,14 @@ func (r *listRun) judge(page *Page) error {
 		r.stop(page, page.StoppedBy, first.Rule.Outcome, r.message(first, r.context()))
 	}
 	return nil
+}
+
+// message returns the message of a trigger that was met on a page.
+func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
+	if text := trigger.Message.Text(&r.pooled.machine, c); text != "" {
+		return text
+	}
+	return trigger.Rule.ID + " matched: " + trigger.Because(c)
 }
 
 // noteUnsplit notes, for the audit, that a rule asks to split the window, and that it cannot be split.

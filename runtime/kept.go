@@ -18,7 +18,7 @@ func (r *listRun) carryOver(page *Page) error {
 	}
 	values, lacking, err := r.job.KeptValues(&r.pooled.machine, r.context(), r.state.Kept.Value, page.Page == r.context().Page)
 	if err != nil {
-		return r.errorOn(failure.Response, err)
+		return r.pageError(failure.Response, err)
 	}
 	r.warnOfNil(lacking)
 	if values != nil {
@@ -35,7 +35,7 @@ func (r *listRun) keepSoFar() (map[string]any, error) {
 		values, err = saved.Variables(values)
 	}
 	if err != nil {
-		return nil, r.errorOn(failure.Response, err)
+		return nil, r.pageError(failure.Response, err)
 	}
 	return values, nil
 }

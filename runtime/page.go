@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
-	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // A Page is one page of a job and the decision about it.
@@ -95,30 +94,10 @@ func (p *Page) Checkpoint() (json.RawMessage, error) {
 	return p.checkpoint()
 }
 
-// failedPage returns the record of the page that was being requested when the job failed, or nil if
-// the request was not the cause.
-func (r *listRun) failedPage(fault *trace.Fault, err error) *trace.Record {
-	if !r.current.unread {
-		return nil
+// fail makes a page the last one because a rule failed on it.
+func (p *Page) fail(err error) {
+	p.Decision, p.Outcome, p.Reason = trace.Stop, rules.Failed, ReasonError
+	if failed, ok := errors.AsType[*language.RuleError](err); ok {
+		p.StoppedBy, p.Reason = []string{failed.Rule.ID}, failed.Rule.ID
 	}
-	f := r.current.fetched
-	switch {
-	case f.sent.IsZero(): // the first request could not be computed
-		f.sent, f.Response = r.Clock.Now(), &transport.Response{Header: http.Header{}}
-	case f.Response == nil:
-		f.Response = &transport.Response{Attempts: 1, Header: http.Header{}}
-		for _, w := range f.waits {
-			if w.Kind == transport.EventRetry {
-				f.Attempts++
-			}
-		}
-	}
-	record := r.newRecord(r.current.request, f)
-	record.Page, record.Verdicts = r.context().Page+1, []trace.Verdict{}
-	record.Decision, record.Outcome, record.StoppedBy, record.Reason = trace.Stop, rules.Failed, []string{ReasonError}, ReasonError
-	record.Error = fault
-	if known, ok := errors.AsType[*failure.Error](err); ok && record.Status == 0 {
-		record.Status = known.Status
-	}
-	return &record
 }

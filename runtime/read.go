@@ -2,16 +2,12 @@ package runtime
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
-	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -23,12 +19,12 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	r.pooled.head = append(r.pooled.head[:0], f.Head()...) // the reader modifies the body
 	size := f.Size
 	if err := r.convert(f); err != nil {
-		return nil, r.unacceptable(f, size, err)
+		return nil, r.responseError(f, size, err)
 	}
 	scan, _ := f.Scan.(*document.Scan)
 	reading, err := r.pooled.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window, Scan: scan})
 	if err != nil {
-		return nil, r.unacceptable(f, size, err)
+		return nil, r.responseError(f, size, err)
 	}
 	reading.Lines, reading.Elements, reading.Columns = r.converter.Found()
 	r.state.Hints.Value = nil
@@ -138,35 +134,6 @@ func bodyOf(response *transport.Response, data []byte) format.Body {
 	}
 }
 
-// unacceptable returns the error for a response of size bytes that is not a page.
-func (r *listRun) unacceptable(f fetchResult, size int, err error) error {
-	e := &failure.Error{
-		Class: failure.Response, Job: r.job.ID(), Page: r.context().Page + 1, Op: "read",
-		URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err,
-	}
-	if known, ok := errors.AsType[*failure.Error](err); ok { // the error of a temporary file
-		e.Class, e.Message, e.Hint = known.Class, known.Message, known.Hint
-		return e
-	}
-	if r.converter == nil {
-		e.Hint = format.Hint(bodyOf(f.Response, r.pooled.head))
-	}
-	if errors.As(err, new(*document.DepthError)) {
-		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"
-	}
-	if errors.As(err, new(*document.ItemsError)) {
-		e.Class, e.Hint = failure.Policy, "if the API really has such pages, raise api.http.maxItemsPerPage, or request smaller ones"
-	}
-	if size, ok := errors.AsType[*document.SizeError](err); ok {
-		e.Class, e.Hint = failure.Policy, size.Hint
-	}
-	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.pooled.head, size))
-	if size == 0 {
-		e.Message = fmt.Sprintf("the response body is empty (%s)", f.ContentType())
-	}
-	return e
-}
-
 // compare compares a response and its items with earlier responses, and counts the repetitions in the
 // context. It returns the number of an earlier page with the same request and response, or 0.
 func (r *listRun) compare(reading document.Reading, request document.Digest) (repeats int) {
@@ -234,22 +201,4 @@ func (r *listRun) nextRequestDiffers(sent document.Digest) bool {
 	}
 	next, err := r.builder.Apply(parts, r.state.Base)
 	return err == nil && digestOf(r.sender.shown(next)) != sent
-}
-
-// reportOverridden warns if the job's own parameters override parameters of a link, and notes it for the audit.
-func (r *listRun) reportOverridden(next requests.Request) {
-	if !r.job.Ruleset.IncludeParams || !strings.Contains(next.Endpoint, "?") {
-		return
-	}
-	for _, m := range requests.ParseQuery(next.Endpoint) {
-		param, sent := next.Params.Get(m.Name)
-		if _, ofJob := r.job.Spec().Params.Get(m.Name); !sent || !ofJob {
-			continue
-		}
-		if text, ok := value.Text(param); ok && text != m.Value {
-			remark := fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it", m.Name, m.Value, m.Name, text)
-			r.state.History.Facts.Overridden = r.Redactor.String(remark)
-			r.warn("overridden "+m.Name, remark+" (includeParams)")
-		}
-	}
 }

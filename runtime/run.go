@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -145,7 +146,7 @@ func (r *listRun) close() {
 // false for a job that had already ended.
 func (r *listRun) begin(ctx context.Context) (request requests.Request, more bool, err error) {
 	if r.keepKey, err = r.job.KeepKey(&r.pooled.machine, r.context()); err != nil {
-		return request, false, r.errorOn(r.list.Partition.Blame(), err)
+		return request, false, r.pageError(r.list.Partition.Blame(), err)
 	}
 	r.state.Result.Kept = compile.NestKept(compile.SelectKept(r.Kept[r.job.ID()], r.keepKey), r.keepKey)
 	if r.lastKept, err = r.RevealKept(ctx, r.job, r.keepKey); err != nil {
@@ -165,7 +166,7 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 	c := r.context()
 	if r.builder == nil {
 		if err := r.bind(); err != nil {
-			return request, r.errorOn(r.list.Partition.Blame(), err)
+			return request, r.pageError(r.list.Partition.Blame(), err)
 		}
 	}
 	variables, request, err := r.builder.Begin(&r.pooled.machine, c)
@@ -174,11 +175,11 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 	}
 	if len(r.list.Partition.Binding) > 0 && err == nil { // an address with values of items, as {+order.link}
 		if _, err = request.URL(); err != nil {
-			return request, r.errorOn(r.list.Partition.Blame(), err)
+			return request, r.pageError(r.list.Partition.Blame(), err)
 		}
 	}
 	if err != nil {
-		return request, r.errorOn(failure.Config, err)
+		return request, r.pageError(failure.Config, err)
 	}
 	return request, nil
 }
@@ -195,7 +196,7 @@ func (r *listRun) nextRequest() (request requests.Request, more bool, err error)
 		err = r.job.CheckAddress(request)
 	}
 	if err != nil {
-		return request, false, r.errorOn(failure.Response, err)
+		return request, false, r.pageError(failure.Response, err)
 	}
 	c.State, r.state.Parts.Value = variables, parts
 	r.state.Due = time.Time{}
@@ -203,6 +204,24 @@ func (r *listRun) nextRequest() (request requests.Request, more bool, err error)
 		r.state.Due = r.Clock.Now().Add(request.After)
 	}
 	return request, more, nil
+}
+
+// reportOverridden warns if the job's own parameters override parameters of a link, and notes it for the audit.
+func (r *listRun) reportOverridden(next requests.Request) {
+	if !r.job.Ruleset.IncludeParams || !strings.Contains(next.Endpoint, "?") {
+		return
+	}
+	for _, m := range requests.ParseQuery(next.Endpoint) {
+		param, sent := next.Params.Get(m.Name)
+		if _, ofJob := r.job.Spec().Params.Get(m.Name); !sent || !ofJob {
+			continue
+		}
+		if text, ok := value.Text(param); ok && text != m.Value {
+			remark := fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it", m.Name, m.Value, m.Name, text)
+			r.state.History.Facts.Overridden = r.Redactor.String(remark)
+			r.warn("overridden "+m.Name, remark+" (includeParams)")
+		}
+	}
 }
 
 // shownLabel returns the label of the partition, without secrets; see [Partition.Label].

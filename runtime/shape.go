@@ -203,9 +203,9 @@ var null = []byte("null")
 func (s *shaper) fault(item int, err error) error {
 	place := fmt.Sprintf("item %d of the page", item)
 	if failed, ok := errors.AsType[*language.RuleError](err); ok {
-		return s.run.errorOn(failure.Response, &language.RuleError{Rule: failed.Rule, Err: fmt.Errorf("%s: %w", place, failed.Err)})
+		return s.run.pageError(failure.Response, &language.RuleError{Rule: failed.Rule, Err: fmt.Errorf("%s: %w", place, failed.Err)})
 	}
-	return s.run.errorOn(failure.Response, fmt.Errorf("%s: %w", place, err))
+	return s.run.pageError(failure.Response, fmt.Errorf("%s: %w", place, err))
 }
 
 // maxSample is the size, in bytes, of the largest item that is kept for suggestions.

@@ -80,10 +80,10 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 		if e, ok := errors.AsType[*saved.Error](err); ok {
 			err = e
 		}
-		return nil, r.errorOn(failure.Config, err)
+		return nil, r.pageError(failure.Config, err)
 	}
 	if checkpoint, err = saved.NewConcealer(r.Secrets, r.Redactor, nil).Conceal(checkpoint); err != nil {
-		return nil, r.errorOn(failure.Config, err)
+		return nil, r.pageError(failure.Config, err)
 	}
 	return checkpoint, nil
 }

@@ -131,7 +131,8 @@ type collection struct {
 	roots []string
 	trees []*rootProgress // one tree for each root
 	whole bool            // one task runs all jobs
-	ended bool
+
+	noneFailed bool // whether addFailures, which follows when all tasks have ended, has found no failed one
 
 	read atomic.Uint64 // sequence of the last page read; 0 before the first page, and in a sorted collection
 
@@ -187,9 +188,10 @@ const (
 // errGoesOn means that a failed partition is running again.
 var errGoesOn = errors.New("the run goes on")
 
-// done reports whether all tasks have ended and no task has failed.
+// done reports whether nothing is left to collect: all tasks have ended and none has failed. A tree reports the same
+// of its tasks by complete, and both have allEnded, which counts failed tasks as well.
 func (c *collection) done() bool {
-	return c.ended || !slices.ContainsFunc(c.trees, func(t *rootProgress) bool { return !t.complete() })
+	return c.noneFailed || !slices.ContainsFunc(c.trees, func(t *rootProgress) bool { return !t.complete() })
 }
 
 // allEnded reports whether all tasks have ended.

@@ -19,7 +19,7 @@ import (
 func (c *collection) addFailures(ctx context.Context) error {
 	c.failed = 0
 	if !slices.ContainsFunc(c.trees, func(t *rootProgress) bool { return t.Failed > 0 }) {
-		c.ended = true
+		c.noneFailed = true
 		return nil
 	}
 	f, err := c.failures(ctx)

@@ -121,25 +121,25 @@ func (t *rootProgress) count(entry *store.Entry, e *record.Envelope) {
 // collectStored passes the pages in the order in which they were stored.
 func (c *collection) collectStored(ctx context.Context) error {
 	from := c.readAfter()
-	limit, err := c.lastStored(ctx)
+	last, err := c.lastStored(ctx)
 	if err != nil {
 		return err
 	}
 	switch {
-	case from >= limit && c.allEnded():
+	case from >= last && c.allEnded():
 		return nil
-	case from == limit && c.options.NoWait:
+	case from == last && c.options.NoWait:
 		return c.incomplete(ctx, c.reason())
 	}
 	watched, stop := c.watched(ctx)
 	defer stop()
-	ended := c.allEnded() // failed tasks may go on
+	hadEnded := c.allEnded() // failed tasks may go on
 	err = c.store.Read(watched, c.run.ID(), from, c.latest(), func(entry *store.Entry) error {
 		if err := c.addRead(ctx, entry); err != nil {
 			return err
 		}
-		caughtUp := entry.Sequence >= limit
-		if c.allEnded() && (caughtUp || !ended) || caughtUp && c.options.NoWait || c.isFinal(entry.Sequence) {
+		caughtUp := entry.Sequence >= last
+		if c.allEnded() && (caughtUp || !hadEnded) || caughtUp && c.options.NoWait || c.isFinal(entry.Sequence) {
 			return errEnd
 		}
 		return nil

@@ -30,7 +30,7 @@ func (c *collection) startRelease(ctx context.Context) (context.Context, func(er
 	if c.releases == "" {
 		c.releases = nuid.Next()
 	}
-	c.releaser = &releaser{collection: c, pages: map[store.Key]uint64{}}
+	c.releaser = &releaser{c: c, pages: map[store.Key]uint64{}}
 	if err := c.releaser.addEarlier(ctx); err != nil {
 		return ctx, nil, err
 	}
@@ -119,7 +119,7 @@ func (c *collection) requireAll(ctx context.Context, err error) error {
 // A releaser deletes pages from the server that the sink has stored. The methods of a nil releaser
 // do nothing.
 type releaser struct {
-	*collection
+	c *collection
 
 	mu    sync.Mutex
 	pages map[store.Key]uint64 // highest sequence that may be deleted, by task
@@ -141,11 +141,11 @@ func (r *releaser) add(entry *store.Entry) {
 
 // addEarlier marks pages that an earlier process has stored but perhaps not released.
 func (r *releaser) addEarlier(ctx context.Context) error {
-	if !slices.ContainsFunc(r.trees, func(t *rootProgress) bool { return t.resumed > 0 }) {
+	if !slices.ContainsFunc(r.c.trees, func(t *rootProgress) bool { return t.resumed > 0 }) {
 		return nil
 	}
-	return r.store.Heads(ctx, r.collection.run.ID(), nil, func(h store.Heading) error {
-		for _, t := range r.treesOf(h.Task) {
+	return r.c.store.Heads(ctx, r.c.run.ID(), nil, func(h store.Heading) error {
+		for _, t := range r.c.treesOf(h.Task) {
 			if h.Page > 1 && h.Children == 0 && t.resumed > 0 {
 				r.pages[h.Key] = t.resumed
 			}
@@ -181,7 +181,7 @@ func (r *releaser) run(ctx context.Context, ended <-chan struct{}) error {
 			claimed = true
 		}
 		for key, through := range pages {
-			if err := r.store.Release(ctx, key, through); err != nil {
+			if err := r.c.store.Release(ctx, key, through); err != nil {
 				return err
 			}
 		}
@@ -192,10 +192,10 @@ func (r *releaser) run(ctx context.Context, ended <-chan struct{}) error {
 // claim gives this collection the sole right to read the run.
 func (r *releaser) claim(ctx context.Context) error {
 	var taken error
-	run := *r.collection.run // a copy, because the collection reads the run
+	run := *r.c.run // a copy, because the collection reads the run
 	err := run.update(ctx, func(rec *record.Run) {
-		if taken = r.checkReleased(rec); taken == nil {
-			rec.Releases = r.releases
+		if taken = r.c.checkReleased(rec); taken == nil {
+			rec.Releases = r.c.releases
 		}
 	})
 	if taken != nil {

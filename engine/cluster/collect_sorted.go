@@ -42,7 +42,7 @@ var errFailed = errors.New("a task has failed")
 // A sortedWalk visits the stored steps of the tasks of a tree in the order of a run on one machine. The
 // current task is at the top of its stack.
 type sortedWalk struct {
-	*collection
+	c     *collection
 	stack []visit
 }
 
@@ -58,7 +58,7 @@ type visit struct {
 // walk visits a task and all tasks below it. path is the stack of an earlier collection; it is
 // empty if there was no such collection.
 func (c *collection) walk(ctx context.Context, root partition.Task, path []pathStep) error {
-	w := &sortedWalk{collection: c}
+	w := &sortedWalk{c: c}
 	w.push(root)
 	if err := w.resume(ctx, path); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (c *collection) walk(ctx context.Context, root partition.Task, path []pathS
 }
 
 func (w *sortedWalk) push(task partition.Task) {
-	w.stack = append(w.stack, visit{key: w.run.record.Key(task)})
+	w.stack = append(w.stack, visit{key: w.c.run.record.Key(task)})
 }
 
 func (w *sortedWalk) top() *visit { return &w.stack[len(w.stack)-1] }
@@ -120,7 +120,7 @@ func (w *sortedWalk) resume(ctx context.Context, path []pathStep) error {
 
 // returnTo moves a task to the last page that an earlier collection has passed on.
 func (w *sortedWalk) returnTo(ctx context.Context, v *visit, sequence uint64) error {
-	entry, err := w.store.Next(ctx, v.key, sequence-1)
+	entry, err := w.c.store.Next(ctx, v.key, sequence-1)
 	if err != nil {
 		return err
 	}
@@ -145,12 +145,12 @@ func (w *sortedWalk) enter(v *visit, entry *store.Entry, pass func(*record.Envel
 // pass passes on a page whose checkpoint holds the stack.
 func (w *sortedWalk) pass(ctx context.Context, entry *store.Entry, e *record.Envelope) error {
 	path := w.path()
-	for _, t := range w.treesOf(entry.Task) {
+	for _, t := range w.c.treesOf(entry.Task) {
 		t.Path = path
 	}
-	err := w.add(ctx, entry, e)
+	err := w.c.add(ctx, entry, e)
 	if err == nil {
-		w.reportProgress()
+		w.c.reportProgress()
 	}
 	return err
 }
@@ -159,21 +159,21 @@ func (w *sortedWalk) pass(ctx context.Context, entry *store.Entry, e *record.Env
 // failed and is not retried, and errEnd if the collection does not wait.
 func (w *sortedWalk) next(ctx context.Context, v *visit) (*store.Entry, error) {
 	for pause := (store.Backoff{First: shortestWait, Longest: longestWait}); ; {
-		waits, failed := !w.options.NoWait && !w.cancelled(), false
+		waits, failed := !w.c.options.NoWait && !w.c.cancelled(), false
 		last := store.Heading{Key: v.key, Sequence: v.sequence}
 		if v.state == store.Failed {
-			retried, err := w.isRetried(ctx, last)
+			retried, err := w.c.isRetried(ctx, last)
 			if err != nil {
 				return nil, err
 			}
 			failed = !retried
 		}
-		entry, err := w.store.Next(ctx, v.key, v.sequence)
+		entry, err := w.c.store.Next(ctx, v.key, v.sequence)
 		switch {
 		case entry != nil || err != nil:
 			return entry, err
 		case failed:
-			w.gap = &last
+			w.c.gap = &last
 			return nil, errFailed
 		case !waits:
 			return nil, errEnd

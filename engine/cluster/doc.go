@@ -36,7 +36,7 @@
 //	  attempt.run                            runs the task, and then decides what becomes of it in the queue
 //	  attempt.resume                         reads the last stored page of the task; here, no page is stored
 //	  attempt.runTask                        decides whether a failure of the task is final
-//	  attempt.guarded                        calls partition.Tasks.Run, which requests page 1 and calls attempt.store
+//	  attempt.guarded                        calls partition.Tasks.Run, which requests page 1 and calls attempt.storeOutcome
 //	  attempt.storeStep     work_step.go      stores page 1, and announces the tasks 0-p1j0i0 and 0-p1j0i1 in it
 //	                                         (store.Append), then queues these (store.Enqueue)
 //	  attempt.finish                         removes task 0 from the queue, since its end is stored
@@ -61,6 +61,4 @@
 // second set of methods here, and most of a run would have to be exported to them. Code that does not
 // need these types is below internal: survey counts for the status, pace shares the rate, record has
 // the JSON that is stored, and store says how it is stored.
-//
-// The caller of a method whose name ends in Locked holds the lock of its receiver.
 package cluster

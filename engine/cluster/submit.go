@@ -85,10 +85,15 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.record.Fingerprint, r.record.Parallel, r.record.Address = e.Fingerprint(), e.Distribution().Parallel(), e.Distribution().Origin()
-	r.record.Origin, r.record.Env, r.record.Secrets = originToken(&r.record), e.Info().Env, e.Info().SecretInputs
 	roots := e.Distribution().RootTasks()
-	r.record.Outlines, r.record.Whole = e.Distribution().Outlines(), len(roots) == 1 && roots[0].Job == ""
+	r.record.Fingerprint = e.Fingerprint()
+	r.record.Parallel = e.Distribution().Parallel()
+	r.record.Address = e.Distribution().Origin()
+	r.record.Origin = originToken(&r.record) // reads Address
+	r.record.Env = e.Info().Env
+	r.record.Secrets = e.Info().SecretInputs
+	r.record.Outlines = e.Distribution().Outlines()
+	r.record.Whole = len(roots) == 1 && roots[0].Job == ""
 	r.record.Config = fmt.Sprintf("%x", sha256.Sum256(s.Text))
 	if r.resubmission, err = r.create(ctx); err != nil {
 		return nil, err

@@ -287,5 +287,5 @@ func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err er
 	if a.head.StartsAlone > 0 { // a page that ends the process must not keep the page before it from being stored
 		session = session.InTurn()
 	}
-	return session.Run(ctx, a.task, a.position, func(ctx context.Context, step *partition.Step) error { return a.store(ctx, step) })
+	return session.Run(ctx, a.task, a.position, func(ctx context.Context, step *partition.Step) error { return a.storeOutcome(ctx, step) })
 }

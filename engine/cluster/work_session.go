@@ -86,18 +86,19 @@ func (w *workerRun) leaveSession(s *session) {
 	if s.isOpen() && s.err != nil && w.sessions[s.sessionKey] == s {
 		delete(w.sessions, s.sessionKey)
 	}
-	s.close()
+	s.closeUnusedLocked()
 }
 
-// retireLocked lets the last user close a session that has left the worker. The lock of the worker must be
-// held.
+// retireLocked lets the last user close a session that has left the worker. The caller holds the lock of the
+// worker.
 func (s *session) retireLocked() {
 	s.closed = true
-	s.close()
+	s.closeUnusedLocked()
 }
 
-// close closes a retired session when the last user has left.
-func (s *session) close() {
+// closeUnusedLocked closes a retired session when the last user has left. The caller holds the lock of the
+// worker.
+func (s *session) closeUnusedLocked() {
 	if s.closed && s.users == 0 && s.Session != nil {
 		s.Close()
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// store stores a step and queues the tasks that it announces.
-func (a *attempt) store(ctx context.Context, step *partition.Step) error {
+// storeOutcome stores a step and queues the tasks that it announces.
+func (a *attempt) storeOutcome(ctx context.Context, step *partition.Step) error {
 	state := store.More
 	if step.Ending != nil {
 		state = store.Done

@@ -176,11 +176,11 @@ func (r *Recorder) writeEntry(e entry) {
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(e)                 // strings and numbers always encode
 	r.text.Truncate(r.text.Len() - 1) // the newline
-	r.flush()
+	r.flushLocked()
 }
 
-// flush writes the text that was added to the archive. The caller holds the lock.
-func (r *Recorder) flush() {
+// flushLocked writes the text that was added to the archive. The caller holds the lock.
+func (r *Recorder) flushLocked() {
 	if r.err == nil {
 		_, r.err = r.w.Write(r.text.Bytes())
 	}
@@ -208,7 +208,7 @@ func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.text.WriteString("\n]}}\n")
-	r.flush()
+	r.flushLocked()
 	r.w = io.Discard
 	return r.err
 }

@@ -223,9 +223,9 @@ func (q *Queue) enqueue(call transport.Call, after int) {
 	defer q.mu.Unlock()
 	q.flights = append(q.flights, f)
 	if after == 0 {
-		q.begin(f)
+		q.beginLocked(f)
 	} else {
-		q.beginNext()
+		q.beginNextLocked()
 	}
 }
 
@@ -234,20 +234,20 @@ func (q *Queue) noteArrival(f *Flight, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f.arrived = bytes
-	q.beginNext()
+	q.beginNextLocked()
 }
 
-// beginNext begins the waiting flight if the previous one has arrived.
-func (q *Queue) beginNext() {
+// beginNextLocked begins the waiting flight if the previous one has arrived. The caller holds the lock.
+func (q *Queue) beginNextLocked() {
 	i := slices.IndexFunc(q.flights, func(f *Flight) bool { return f.done == nil })
 	if i > 0 && q.flights[i-1].arrived >= q.flights[i].after && q.list.Client.HasQuota() {
-		q.begin(q.flights[i])
+		q.beginLocked(q.flights[i])
 	}
 }
 
-// begin begins a flight.
-func (q *Queue) begin(f *Flight) {
-	f.Call.Into, f.Call.Turn = q.buffer(), q.list.Client.CountRequest()
+// beginLocked begins a flight. The caller holds the lock.
+func (q *Queue) beginLocked(f *Flight) {
+	f.Call.Into, f.Call.Ticket = q.bufferLocked(), q.list.Client.CountRequest()
 	f.Began, f.done = q.list.Clock.Now(), make(chan struct{})
 	if q.list.Reader != nil {
 		f.Call.Reader = q.list.Reader.ScansArriving()
@@ -269,8 +269,8 @@ func (q *Queue) begin(f *Flight) {
 	<-begun // without this, the exchange would wait for another thread, since this goroutine keeps the current one
 }
 
-// buffer returns an unused buffer.
-func (q *Queue) buffer() *spool.Buffer {
+// bufferLocked returns an unused buffer. The caller holds the lock.
+func (q *Queue) bufferLocked() *spool.Buffer {
 	n := len(q.spare)
 	if n == 0 {
 		return &spool.Buffer{}

@@ -151,7 +151,7 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 
 // addPart adds the header or the query parameter that a rule sets, with a value.
 func addPart(lease *transport.Lease, rule rules.Rule, text string) {
-	part := [2]string{rule.Target, text}
+	part := transport.Pair{Name: rule.Target, Value: text}
 	if rule.Role == rules.RoleHeader {
 		lease.Header = append(lease.Header, part)
 	} else {

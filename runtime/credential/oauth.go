@@ -217,7 +217,7 @@ func (t tokenSet) lease() *transport.Lease {
 		return nil
 	}
 	return &transport.Lease{
-		Header:  [][2]string{{"Authorization", "Bearer " + t.access}},
+		Header:  []transport.Pair{{Name: "Authorization", Value: "Bearer " + t.access}},
 		Secrets: map[string]string{redact.TokenName: t.access},
 		Renew:   t.renew,
 	}

@@ -77,7 +77,7 @@ func TestTheNextRunUsesTheStoredRefreshToken(t *testing.T) {
 		require.NoError(t, err)
 		lease, err := auth.Obtain(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, [][2]string{{"Authorization", fmt.Sprintf("Bearer access-%d", n)}}, lease.Header)
+		require.Equal(t, []transport.Pair{{Name: "Authorization", Value: fmt.Sprintf("Bearer access-%d", n)}}, lease.Header)
 		require.Len(t, store.tokens, 1)
 		for _, stored := range store.tokens {
 			require.Equal(t, fmt.Sprintf("refresh-%d", n), stored)

@@ -60,7 +60,7 @@ func (s *signer) sign(request *http.Request, body []byte) error {
 			request.Header.Set(e.Rule.Target, text)
 			continue
 		}
-		address, err := url.Parse(transport.WithQuery(request.URL.String(), [][2]string{{e.Rule.Target, text}}))
+		address, err := url.Parse(transport.WithQuery(request.URL.String(), []transport.Pair{{Name: e.Rule.Target, Value: text}}))
 		if err != nil {
 			return s.fault(failure.Config, "the request cannot be signed: ", err)
 		}

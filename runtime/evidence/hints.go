@@ -75,7 +75,11 @@ func (w *Watcher) saysMore(h rules.Hints) int {
 // a total adds the number of its items, but only if a total is greater than that of the items of its list: otherwise
 // there is no sum.
 func (w *Watcher) sumTotals(sum *rules.Hints, lists []rules.Hints) {
-	sum.Total, sum.TotalAt, sum.TotalRead, sum.TotalIsLeast, sum.TotalIsRough = nil, "", false, false, false
+	sum.Total = nil
+	sum.TotalAt = ""
+	sum.TotalRead = false
+	sum.TotalIsLeast = false
+	sum.TotalIsRough = false
 	w.audited.counted = false
 	without := 0
 	for _, h := range lists {

@@ -43,8 +43,11 @@ func endOf(result runtime.ListResult) EndedResult {
 func (r *EndedResult) addPartition(names func() (label, name string), result EndedResult) {
 	n := r.Partitions
 	countPartition(n, result)
-	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+result.Pages, r.Items+result.Items, r.Bytes+result.Bytes, r.Seconds+result.Seconds
+	r.Pages += result.Pages
+	r.Items += result.Items
 	r.Filtered += result.Filtered
+	r.Bytes += result.Bytes
+	r.Seconds += result.Seconds
 	for _, f := range result.Findings {
 		if len(r.Findings) == maxListed && f.Weight == rules.WeightEvidence {
 			r.Findings = r.Findings[:maxListed-1] // evidence decides, so it is never left out for hints

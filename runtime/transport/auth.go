@@ -14,11 +14,14 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
+// A Pair is the name and the value of a header or of a query parameter.
+type Pair struct{ Name, Value string }
+
 // Auth holds the credentials of every request to the configured origin. They are added when a
 // request is sent, so that no log or trace contains them. The zero Auth has no credentials.
 type Auth struct {
-	Header [][2]string // names and values
-	Query  [][2]string // names and values
+	Header []Pair
+	Query  []Pair
 
 	// Token returns the bearer token for a request; nil means no token. It is called before every
 	// request, from several goroutines.
@@ -46,10 +49,10 @@ func BasicAuth(username, password string) Auth {
 func BearerAuth(token string) Auth { return HeaderAuth("Authorization", "Bearer "+token) }
 
 // HeaderAuth returns credentials in a header.
-func HeaderAuth(name, value string) Auth { return Auth{Header: [][2]string{{name, value}}} }
+func HeaderAuth(name, value string) Auth { return Auth{Header: []Pair{{name, value}}} }
 
 // QueryAuth returns credentials in a query parameter.
-func QueryAuth(name, value string) Auth { return Auth{Query: [][2]string{{name, value}}} }
+func QueryAuth(name, value string) Auth { return Auth{Query: []Pair{{name, value}}} }
 
 // authorize adds the credentials to the headers of a request.
 func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Lease) error {
@@ -59,11 +62,11 @@ func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Le
 		request.SetBasicAuth(o.User.Username(), password)
 	}
 	for _, pair := range auth.Header {
-		request.Header.Set(pair[0], pair[1])
+		request.Header.Set(pair.Name, pair.Value)
 	}
 	if lease != nil {
 		for _, pair := range lease.Header {
-			request.Header.Set(pair[0], pair[1])
+			request.Header.Set(pair.Name, pair.Value)
 		}
 	}
 	return c.addToken(ctx, request)
@@ -112,13 +115,13 @@ func (c *Client) Secret(ctx context.Context, name string) (string, bool, error) 
 
 // WithQuery returns an address with the parameters added. A new parameter takes the place of an
 // existing one with the same name.
-func WithQuery(address string, query [][2]string) string {
+func WithQuery(address string, query []Pair) string {
 	for _, pair := range query {
 		path, query, _ := strings.Cut(address, "?")
-		added, placed := url.QueryEscape(pair[0])+"="+url.QueryEscape(pair[1]), false
+		added, placed := url.QueryEscape(pair.Name)+"="+url.QueryEscape(pair.Value), false
 		var parts []string
 		for p := range requests.Params(query) {
-			switch same := p.Name == pair[0]; {
+			switch same := p.Name == pair.Name; {
 			case p.Text == "" || same && placed:
 			case same:
 				parts, placed = append(parts, added), true

@@ -51,7 +51,7 @@ type Call struct {
 
 	Origins []string // origins that the call may also go to, without credentials, if they are public
 
-	Turn int // number from [Client.CountRequest], if the request was counted there; otherwise 0
+	Ticket int // number in the order of requests, from [Client.CountRequest], if the request was counted there; otherwise 0
 
 	// Ended is the end of the first attempt of a call that was made ahead and is passed to
 	// [Client.Complete]; otherwise it is zero. The first retry of such a call does not count
@@ -133,7 +133,7 @@ func (c *Client) Exchange(ctx context.Context, call Call) (*Response, error) {
 		if call, err = c.redirected(call, response.Status, location); err != nil {
 			return nil, err
 		}
-		call.Turn = 0
+		call.Ticket = 0
 	}
 	return nil, c.fault(failure.API, call, 0, fmt.Sprintf("more than %d redirects", maxRedirects))
 }
@@ -166,8 +166,8 @@ func (c *Client) redirected(call Call, status int, location string) (Call, error
 // roundTrip waits until a request may be made, sends it if its address is allowed, and reads the
 // response.
 func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
-	if call.Turn == 0 {
-		call.Turn = c.CountRequest()
+	if call.Ticket == 0 {
+		call.Ticket = c.CountRequest()
 	}
 	defer c.gate.endRequest()
 	trusted, err := c.trust(call)

@@ -42,7 +42,7 @@ func TestCredentialsGoToTheOriginOnly(t *testing.T) {
 			elsewhere.Reset()
 			client, _ := clientFor(t, s.URL, c.allow, func(o *Options) {
 				o.Auth = BearerAuth(marker)
-				o.Auth.Query = [][2]string{{"api_key", marker}}
+				o.Auth.Query = []Pair{{"api_key", marker}}
 				o.SecretHeaders = []string{"x-key"}
 			})
 			call := Call{Method: "GET", URL: s.URL + "/?a=1", Header: http.Header{"X-Key": {marker}, "Cookie": {marker}}}

@@ -54,7 +54,7 @@ func (g *gate) enter(ctx context.Context, number int) error {
 	g.mu.Lock()
 	at, _ := slices.BinarySearchFunc(g.waiting, w, func(a, b *waiter) int { return a.number - b.number })
 	g.waiting = slices.Insert(g.waiting, at, w)
-	g.admit()
+	g.admitLocked()
 	g.mu.Unlock()
 	err := waitFor(ctx, w.turn)
 	if err == nil {
@@ -68,12 +68,12 @@ func (g *gate) enter(ctx context.Context, number int) error {
 	}
 	g.taken = false // its turn came at the same time
 	g.inFlight--
-	g.admit()
+	g.admitLocked()
 	return err
 }
 
-// admit gives the turn to the next request, if possible. The caller holds the lock.
-func (g *gate) admit() {
+// admitLocked gives the turn to the next request, if possible. The caller holds the lock.
+func (g *gate) admitLocked() {
 	if g.taken || len(g.waiting) == 0 || g.parallel > 0 && g.inFlight >= g.parallel {
 		return
 	}
@@ -88,7 +88,7 @@ func (g *gate) endTurn() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.taken = false
-	g.admit()
+	g.admitLocked()
 }
 
 // leave ends a request after its turn.
@@ -96,7 +96,7 @@ func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.inFlight--
-	g.admit()
+	g.admitLocked()
 }
 
 // Hold implements [SharedPace].
@@ -243,7 +243,7 @@ func (l RateLimit) exceeded(headers http.Header) (reset string, ok bool) {
 }
 
 // CountRequest counts a request against the API's rate limit before it is made, and returns its number
-// for [Call.Turn]. If requests wait for the [Pace], the lowest number comes first.
+// for [Call.Ticket]. If requests wait for the [Pace], the lowest number comes first.
 func (c *Client) CountRequest() int {
 	g := c.gate
 	g.mu.Lock()

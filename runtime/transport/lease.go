@@ -15,8 +15,8 @@ import (
 // A Lease holds the credentials of requests for a limited time: a token that an API issued, or the
 // result of a login. It is immutable once in use.
 type Lease struct {
-	Header [][2]string // names and values
-	Query  [][2]string // names and values
+	Header []Pair
+	Query  []Pair
 
 	// Lists determines how a parameter that the request also has is added: as a list with both
 	// values, a[0] and a[1], at the end of the query. Otherwise it replaces the parameter of the
@@ -34,18 +34,18 @@ type Lease struct {
 
 // address returns the address of a request with the parameters of the lease.
 func (l *Lease) address(address string) string {
-	var lists [][2]string
+	var lists []Pair
 	for _, pair := range l.Query {
-		stripped, found := cutQuery(address, pair[0])
+		stripped, found := cutQuery(address, pair.Name)
 		if !l.Lists || len(found) == 0 {
-			address = WithQuery(address, [][2]string{pair})
+			address = WithQuery(address, []Pair{pair})
 			continue
 		}
 		address = stripped
 		var values []string
-		for _, text := range append(found, pair[1]) {
+		for _, text := range append(found, pair.Value) {
 			if !slices.Contains(values, text) {
-				lists = append(lists, [2]string{fmt.Sprintf("%s[%d]", pair[0], len(values)), text})
+				lists = append(lists, Pair{fmt.Sprintf("%s[%d]", pair.Name, len(values)), text})
 				values = append(values, text)
 			}
 		}
@@ -151,7 +151,7 @@ func (c *Client) repeatWithNewLease(call *Call, r *Response) bool {
 	if r == nil || !r.refusesLease() || call.refused != nil {
 		return false
 	}
-	call.refused, call.Turn = r.lease, 0
+	call.refused, call.Ticket = r.lease, 0
 	c.options.Log.Info("the API refused the token (status 401); the request is repeated once with a new one",
 		"event", "token_refused", "job", call.Job, "page", call.Page, "url", c.show(call.URL))
 	return true

@@ -25,7 +25,7 @@ type issuer struct {
 
 func (i *issuer) obtain(context.Context) (*Lease, error) {
 	token := fmt.Sprintf("token-%d", i.issued.Add(1))
-	lease := &Lease{Header: [][2]string{{"Authorization", "Bearer " + token}}, Secrets: map[string]string{"token": token}}
+	lease := &Lease{Header: []Pair{{"Authorization", "Bearer " + token}}, Secrets: map[string]string{"token": token}}
 	if i.life > 0 {
 		lease.Renew = i.clock.Now().Add(i.life)
 	}
@@ -143,7 +143,7 @@ func TestAnotherOriginReceivesNoLease(t *testing.T) {
 		o.AllowedOrigins = []string{other.URL}
 		o.Auth.Obtain = func(ctx context.Context) (*Lease, error) {
 			lease, err := tokens.obtain(ctx)
-			lease.Query = [][2]string{{"key", "k"}}
+			lease.Query = []Pair{{"key", "k"}}
 			return lease, err
 		}
 	})
@@ -207,7 +207,7 @@ func TestAParameterOfALeaseReplacesThatOfTheRequestOrJoinsIt(t *testing.T) {
 		{"/a?region=us&key=0", "/a?region=eu&key=k%261", "/a?key%5B0%5D=0&key%5B1%5D=k%261&region%5B0%5D=us&region%5B1%5D=eu"},
 		{"/a?region=&region=x", "/a?region=eu&key=k%261", "/a?key=k%261&region%5B0%5D=&region%5B1%5D=x&region%5B2%5D=eu"},
 	} {
-		lease := Lease{Query: [][2]string{{"key", "k&1"}, {"region", "eu"}}}
+		lease := Lease{Query: []Pair{{"key", "k&1"}, {"region", "eu"}}}
 		assert.Equal(t, c.replaced, lease.address(c.address))
 		lease.Lists = true
 		assert.Equal(t, c.joined, lease.address(c.address), c.address)

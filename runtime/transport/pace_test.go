@@ -166,7 +166,7 @@ func TestTurnsAreTakenInTheirOrder(t *testing.T) {
 		abandoned, cancel := context.WithCancel(t.Context())
 		cancel()
 		for i := range 10 {
-			call := Call{Method: "GET", URL: fmt.Sprintf("http://api.test/%d", i), Turn: c.CountRequest()}
+			call := Call{Method: "GET", URL: fmt.Sprintf("http://api.test/%d", i), Ticket: c.CountRequest()}
 			ctx := t.Context()
 			if i == 4 {
 				ctx = abandoned

@@ -44,7 +44,7 @@ func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*prepare
 func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) (*preparedRequest, error) {
 	leave, endTurn := func() {}, func() {}
 	if !c.options.Pacer.unlimited() {
-		if err := c.gate.enter(ctx, call.Turn); err != nil {
+		if err := c.gate.enter(ctx, call.Ticket); err != nil {
 			return nil, err
 		}
 		leave, endTurn = c.gate.leave, sync.OnceFunc(c.gate.endTurn)
