@@ -31,7 +31,8 @@
 //     "body.total is 5, but the number of items read is 4".
 //
 // The other files each notice one kind of sign: moved.go a list at another path, error.go bodies that
-// report errors, bare.go a page without any member of page 1, gap.go a page
+// report errors (error_items.go in the list or in its place, error_text.go in a text, error_csv.go in
+// the header of CSV), bare.go a page without any member of page 1, gap.go a page
 // without a list between others, absence.go paths that no response has,
 // nested.go lists within items, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
 // presence.go paths of a parent's items that no item has,

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -148,23 +147,6 @@ const maxErrorDepth = 4
 // localName returns the name of an element of XML without the prefix of its namespace: Fault for soap:Fault.
 func localName(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 
-// noticeListForObject notices a list in the place of the object with the items: [{"errorCode": "LIMIT"}]. On page 1, a
-// list of other objects may be the list of items: see [Watcher.missing].
-func (w *Watcher) noticeListForObject() {
-	field := w.Subject.job.Spec().DataField
-	if field == nil || len(field.Keys) == 0 || w.page.HasField || w.page.Lines {
-		return
-	}
-	root, _ := w.lookup(nil)
-	list, _ := root.([]any)
-	if len(list) == 0 {
-		return
-	}
-	if object, ok := value.Members(list[0]); !ok || w.Context.Page > 1 || apinames.IsErrorObject(object) {
-		w.reportError("the response is " + shortText(root) + ", where an object with " + field.Text + " (dataField) should be")
-	}
-}
-
 // noticeSign notices the first of some signs that the page has, given the paths of the signs and of messages. An
 // object above the list that has an identifier may be an item, so that the error may be a part of it. A status is
 // part of such an item, and beside items always may be.
@@ -214,6 +196,15 @@ func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, h
 func (w *Watcher) hasOnlyErrors() bool {
 	names := w.page.Names(nil)
 	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.NamesError(name) })
+}
+
+// listsErrors reports whether the job lists errors on purpose.
+func (w *Watcher) listsErrors() bool {
+	job := w.Subject.job.Spec()
+	return job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error") ||
+		job.DataField != nil && slices.ContainsFunc(w.Subject.beside, func(sign apinames.ErrorSign) bool {
+			return slices.Equal(job.DataField.Keys, sign.Keys)
+		})
 }
 
 // pageOfErrors returns a context whose body has the values of the last response at the paths of errors and
@@ -292,206 +283,6 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 	}
 }
 
-// noticeTextForObject notices a text among the items of a list whose first item is an object:
-// {"data": ["service unavailable"]}. A text counts if its words report a failure, or if a later page has only texts and
-// no earlier page had one. Of several lists, only the first items are compared.
-func (w *Watcher) noticeTextForObject() {
-	isText := func(item []byte) bool { return item[0] == '"' }
-	unusual := w.Context.Page > 1 && !w.HadTexts
-	notice := func(item []byte, known []string, unusual bool) bool {
-		if known == nil || !isText(item) || !unusual && !apinames.IsFailure(string(item)) {
-			return false
-		}
-		w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
-		return true
-	}
-	items := w.page.Compared
-	hasTexts := slices.ContainsFunc(items, isText)
-	if w.listsOf() != nil {
-		for i, list := range w.page.Lists {
-			for item := range list.Items.All() {
-				notice(item, w.firstNames(i), unusual)
-				break
-			}
-		}
-	} else if hasTexts {
-		unusual = unusual && !slices.ContainsFunc(items, func(item []byte) bool { return !isText(item) })
-		for _, item := range items {
-			if notice(item, w.FirstNames, unusual) {
-				break
-			}
-		}
-	}
-	w.HadTexts = w.HadTexts || hasTexts
-}
-
-// noticeErrorItem notices an item without an identifier that is an error: it has only members that errors
-// usually have, and none of the members of the first item of the list. The only item of page 1 is an error if it
-// says so under a name that has no other meaning.
-func (w *Watcher) noticeErrorItem(item []byte) {
-	if item == nil {
-		return
-	}
-	object, _ := membersOf(item)
-	names := w.FirstNames
-	if w.Context.Page == 1 {
-		first, _ := membersOf(w.page.Compared[0])
-		names = namesOf(first)
-	}
-	switch isMember := func(m rules.Member) bool { return slices.Contains(names, m.Name) }; {
-	case w.Context.Page == 1 && w.Context.Count == 1:
-		if !apinames.HasError(object) {
-			return
-		}
-	case len(names) == 0 || slices.ContainsFunc(object, isMember):
-		return
-	}
-	w.reportError("an item is " + shortText(object))
-}
-
-// noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
-// lines. If it shares members but lacks their identifier, and they lack its error, it may still be an item. The only
-// line of the first page is an error if [apinames.IsErrorObject] says so.
-func (w *Watcher) noticeErrorLine() {
-	lines := w.page.Compared
-	if !w.page.Lines || len(lines) == 0 {
-		return
-	}
-	last, ok := membersOf(lines[len(lines)-1])
-	firstNames := w.FirstNames
-	if len(lines) > 1 {
-		first, _ := membersOf(lines[0])
-		firstNames = namesOf(first)
-	}
-	first := w.Context.Page == 1 && len(lines) == 1
-	isLikeItem := func(m rules.Member) bool {
-		return first && !apinames.NamesError(m.Name) || !first && slices.Contains(firstNames, m.Name)
-	}
-	if !ok {
-		return
-	}
-	if slices.ContainsFunc(last, isLikeItem) {
-		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && w.isNew(m.Name) }
-		identified := slices.ContainsFunc(firstNames, apinames.IsIdentifier) && !slices.ContainsFunc(namesOf(last), apinames.IsIdentifier)
-		if !first && identified && slices.ContainsFunc(last, isNewError) {
-			w.reportError("its last line is " + shortText(last) + ", which has no identifier")
-			w.Facts.ErrorOfItem = true
-		}
-		return
-	}
-	for _, sign := range apinames.ErrorSigns() {
-		if v, has := last.Get(sign.Keys[0]); has && len(sign.Keys) == 1 && sign.Matches(v) {
-			w.reportError("its last line is " + shortText(last) + ", which has no member of the other lines")
-			return
-		}
-	}
-}
-
-// isNew reports whether no line of the page has a member with the given name, apart from the last line.
-func (w *Watcher) isNew(name string) bool {
-	lines := w.page.Compared
-	return !slices.ContainsFunc(lines[:len(lines)-1], func(line []byte) bool {
-		object, _ := membersOf(line)
-		_, has := object.Get(name)
-		return has
-	})
-}
-
-// noticeListOfErrors notices that the only list of the only page has the name of errors: {"Errors": [{"Message": "bad"}]}.
-// Without dataField, it is taken for the list of items.
-func (w *Watcher) noticeListOfErrors() {
-	name := strings.TrimPrefix(w.page.Place, "body.")
-	isOfErrors := apinames.NamesErrors(name) || apinames.NamesErrors(strings.ToLower(name))
-	if w.Context.Page > 1 || !isOfErrors {
-		return
-	}
-	for item := range w.page.Items.All() {
-		w.reportError(w.page.Place + " has " + value.Clip(string(item), 60) + ", and there is no other list")
-		return
-	}
-}
-
-// noticeStrangeHeader notices a page in CSV whose first line has no column of the first page. It may be a row,
-// because the API sends the header only once; then the row is lost. It may also be a sentence about a failure, or, as
-// the only line, a sentence that does not say that there is nothing. A few words may also be the name of a column.
-func (w *Watcher) noticeStrangeHeader() {
-	columns := w.page.Columns
-	line := strings.Join(columns, ",")
-	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.FirstNames, name) })
-	strange := w.Context.Page > 1 && len(w.FirstNames) > 0 && !known
-	switch single := w.Context.Count == 0; {
-	case known && w.Context.Page > 1:
-	case strange && !single:
-		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
-	case strange, single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
-		w.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
-	case len(columns) == 1 && apinames.IsFailure(line) && !strings.Contains(line, "_") &&
-		(single || isSentence(columns) && strings.Contains(line, ": ")):
-		w.reportError("its first line is " + shortText(line) + ", which may be no header")
-		w.Facts.ErrorOfItem = true
-	}
-}
-
-// isSentence reports whether the columns of a header are those of a sentence and not names: there is one, or a
-// space after a comma, and a word after the first is not written like a name.
-func isSentence(columns []string) bool {
-	for i, column := range columns {
-		if i > 0 && !strings.HasPrefix(column, " ") {
-			return false
-		}
-	}
-	words := strings.Fields(strings.Join(columns, ","))
-	return len(words) > 1 && slices.ContainsFunc(words[1:], func(word string) bool { return unicode.IsLower([]rune(word)[0]) })
-}
-
-// endsSentence reports whether a text ends like a sentence of several words.
-func endsSentence(text string) bool {
-	text = strings.TrimSpace(text)
-	return len(strings.Fields(text)) > minWords && (strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!"))
-}
-
-// minWords is the largest number of words in the name of a column that may end with a full stop: Date of Inv.
-const minWords = 3
-
-// noticeMessage notices a message on a page without items, in its root or next to the place of the
-// items, if the first page has no message of the kind: {"message": "Rate limit exceeded"}. Beside an empty list
-// on the first page, a caption does not count, since no page before shows that the API has none.
-func (w *Watcher) noticeMessage(state string, complains func(message string) bool) {
-	first, page := w.Context.Page == 1 && w.page.HasField, w.pageOfErrors(errorPaths())
-	for _, path := range apinames.ErrorMessages() {
-		if first && apinames.IsCaption(path[len(path)-1]) {
-			continue
-		}
-		read := language.Read{Root: "body", Path: path}
-		v, _ := read.Lookup(page)
-		near := len(path) == 1 || !apinames.IsCaption(path[len(path)-1])
-		if text, ok := v.(string); ok && near && !w.isUsual(read.String(), text) && complains(text) {
-			w.reportError(read.String() + " is " + shortText(v) + ", and " + state)
-			return
-		}
-	}
-}
-
-// isUsual reports whether a message on a later page can be ignored, because page 1 has a message at the same path, unless
-// only this one reports a failure.
-func (w *Watcher) isUsual(at, text string) bool {
-	return w.isKnown(at) && (slices.Contains(w.FirstFailures, at) || !apinames.IsFailure(text))
-}
-
-// isKnown reports whether a later page has a value at a path of the first page.
-func (w *Watcher) isKnown(at string) bool {
-	return w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
-}
-
-// listsErrors reports whether the job lists errors on purpose.
-func (w *Watcher) listsErrors() bool {
-	job := w.Subject.job.Spec()
-	return job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error") ||
-		job.DataField != nil && slices.ContainsFunc(w.Subject.beside, func(sign apinames.ErrorSign) bool {
-			return slices.Equal(job.DataField.Keys, sign.Keys)
-		})
-}
-
 // errorMessage returns the text of a body that describes the error at a path, apart from the value
 // there.
 func errorMessage(page *rules.Context, sign []string) string {
@@ -516,36 +307,4 @@ func pathsOfErrors(signs []apinames.ErrorSign) *document.Paths {
 		paths = append(paths, sign.Keys)
 	}
 	return document.NewPaths(paths)
-}
-
-// noticeObjectForList notices an object in the place of the list with the given index, if page 1 has a
-// list there and the object has no member of its items: {"data": {"code": 500}}. An object that is like an
-// item may be the only item of a page. Page 1 has no page before to differ from, so there only an error
-// counts; see [apinames.IsErrorObject].
-func (w *Watcher) noticeObjectForList(index int, keys []string) {
-	found, _ := w.lookup(keys)
-	object, _ := value.Members(found)
-	text := rules.FormatPath("body", keys) + " is " + shortText(found)
-	known := w.firstNames(index)
-	isItem := func(m rules.Member) bool { return slices.Contains(known, m.Name) }
-	switch {
-	case w.Context.Page == 1 || known == nil:
-		if apinames.IsErrorObject(object) {
-			w.reportError(text + ", which is no list")
-		}
-	case !slices.ContainsFunc(object, isItem):
-		w.reportError(text + ", where page 1 has a list, and has no member of its items")
-	}
-}
-
-// firstNames returns the names of the members of the first item of a list on page 1, given the index of the
-// list. They are nil if page 1 has no item of it.
-func (w *Watcher) firstNames(index int) []string {
-	if w.listsOf() == nil {
-		return w.FirstNames
-	}
-	if index < len(w.NamesByList) {
-		return w.NamesByList[index]
-	}
-	return nil
 }

@@ -1,0 +1,51 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/stopwhen/stopwhen/rules/apinames"
+)
+
+// noticeStrangeHeader notices a page in CSV whose first line has no column of the first page. It may be a row,
+// because the API sends the header only once; then the row is lost. It may also be a sentence about a failure, or, as
+// the only line, a sentence that does not say that there is nothing. A few words may also be the name of a column.
+func (w *Watcher) noticeStrangeHeader() {
+	columns := w.page.Columns
+	line := strings.Join(columns, ",")
+	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.FirstNames, name) })
+	strange := w.Context.Page > 1 && len(w.FirstNames) > 0 && !known
+	switch single := w.Context.Count == 0; {
+	case known && w.Context.Page > 1:
+	case strange && !single:
+		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
+	case strange, single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
+		w.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
+	case len(columns) == 1 && apinames.IsFailure(line) && !strings.Contains(line, "_") &&
+		(single || isSentence(columns) && strings.Contains(line, ": ")):
+		w.reportError("its first line is " + shortText(line) + ", which may be no header")
+		w.Facts.ErrorOfItem = true
+	}
+}
+
+// isSentence reports whether the columns of a header are those of a sentence and not names: there is one, or a
+// space after a comma, and a word after the first is not written like a name.
+func isSentence(columns []string) bool {
+	for i, column := range columns {
+		if i > 0 && !strings.HasPrefix(column, " ") {
+			return false
+		}
+	}
+	words := strings.Fields(strings.Join(columns, ","))
+	return len(words) > 1 && slices.ContainsFunc(words[1:], func(word string) bool { return unicode.IsLower([]rune(word)[0]) })
+}
+
+// endsSentence reports whether a text ends like a sentence of several words.
+func endsSentence(text string) bool {
+	text = strings.TrimSpace(text)
+	return len(strings.Fields(text)) > minWords && (strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!"))
+}
+
+// minWords is the largest number of words in the name of a column that may end with a full stop: Date of Inv.
+const minWords = 3

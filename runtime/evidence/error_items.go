@@ -1,0 +1,145 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// noticeListForObject notices a list in the place of the object with the items: [{"errorCode": "LIMIT"}]. On page 1, a
+// list of other objects may be the list of items: see [Watcher.missing].
+func (w *Watcher) noticeListForObject() {
+	field := w.Subject.job.Spec().DataField
+	if field == nil || len(field.Keys) == 0 || w.page.HasField || w.page.Lines {
+		return
+	}
+	root, _ := w.lookup(nil)
+	list, _ := root.([]any)
+	if len(list) == 0 {
+		return
+	}
+	if object, ok := value.Members(list[0]); !ok || w.Context.Page > 1 || apinames.IsErrorObject(object) {
+		w.reportError("the response is " + shortText(root) + ", where an object with " + field.Text + " (dataField) should be")
+	}
+}
+
+// noticeErrorItem notices an item without an identifier that is an error: it has only members that errors
+// usually have, and none of the members of the first item of the list. The only item of page 1 is an error if it
+// says so under a name that has no other meaning.
+func (w *Watcher) noticeErrorItem(item []byte) {
+	if item == nil {
+		return
+	}
+	object, _ := membersOf(item)
+	names := w.FirstNames
+	if w.Context.Page == 1 {
+		first, _ := membersOf(w.page.Compared[0])
+		names = namesOf(first)
+	}
+	switch isMember := func(m rules.Member) bool { return slices.Contains(names, m.Name) }; {
+	case w.Context.Page == 1 && w.Context.Count == 1:
+		if !apinames.HasError(object) {
+			return
+		}
+	case len(names) == 0 || slices.ContainsFunc(object, isMember):
+		return
+	}
+	w.reportError("an item is " + shortText(object))
+}
+
+// noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
+// lines. If it shares members but lacks their identifier, and they lack its error, it may still be an item. The only
+// line of the first page is an error if [apinames.IsErrorObject] says so.
+func (w *Watcher) noticeErrorLine() {
+	lines := w.page.Compared
+	if !w.page.Lines || len(lines) == 0 {
+		return
+	}
+	last, ok := membersOf(lines[len(lines)-1])
+	firstNames := w.FirstNames
+	if len(lines) > 1 {
+		first, _ := membersOf(lines[0])
+		firstNames = namesOf(first)
+	}
+	first := w.Context.Page == 1 && len(lines) == 1
+	isLikeItem := func(m rules.Member) bool {
+		return first && !apinames.NamesError(m.Name) || !first && slices.Contains(firstNames, m.Name)
+	}
+	if !ok {
+		return
+	}
+	if slices.ContainsFunc(last, isLikeItem) {
+		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && w.isNew(m.Name) }
+		identified := slices.ContainsFunc(firstNames, apinames.IsIdentifier) && !slices.ContainsFunc(namesOf(last), apinames.IsIdentifier)
+		if !first && identified && slices.ContainsFunc(last, isNewError) {
+			w.reportError("its last line is " + shortText(last) + ", which has no identifier")
+			w.Facts.ErrorOfItem = true
+		}
+		return
+	}
+	for _, sign := range apinames.ErrorSigns() {
+		if v, has := last.Get(sign.Keys[0]); has && len(sign.Keys) == 1 && sign.Matches(v) {
+			w.reportError("its last line is " + shortText(last) + ", which has no member of the other lines")
+			return
+		}
+	}
+}
+
+// isNew reports whether no line of the page has a member with the given name, apart from the last line.
+func (w *Watcher) isNew(name string) bool {
+	lines := w.page.Compared
+	return !slices.ContainsFunc(lines[:len(lines)-1], func(line []byte) bool {
+		object, _ := membersOf(line)
+		_, has := object.Get(name)
+		return has
+	})
+}
+
+// noticeListOfErrors notices that the only list of the only page has the name of errors: {"Errors": [{"Message": "bad"}]}.
+// Without dataField, it is taken for the list of items.
+func (w *Watcher) noticeListOfErrors() {
+	name := strings.TrimPrefix(w.page.Place, "body.")
+	isOfErrors := apinames.NamesErrors(name) || apinames.NamesErrors(strings.ToLower(name))
+	if w.Context.Page > 1 || !isOfErrors {
+		return
+	}
+	for item := range w.page.Items.All() {
+		w.reportError(w.page.Place + " has " + value.Clip(string(item), 60) + ", and there is no other list")
+		return
+	}
+}
+
+// noticeObjectForList notices an object in the place of the list with the given index, if page 1 has a
+// list there and the object has no member of its items: {"data": {"code": 500}}. An object that is like an
+// item may be the only item of a page. Page 1 has no page before to differ from, so there only an error
+// counts; see [apinames.IsErrorObject].
+func (w *Watcher) noticeObjectForList(index int, keys []string) {
+	found, _ := w.lookup(keys)
+	object, _ := value.Members(found)
+	text := rules.FormatPath("body", keys) + " is " + shortText(found)
+	known := w.firstNames(index)
+	isItem := func(m rules.Member) bool { return slices.Contains(known, m.Name) }
+	switch {
+	case w.Context.Page == 1 || known == nil:
+		if apinames.IsErrorObject(object) {
+			w.reportError(text + ", which is no list")
+		}
+	case !slices.ContainsFunc(object, isItem):
+		w.reportError(text + ", where page 1 has a list, and has no member of its items")
+	}
+}
+
+// firstNames returns the names of the members of the first item of a list on page 1, given the index of the
+// list. They are nil if page 1 has no item of it.
+func (w *Watcher) firstNames(index int) []string {
+	if w.listsOf() == nil {
+		return w.FirstNames
+	}
+	if index < len(w.NamesByList) {
+		return w.NamesByList[index]
+	}
+	return nil
+}
