@@ -57,11 +57,14 @@ type tree struct {
 	slots   chan struct{} // slots for partitions that run ahead; nil if every partition runs in its turn
 	started time.Time     // value of now() in the rules of variables
 
-	quota   *Quota                           // nil means no limit
-	leftOut bool                             // whether the limit on partitions has left one out
-	limited map[*compile.Job]bool            // jobs with a partition that the limit left out
-	paths   map[*compile.Job]*document.Paths // paths that each job reads of an item of its parent
-	kept    map[*compile.Job]map[string]any  // values that the previous run kept, including their secrets
+	// These need no lock: with a limit, no task runs ahead, so all tasks run in one goroutine.
+	quota   *Quota                // nil means no limit
+	leftOut bool                  // whether the limit on partitions has left one out
+	limited map[*compile.Job]bool // jobs with a partition that the limit left out
+
+	// These do not change once the first task runs.
+	paths map[*compile.Job]*document.Paths // paths that each job reads of an item of its parent
+	kept  map[*compile.Job]map[string]any  // values that the previous run kept, including their secrets
 }
 
 // Run runs a job with all its partitions and its children. It passes their pages to the sink in the
@@ -146,7 +149,7 @@ func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
 		limited: map[*compile.Job]bool{},
 		slots:   w.Slots, quota: w.Limit, started: w.Clock.Now(),
 	}
-	if cap(t.slots) < 2 || t.quota != nil {
+	if cap(t.slots) < 2 || t.quota != nil { // see tree.quota
 		t.slots = nil
 	}
 	for _, job := range t.tally.all {

@@ -70,7 +70,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "stopwhen",
 		Short:         "Extract lists from paged HTTP APIs, and see why paging continued or stopped",
-		Long:          rootHelp,
+		Long:          helpText(),
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

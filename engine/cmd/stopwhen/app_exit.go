@@ -14,17 +14,15 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// Exit statuses of classes that the code names.
+// Exit statuses that the code names.
 var (
 	exitInternal = failure.Internal.ExitStatus()
 	exitUsage    = failure.Config.ExitStatus()
+	exitFailOn   = failure.Suspect.ExitStatus() // an error of --fail-on has no class
 )
 
-// Exit statuses of errors without a class. exitFailOn equals the status of failure.Suspect.
-const (
-	exitFailOn = 9
-	exitTest   = 10
-)
+// exitTest is the exit status of a failed test of a configuration, which no class has.
+const exitTest = 10
 
 // A usageError is a mistake in the command line.
 type usageError struct{ message string }

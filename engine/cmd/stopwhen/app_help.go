@@ -3,8 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 const rootHelp = `stopwhen fetches the pages of an HTTP API that a configuration describes. It
@@ -21,18 +24,35 @@ reports why it stopped.
 
 Exit status:
 
-    0  every job ended by a rule
-    1  internal error
-    2  invalid configuration or command line; no request was made
-    3  the API refused a request
-    4  transient errors outlasted the retries
-    5  unacceptable response, or a rule that failed
-    6  safety limit or guard
-    7  output cannot be written
-    8  the state is locked, damaged or belongs to another run
-    9  an outcome or a verdict of --fail-on
-   10  a test of the configuration failed
-  130  interrupted; 143 if terminated, 129 if the terminal was closed`
+`
+
+// exitMeanings says in the help what the exit statuses mean.
+var exitMeanings = []struct {
+	status  int
+	meaning string
+}{
+	{0, "every job ended by a rule"},
+	{exitInternal, "internal error"},
+	{exitUsage, "invalid configuration or command line; no request was made"},
+	{failure.API.ExitStatus(), "the API refused a request"},
+	{failure.Transient.ExitStatus(), "transient errors outlasted the retries"},
+	{failure.Response.ExitStatus(), "unacceptable response, or a rule that failed"},
+	{failure.Policy.ExitStatus(), "safety limit or guard"},
+	{failure.IO.ExitStatus(), "output cannot be written"},
+	{failure.State.ExitStatus(), "the state is locked, damaged or belongs to another run"},
+	{exitFailOn, "an outcome or a verdict of --fail-on"},
+	{exitTest, "a test of the configuration failed"},
+	{failure.Cancelled.ExitStatus(), "interrupted; 143 if terminated, 129 if the terminal was closed"},
+}
+
+// helpText returns the help of the command without a subcommand.
+func helpText() string {
+	lines := make([]string, len(exitMeanings))
+	for i, row := range exitMeanings {
+		lines[i] = fmt.Sprintf("%5d  %s", row.status, row.meaning)
+	}
+	return rootHelp + strings.Join(lines, "\n")
+}
 
 // A group is a part of the list of commands in the help.
 type group struct {
