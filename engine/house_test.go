@@ -145,7 +145,7 @@ var mayImport = map[string][]string{
 
 	// The readers of the formats that are imported, and what they need, which no other package of the
 	// library may link.
-	"engine/importer/jinja":    {module + "rules", "github.com/nikolalohinski/gonja/v2"},
+	"engine/importer/jinja":    {module + "rules", module + "engine/importer", "github.com/nikolalohinski/gonja/v2"},
 	"engine/importer/airbyte":  {module + "rules", module + "engine/importer"},
 	"engine/importer/botocore": {module + "rules", module + "engine/importer"},
 	"engine/importer/dlt":      {module + "rules", module + "engine/importer"},

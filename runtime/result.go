@@ -104,7 +104,9 @@ func CheckResult(r *Result) error {
 		return fmt.Errorf("the outcome of job %q is %q", r.Job, r.Outcome)
 	}
 	if n := r.Partitions; n != nil {
-		if err := checkCounts(count{"partitions", n.Count}, count{"skipped partitions", n.Skipped}, count{"limited partitions", n.Limited}); err != nil {
+		err := checkCounts(
+			count{"partitions", n.Count}, count{"skipped partitions", n.Skipped}, count{"limited partitions", n.Limited})
+		if err != nil {
 			return err
 		}
 	}

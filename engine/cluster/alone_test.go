@@ -14,7 +14,6 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
@@ -40,11 +39,13 @@ func (m *mortal) end(path string) {
 func (m *mortal) live(ctx context.Context, t *testing.T, url string, o cluster.Options, w cluster.Worker) {
 	for ctx.Err() == nil {
 		nc, err := nats.Connect(url)
-		if !assert.NoError(t, err) {
+		if err != nil {
+			t.Error(err)
 			return
 		}
 		c, err := connect(t, nc, o)
-		if !assert.NoError(t, err) {
+		if err != nil {
+			t.Error(err)
 			nc.Close()
 			return
 		}

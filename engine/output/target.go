@@ -326,7 +326,8 @@ func keysOf(e *engine.Engine) map[string][]string {
 func (p *Publisher) beginAppend(f *file) error {
 	open, err := f.append()
 	if open {
-		p.log.Warn(fmt.Sprintf("the last line of %s does not end with a newline; one is added", f.rows.Name()), "event", "open_line", "file", f.rows.Name())
+		p.log.Warn(fmt.Sprintf("the last line of %s does not end with a newline; one is added", f.rows.Name()),
+			"event", "open_line", "file", f.rows.Name())
 	}
 	return err
 }

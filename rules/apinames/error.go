@@ -378,7 +378,7 @@ var namesOfErrors = sync.OnceValue(func() map[string]bool {
 // just say that there is no error.
 func isError(v any) bool {
 	if object, ok := value.Members(v); ok {
-		if text, has := object.Get("#text"); has { // <error code="noRecordsMatch">No records match</error>
+		if text, has := object.Get("#text"); has { // <error code="404">No records match</error>
 			return isError(text)
 		}
 		for _, name := range []string{"code", "status"} { // {"code": 0, "message": "OK"}
