@@ -9,9 +9,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
-// MaxRestarts is the number of times that onError rules may restart a list.
-const MaxRestarts = 3
-
 // PartValues are the values of the expressions that make a request, in their order: [Job.Advance] returns the
 // values of [Job.NextParts], [Job.Compute] the values of [Job.Computed]. The request can be made again from
 // them and the configuration, even in another process.
@@ -66,9 +63,3 @@ func evaluate(expressions []*language.Expression, m *language.Machine, page *rul
 	}
 	return values, nil
 }
-
-// The reasons of ends that no rule decides.
-const (
-	ReasonEnd         = "end"         // the job is not paged
-	ReasonNextRequest = "nextRequest" // the rules yield no address for the next request
-)

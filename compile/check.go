@@ -350,3 +350,39 @@ func (j *Job) Unreached() map[*Trigger]string {
 	}
 	return why
 }
+
+// hintFor is the hint for an expression of a variable that reads a value which is not known yet.
+const hintFor = "the values of a variable come from input, kept, now() or a variable before it; " +
+	`for the items of another job write {"items": "ID"}`
+
+// hintInit is the hint for the initial value of a variable that reads a value which is not known yet.
+const hintInit = "an initial value may read input, kept, limit, partition, job, page and now(); what comes from a response belongs in next"
+
+// checkKnown reports an expression that is evaluated before the first request, but reads a value that is
+// not known yet.
+func checkKnown(e *language.Expression) error {
+	for _, r := range e.Reads {
+		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)
+		switch {
+		case e.Rule.Role == rules.RoleBaseURL && r.Root != "input":
+			return &language.Fault{
+				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
+				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
+			}
+		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Common && r.Root != "input":
+			return &language.Fault{
+				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
+				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",
+			}
+		case r.Root == "now" || r.Phase() == rules.PhaseJob:
+		case e.Rule.BelongsToFor():
+			return &language.Fault{Message: late, Hint: hintFor}
+		case e.Rule.Role == rules.RoleInit && r.Root == "page": // 0
+		case e.Rule.Role == rules.RoleInit:
+			return &language.Fault{Message: late, Hint: hintInit}
+		default:
+			return &language.Fault{Message: late, Hint: "values that change from page to page belong in nextRequest of the pagination"}
+		}
+	}
+	return nil
+}

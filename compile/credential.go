@@ -205,10 +205,8 @@ func endOf(v any) (time.Time, time.Duration, error) {
 		return time.Time{}, time.Duration(max(seconds, 0) * float64(time.Second)), nil
 	}
 	if text, ok := v.(string); ok {
-		for _, layout := range []string{time.RFC3339, time.RFC1123, "2006-01-02T15:04:05", time.DateTime} {
-			if at, err := time.Parse(layout, text); err == nil {
-				return at, 0, nil
-			}
+		if at, err := rules.ParseTime(text); err == nil {
+			return at, 0, nil
 		}
 	}
 	return time.Time{}, 0, fmt.Errorf("want seconds or a time, got %s; date(…) reads a time in another form", language.Described(v))

@@ -6,6 +6,15 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 )
 
+// MaxRestarts is the number of times that onError rules may restart a list.
+const MaxRestarts = 3
+
+// The reasons of ends that no rule decides.
+const (
+	ReasonEnd         = "end"         // the job is not paged
+	ReasonNextRequest = "nextRequest" // the rules yield no address for the next request
+)
+
 // Ends reports whether a rule other than a guard may end the list.
 func (j *Job) Ends() bool { return j.ends }
 

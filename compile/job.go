@@ -180,6 +180,9 @@ func (c *compilation) assign(job *Job, e *language.Expression) error {
 	case rules.RoleFor:
 		job.addForRule(e)
 		return c.checkForRule(e)
+	case rules.RoleKeepFor:
+		job.KeepFor = e
+		return checkKnown(e)
 	case rules.RoleInit:
 		if err := checkKnown(e); err != nil {
 			return err

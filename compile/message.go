@@ -62,6 +62,7 @@ func (c *compilation) hole(rule rules.Rule, text string) (*language.Expression, 
 	if !closed {
 		return nil, text
 	}
+	// The role of a parameter allows any value. The scope is that of the rule.
 	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.RoleParam, Source: source}, rule.Role.Scope())
 	if err != nil {
 		return nil, text

@@ -29,10 +29,6 @@ func (v *ForVariable) MayRunBackwards() bool {
 
 // addForRule adds a rule of a variable.
 func (j *Job) addForRule(e *language.Expression) {
-	if e.Rule.Target == "keepFor" {
-		j.KeepFor = e
-		return
-	}
 	v := &j.For[e.Rule.ForIndex]
 	switch e.Rule.Target {
 	case "when":
@@ -166,8 +162,8 @@ func (j *Job) ExpectsValue(e *language.Expression) bool {
 		!e.ContainsNil()
 }
 
-// InputUse reports whether the job or an ancestor reads an input where windows end that begin at the end that
-// the previous run kept, and whether one of them reads it elsewhere.
+// InputUse reports whether windows of the job or an ancestor end at an input, and whether the input is read
+// anywhere else, or for windows that do not continue from the last run.
 func (j *Job) InputUse(input string) (endsWindows, elsewhere bool) {
 	readsInput := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
 	for ; j != nil; j = j.Parent {
@@ -210,42 +206,6 @@ func (j *Job) HasPartitions() bool { return len(j.For) > 0 || len(j.Children) > 
 func (j *Job) SplitVariable() *ForVariable {
 	if n := len(j.For); n > 0 && j.For[n-1].Window != nil && j.For[n-1].Window.Splits {
 		return &j.For[n-1]
-	}
-	return nil
-}
-
-// hintFor is the hint for an expression of a variable that reads a value which is not known yet.
-const hintFor = "the values of a variable come from input, kept, now() or a variable before it; " +
-	`for the items of another job write {"items": "ID"}`
-
-// hintInit is the hint for the initial value of a variable that reads a value which is not known yet.
-const hintInit = "an initial value may read input, kept, limit, partition, job, page and now(); what comes from a response belongs in next"
-
-// checkKnown reports an expression that is evaluated before the first request, but reads a value that is
-// not known yet.
-func checkKnown(e *language.Expression) error {
-	for _, r := range e.Reads {
-		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)
-		switch {
-		case e.Rule.Role == rules.RoleBaseURL && r.Root != "input":
-			return &language.Fault{
-				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
-				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
-			}
-		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Common && r.Root != "input":
-			return &language.Fault{
-				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
-				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",
-			}
-		case r.Root == "now" || r.Phase() == rules.PhaseJob:
-		case e.Rule.BelongsToFor():
-			return &language.Fault{Message: late, Hint: hintFor}
-		case e.Rule.Role == rules.RoleInit && r.Root == "page": // 0
-		case e.Rule.Role == rules.RoleInit:
-			return &language.Fault{Message: late, Hint: hintInit}
-		default:
-			return &language.Fault{Message: late, Hint: "values that change from page to page belong in nextRequest of the pagination"}
-		}
 	}
 	return nil
 }

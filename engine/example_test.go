@@ -125,7 +125,7 @@ func ExampleEngine_Explain() {
 	// offset.short | count < limit
 }
 
-// A mistake in a configuration is found before any request, with its position.
+// Diff compares two explanations.
 func ExampleEngine_Explain_difference() {
 	load := func(limit string) *engine.Engine {
 		e, _ := engine.Load("users.json", []byte(`{
@@ -152,6 +152,7 @@ func ExampleEngine_Explain_difference() {
 	//         the list ends (limited) when the limit of 20 pages is reached
 }
 
+// A mistake in a configuration is found before any request, with its position.
 func ExampleLoad_mistake() {
 	_, err := engine.Load("users.json", []byte(`{"api": {"baseUrl": "https://api.example.com/",
   "pagination": {"method": "offset", "limit": 2, "stopRules": ["cuont == 0"]}},

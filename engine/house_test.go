@@ -143,8 +143,7 @@ var mayImport = map[string][]string{
 		module + "rules/value", module + "runtime/failure",
 	},
 
-	// The readers of the formats that are imported, and what they need, which no other package of the
-	// library may link.
+	// The importers. No other package may link the libraries that they need.
 	"engine/importer/jinja":    {module + "rules", module + "engine/importer", "github.com/nikolalohinski/gonja/v2"},
 	"engine/importer/airbyte":  {module + "rules", module + "engine/importer"},
 	"engine/importer/botocore": {module + "rules", module + "engine/importer"},

@@ -199,9 +199,11 @@ func (e *Engine) bind(observer Observer) (runtime.Loop, error) {
 	options.RateLimit = transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}
 	options.MaxBody, options.Observe = int64(cfg.HTTP.MaxBodyBytes), runtime.ObserveTransport(observer, s.Observed)
 	loop := s.Loop
-	loop.Client, loop.Log, loop.Redactor, loop.Inputs, loop.Secrets = transport.New(options), options.Log, options.Redactor, inputs, secrets
+	loop.Client, loop.Observer, loop.Pool = transport.New(options), observer, &runtime.Pool{}
+	loop.Log, loop.Redactor = options.Log, options.Redactor
+	loop.Inputs, loop.Secrets = inputs, secrets
 	loop.MaxDepth, loop.MaxItems, loop.MaxValueBytes = cfg.HTTP.MaxDepth, cfg.HTTP.MaxItems, cfg.HTTP.MaxValueBytes
-	loop.MaxBody, loop.Observer, loop.Pool = options.MaxBody, observer, &runtime.Pool{}
+	loop.MaxBody = options.MaxBody
 	return loop, nil
 }
 

@@ -36,7 +36,7 @@ func TestTheTasksOfARunAreTheRun(t *testing.T) {
 // TestATaskGoesOnInAnotherSession gives every task away after each of its steps.
 func TestATaskGoesOnInAnotherSession(t *testing.T) {
 	for _, c := range allCases(t) {
-		if !bytes.Contains(c.Config, []byte(`"for"`)) || asksAgain(c) || requestsDiffer.Match(c.Config) {
+		if !bytes.Contains(c.Config, []byte(`"for"`)) || asksAgain(c) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) { playTasks(t, c, true) })

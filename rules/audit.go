@@ -49,7 +49,7 @@ type ListFacts struct {
 
 	Identified int    `expr:"identified" doc:"items whose identifiers were compared: of a large page those at its ends"`
 	Duplicates int    `expr:"duplicates" doc:"of these, items that equal one of an earlier page"`
-	Revised    int    `expr:"revised" doc:"of these, items with the identifier of one of an earlier page that differs"`
+	Revised    int    `expr:"revised" doc:"of these, items whose identifier was on an earlier page with other content"`
 	Duplicate  string `expr:"duplicate" doc:"the identifier of the first such item"`
 	ShiftPage  int    `expr:"shiftPage" doc:"its page; 0: none"`
 
@@ -96,7 +96,7 @@ type ListFacts struct {
 	ErrorOfItem bool   `expr:"errorOfItem" doc:"whether it may be part of an item, because the object that has it has an identifier"`
 	FullWindow  string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
 	WindowKept  bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
-	Nested      int    `expr:"nested" doc:"items with a truncated list that no job reads to its end; below a star, such lists"`
+	Nested      int    `expr:"nested" doc:"items with a truncated list that no job reads to its end; below a star, the number of those lists"`
 	NestedSign  string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor   string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
 	KeptUnread  string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
@@ -271,7 +271,7 @@ var auditTable = audits([]Rule{
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
-	{ID: "audit.overridden", Auditing: Auditing{Requires: FactList, Proof: `true`},
+	{ID: "audit.overridden", Auditing: Auditing{Requires: FactList, Proof: `true`, Joins: true},
 		Source: `list.overridden != "" and list.stuck`,
 		Clause: "a link has no effect, since a parameter of the job overrides its own",
 		Message: "{list.overridden} (includeParams), and page {page} is the page before it again: " +
@@ -331,7 +331,7 @@ var auditTable = audits([]Rule{
 		Clause: "an onError rule restarted the list after items were written",
 		Message: `the list was restarted after ` + counted("list.rewritten", "item", "items") + `, written again since; ` +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.kept", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`},
+	{ID: "audit.kept", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`, Keeps: true},
 		Source: `list.keptUnread != ""`,
 		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +

@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -70,7 +71,7 @@ var paginationFields = []Field{
 				"with this API, such as `audit.token` for an API whose last page has a token"},
 		}},
 	{Name: "onError", Kind: List, Each: &Field{Kind: Block, Fields: onErrorFields},
-		Doc: "what to do about responses of other statuses than 200, 201, 203 and 204, or with `on` about those of these statuses: " +
+		Doc: "what to do about responses of other statuses than " + requests.PageStatuses + ", or with `on` about those of these statuses: " +
 			"objects with when, do, on and message"},
 }
 
@@ -267,7 +268,7 @@ var onErrorFields = []Field{
 	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the response"},
 	{Name: "on", Kind: Text, Default: onErrorStatus, Values: []string{onErrorStatus, onSuccess}, QuietDefault: true,
 		Doc: "the responses that it judges: " +
-			"`error`, those of other statuses than 200, 201, 203 and 204, or `success`, those of these statuses, " +
+			"`error`, those of other statuses than " + requests.PageStatuses + ", or `success`, those of these statuses, " +
 			"for an API that reports errors with status 200"},
 	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "what to do"},
 	{Name: "message", Kind: Text, Sources: BraceSource, Doc: "for the log; {expressions} in it are evaluated"},

@@ -37,7 +37,7 @@ func (c *Catalog) ConfiguredKeys(root any, dialect string) []ConfiguredKey {
 	return keys
 }
 
-// visitWritten visits a key that is written. Elements of lists and maps are no keys.
+// visitWritten visits a key that is written. Elements of lists and maps are not keys.
 func (r *reader) visitWritten(s *setting, f *Field) {
 	inner := f.Kind == Block || f.Kind == Blocks || f.Kind == Nested || f.Each != nil && f.Each.Fields != nil
 	if f.Name != "" {

@@ -357,7 +357,7 @@ func readInteger(v any) (any, error) {
 		if n, err := strconv.Atoi(v); err == nil {
 			return n, nil
 		}
-	case float64: // Go and YAML write 1e3 so
+	case float64: // 1e3 is a float64 in Go and in YAML
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 			return int(v), nil
 		}

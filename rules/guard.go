@@ -46,7 +46,7 @@ var builtinGuards = []Guard{
 	{ID: "samePage", Policy: PolicyStop, Outcome: Complete, Drop: true, ExceptPolled: true,
 		When:    `samePage and not emptyWindow`,
 		Doc:     "a response is identical to the previous one",
-		Clause:  "a response is identical to the previous one${ignoring} (the duplicate is not written)",
+		Clause:  "a response is identical to the previous one${ignoring}",
 		Message: "Job '{job.id}' finished when last response matched the previous!", NamesJob: true,
 		Hint: `if this is how the API ends a list, set "guards": {"samePage": "stop"}`},
 	{ID: "repeatedExchange", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded, ExceptPolled: true,
@@ -116,9 +116,6 @@ func (g Guard) stopRule() StopRule {
 	}
 	return row
 }
-
-// UnlessPolled is the exception of a guard with ExceptPolled, if the job polls.
-const UnlessPolled = "the request is a poll"
 
 // policy returns the policy of the guard for a setting of its key.
 func (g Guard) policy(s setting, dialect string) Policy {

@@ -55,14 +55,14 @@ func (k *keboolaConfig) readIteration(config settings, raw Object, api settings)
 		if repeats(written, config.get("jobs").path(), element.path()) {
 			continue
 		}
-		jobHeaders, _ := element.settings()
-		job := k.job(jobHeaders, api)
-		k.checkResponse(&job, jobHeaders)
-		job.Fields = append(k.userData(config.get("userData"), jobHeaders.get("userData")), job.Fields...)
+		jobSettings, _ := element.settings()
+		job := k.job(jobSettings, api)
+		k.checkResponse(&job, jobSettings)
+		job.Fields = append(k.userData(config.get("userData"), jobSettings.get("userData")), job.Fields...)
 		job.Headers = common.Headers.Merge(job.Headers)
 		job.SecretHeaders = append(job.SecretHeaders, common.SecretHeaders...)
 		first := len(k.cfg.Jobs)
-		k.addChildren(job, jobHeaders, api, ancestors{})
+		k.addChildren(job, jobSettings, api, ancestors{})
 		k.shareTimes(&k.cfg.Jobs[first])
 	}
 }

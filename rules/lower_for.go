@@ -133,8 +133,7 @@ func (l *lowerer) addKeepFor(set *Ruleset) {
 		l.diags.Errorf(place, "the job keeps no value for the next run").WithHint("add incremental, or keep in the pagination; or remove keepFor")
 	default:
 		set.Rules = append(set.Rules, Rule{
-			ID: "keepFor", Role: RoleFor, Target: "keepFor", Source: job.KeepFor, Clause: "is", Origin: l.origin(Author{}, job.keepForPath),
-			ForIndex: len(job.For),
+			ID: "keepFor", Role: RoleKeepFor, Target: "keepFor", Source: job.KeepFor, Clause: "is", Origin: l.origin(Author{}, job.keepForPath),
 		})
 	}
 }

@@ -274,12 +274,9 @@ func (p *pager) addGuard(g Guard) {
 		p.addUnused(g.ID, name+" is not set", origin)
 		return
 	}
-	rule.Guard, rule.Hint = true, g.Hint
+	rule.Guard, rule.ExceptPolled, rule.Hint = true, exceptPolled, g.Hint
 	if policy == PolicyFail {
 		rule.Outcome = Failed
-	}
-	if exceptPolled {
-		rule.Exceptions = []string{UnlessPolled}
 	}
 	p.add(rule)
 }

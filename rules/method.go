@@ -7,7 +7,7 @@ package rules
 // the expressions that users write in nextRequest, state and stopRules. Lowering
 // replaces ${name} by the configured value of a setting: of one of Fields, or of a setting that all methods
 // have, such as limitParam. A bare name is a field of the context: limit is the page size in effect, which the
-// job's own parameter may override.
+// job's own parameter may override. Texts such as [StopRule].Clause have more forms of ${…}.
 type Method struct {
 	Name   string
 	Doc    string // when to choose it
@@ -82,6 +82,11 @@ type Part struct {
 }
 
 // StopRule is a stopping rule of a method.
+//
+// In Clause and Message, ${name} is replaced by the value of a setting, and ${name nouns} by the value with its
+// noun, which is singular after 1: ${limitStop.count items} becomes "100 items". The names ${theLimit},
+// ${ignoring}, ${orMissing} and ${asNumber} stand for phrases that depend on several settings, such as "the
+// limit of 100".
 type StopRule struct {
 	ID      string
 	When    string     // expression, boolean

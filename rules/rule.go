@@ -34,15 +34,17 @@ type Rule struct {
 	Uses          []Use // the settings that a rule of a method depends on
 }
 
-// BelongsToFor reports whether the rule belongs to a variable of for.
-func (r Rule) BelongsToFor() bool { return r.Role == RoleFor || r.Outcome == Split }
+// BelongsToFor reports whether the rule belongs to a variable of for, or to keepFor.
+func (r Rule) BelongsToFor() bool {
+	return r.Role == RoleFor || r.Role == RoleKeepFor || r.Outcome == Split
+}
 
 // Ending holds the fields of rules with role [RoleStop].
 type Ending struct {
-	Guard       bool     // it is a guard; if it fails the run, the class is policy
-	Exceptions  []string // exceptions of a guard, which its Clause does not have
-	Drop        bool     // the page's items are not emitted
-	ExpectsRead bool     // responses have the values that the rule reads, even if it allows for their absence
+	Guard        bool // it is a guard; if it fails the run, the class is policy
+	ExceptPolled bool // it is a guard that is not met if the request is a poll, which its Clause does not say
+	Drop         bool // the page's items are not emitted, which the Clause of a guard does not say
+	ExpectsRead  bool // responses have the values that the rule reads, even if it allows for their absence
 }
 
 // Placement holds the fields of rules that are parts of requests: see [Role.Builds].
@@ -64,6 +66,8 @@ type Auditing struct {
 	Unless   string    // the opposite of Proof in words, which follow the clause: "unless …"
 	Usual    bool      // Unless holds for most findings, so that a short explanation has it, too
 	Splits   bool      // only jobs whose windows may be split have the rule
+	Keeps    bool      // it is about the values that the job keeps for the next run
+	Joins    bool      // it is about links whose parameters those of the job override
 }
 
 // A Weight says how much a finding means.
@@ -98,6 +102,7 @@ const (
 	RoleSet           Role = "set"            // the value of a member of an item
 	RoleRemove        Role = "remove"         // removes a member of an item; it has no value
 	RoleFor           Role = "for"            // the values of a variable of for, or a condition on them
+	RoleKeepFor       Role = "keepFor"        // tells apart the partitions whose kept values are their own
 	RoleAudit         Role = "audit"          // true after the last page is a sign that the list is incomplete
 	RoleProbe         Role = "probe"          // a value that is shown to the user: see engine.Engine.Evaluate
 )

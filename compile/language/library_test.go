@@ -2,6 +2,7 @@ package language
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime/debug"
 	"runtime/metrics"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // callables returns everything that an expression can call or apply, taken from the
@@ -215,4 +217,10 @@ func FuzzEveryFunction(f *testing.F) {
 		d := drawer{rand.New(rand.NewPCG(seed, 0))}
 		evaluateHostile(t, d.call(names[int(function)%len(names)], 2))
 	})
+}
+
+func TestEveryFunctionOfTheExpressionLanguageIsDocumented(t *testing.T) {
+	names := slices.Collect(maps.Keys(library))
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "now" }) // a field of the context
+	require.ElementsMatch(t, names, value.Map(Library(), func(f Function) string { return f.Name }))
 }

@@ -176,8 +176,8 @@ type Pagination struct {
 	Guards Guards `config:"guards"`
 	// The audit at the end of a complete list.
 	Audit Audit `config:"audit"`
-	// What to do about responses of other statuses than 200, 201, 203 and 204, or with `on` about
-	// those of these statuses: objects with when, do, on and message.
+	// What to do about responses of other statuses than 200, 201, 203 or 204, or with `on` about those
+	// of these statuses: objects with when, do, on and message.
 	OnError []ErrorRule `config:"onError"`
 }
 
@@ -637,7 +637,7 @@ type Audit struct {
 type ErrorRule struct {
 	// Expression over status, header() and body of the response.
 	When string `config:"when"`
-	// The responses that it judges: `error`, those of other statuses than 200, 201, 203 and 204, or
+	// The responses that it judges: `error`, those of other statuses than 200, 201, 203 or 204, or
 	// `success`, those of these statuses, for an API that reports errors with status 200; default
 	// "error".
 	On string `config:"on"`

@@ -129,7 +129,7 @@ func (d *detection) proveFull(ctx context.Context, t *trial) *trial {
 	return t
 }
 
-// endOtherwise takes the total, the number of pages and the flag away by which a candidate ends a list.
+// endOtherwise removes the total, the number of pages and the flag that end the list of a candidate.
 func (d *detection) endOtherwise(c *candidate) {
 	if c.pagesKnown {
 		c.hypothesis = hypotheses[slices.IndexFunc(hypotheses, func(h hypothesis) bool { return h.id == "page-number" })]

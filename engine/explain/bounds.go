@@ -59,7 +59,7 @@ func (j explainer) bounds() BoundsExplanation {
 	restarts := ""
 	if slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorRestart }) {
 		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, "+
-			"and then every limit but that of the seconds counts anew", compile.MaxRestarts)
+			"and then every limit except the time limit starts over", compile.MaxRestarts)
 	}
 	if slices.ContainsFunc(b.Limits, enough) {
 		var limits []string

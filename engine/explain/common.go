@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
 // common returns sections that jobs often have in common: the guards, what happens on errors, the
@@ -23,8 +24,8 @@ func (t *textWriter) common(x *JobExplanation) []string {
 					failed = append(failed, r)
 				}
 			}
-			w.writeSection("on a response with status 200, 201, 203 or 204, before it is read: the first that is true decides", success)
-			w.writeSection("on a response with another status than 200, 201, 203 or 204: the first that is true decides", failed)
+			w.writeSection("on a response with status "+requests.PageStatuses+", before it is read: the first that is true decides", success)
+			w.writeSection("on a response with another status than "+requests.PageStatuses+": the first that is true decides", failed)
 			w.failures(len(x.OnError) > 0)
 		},
 		func(w *textWriter) { w.audit(x.Audit) },
@@ -56,7 +57,7 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 			order = append(order, text)
 		}
 		guards[text] = append(guards[text], guardInWords(r))
-		if r.exceptPolled() {
+		if r.rule.ExceptPolled {
 			polled = append(polled, r.ID)
 		} else {
 			unpolled = append(unpolled, r.ID)
@@ -82,8 +83,7 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 // guardInWords returns the id of a guard and its clause, without the parts of the clause that all guards share
 // and without the guard's key, which is the id.
 func guardInWords(r RuleExplanation) string {
-	others := slices.DeleteFunc(slices.Clone(r.exceptions), func(exception string) bool { return exception == rules.UnlessPolled })
-	text := strings.TrimSuffix(r.clause+unless(others), fmt.Sprintf(" (guards.%s)", r.ID))
+	text := strings.TrimSuffix(r.clause+r.dropped()+unless(r.exceptions), fmt.Sprintf(" (guards.%s)", r.ID))
 	if before, ok := strings.CutSuffix(text, ")"); ok {
 		return fmt.Sprintf("%s; %s)", before, r.ID)
 	}

@@ -65,7 +65,7 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 		{"no address", `{"method": "expression", "nextRequest": {"url": "nil"}}`,
 			"Sends GET https://x.example/users?sort=id once. Ends normally when there is no next request: nextRequest.url is nil. Bounds: one page: nextRequest.url is nil."},
 		{"a poll", `{"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`,
-			"or a response is identical to the previous one, unless its request repeats the one before after a wait."},
+			"or a response is identical to the previous one, unless the request is a poll."},
 		{"only a guard", `{"method": "pagenum", "guards": {"maxPages": 50}}`, "at most 50 pages, where the run fails (maxPages)."},
 		{"a user's rule that fails", `{"method": "pagenum", "stopRules": [{"when": "body.error != nil", "outcome": "failed"}]}`,
 			"Fails when body.error is present."},
@@ -160,7 +160,7 @@ func TestABoundIsNamedForEveryJob(t *testing.T) {
 		{"one page", `{"method": "pagenum", "stopRules": ["page >= 1"]}`, "one page: stopRules[0] stops after it"},
 		{"a restart", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"cannot run forever: at most 100000 pages, where the run fails (maxPages); " +
-				"onError may restart the list, at most 3 times, and then every limit but that of the seconds counts anew"},
+				"onError may restart the list, at most 3 times, and then every limit except the time limit starts over"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, explained(t, c.pagination).Bounds.Says)

@@ -110,7 +110,7 @@ type JobExplanation struct {
 	First         RequestExplanation     `json:"firstRequest" doc:"the first request"`
 	FirstKept     *RequestExplanation    `json:"firstRequestAfterKept,omitempty" doc:"the first request, if it reads unknown kept values"`
 	Second        *RequestExplanation    `json:"secondRequest,omitempty" doc:"the request after the first page; absent: there is none"`
-	Partitions    *PartitionsExplanation `json:"partitions,omitempty" doc:"for what the job is run more than once; absent: it is run once"`
+	Partitions    *PartitionsExplanation `json:"partitions,omitempty" doc:"what the job is repeated for; absent: it is run once"`
 	Items         ItemsExplanation       `json:"items" doc:"where the items of a response are"`
 	Shape         []RuleExplanation      `json:"shape,omitempty" doc:"filter and fields, which are evaluated for each item"`
 	Ignore        []string               `json:"ignore,omitempty" doc:"paths that the same-page check ignores (guards.ignore)"`
@@ -192,8 +192,8 @@ type RuleExplanation struct {
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule         rules.Rule
-	clause       string   // the Clause without its exceptions
-	exceptions   []string // of a guard
+	clause       string   // the Clause of a guard without what its other fields say
+	exceptions   []string // of a guard, besides polls
 	leftOut      bool     // it is a part of the request that is left out, since no page size is set
 	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
 	calls        []string // names of the functions that it calls

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -185,7 +186,7 @@ type RetryWaits struct {
 func (r RetryExplanation) String() string {
 	if r.Max == 0 {
 		return fmt.Sprintf("It fails the run: no request is retried (api.http.maxRetries). The exit status is %d for a request "+
-			"without a response, %d for a status of 400 or above, and %d for another status than 200, 201, 203 or 204%s.",
+			"without a response, %d for a status of 400 or above, and %d for another status than "+requests.PageStatuses+"%s.",
 			failure.Transient.ExitStatus(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed())
 	}
 	subject := "A request without a response"
@@ -197,7 +198,7 @@ func (r RetryExplanation) String() string {
 	}
 	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). "+
 		"An empty body, or an HTML page in the place of data, is retried once or twice; then it fails the run (%s). %s"+
-		"Any other status than 200, 201, 203 or 204 fails the run at once (%s, or %d below 400)%s.",
+		"Any other status than "+requests.PageStatuses+" fails the run at once (%s, or %d below 400)%s.",
 		subject, value.Counted(r.Max, "time"), statusTransient, statusResponse,
 		r.describeWaits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
 }
@@ -372,5 +373,5 @@ func (j explainer) keepInWords() string {
 
 // variesByPage reports whether an expression reads a value that differs from page to page.
 func variesByPage(r language.Read) bool {
-	return r.Past == "" && slices.Contains([]string{"body", "header", "link", "items", "count", "page", "total", "sent", "state"}, r.Root)
+	return r.Past == "" && (r.Phase() == rules.PhasePlan || r.Phase() == rules.PhaseResponse)
 }

@@ -84,19 +84,18 @@ func (x *JobExplanation) describeRules(j explainer) {
 		x.OnError[i].Never = j.WhyNever(s)
 	}
 	for i, s := range j.AuditTriggers() {
-		x.Audit[i].Never = cmp.Or(j.WhyNever(s), j.whyUnnoticed(x.Audit[i].Reads))
+		x.Audit[i].Never = cmp.Or(j.WhyNever(s), j.whyUnnoticed(s.Rule))
 	}
 }
 
-// whyUnnoticed returns why a rule of the audit that reads these values has no effect, if the list cannot have
-// the facts in them.
-func (j explainer) whyUnnoticed(reads []string) string {
+// whyUnnoticed returns why a rule of the audit has no effect, if the list cannot have what the rule is about.
+func (j explainer) whyUnnoticed(r rules.Rule) string {
 	switch {
-	case slices.Contains(reads, "list.keptUnread") && len(j.Keeps) == 0:
+	case r.Keeps && len(j.Keeps) == 0:
 		return "no value is kept (keep)"
-	case slices.Contains(reads, "list.keptUnread") && j.KeptUse() == compile.KeptFromFirst:
+	case r.Keeps && j.KeptUse() == compile.KeptFromFirst:
 		return "the first request, a stopping rule or the filter reads the kept values"
-	case slices.Contains(reads, "list.overridden") && (!j.Ruleset.IncludeParams || !slices.ContainsFunc(j.NextParts, isAddress)):
+	case r.Joins && (!j.Ruleset.IncludeParams || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
 	}
 	return ""
@@ -123,7 +122,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	x := RuleExplanation{
 		ID: r.ID, Source: redact(r.Source), ValueInWords: redact(r.ValueInWords),
 		Outcome: r.Outcome, Do: string(r.Do), Success: r.OnSuccess, Drop: r.Drop,
-		clause: redact(r.Clause), exceptions: r.Exceptions, Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
+		clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
 		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, perPartition: r.PerPartition,
 		Status: statusOf(r), calls: e.Calls(),
 	}
@@ -144,9 +143,13 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		x.Reads = append(x.Reads, redact(read.String()))
 	}
 	if r.Guard && slices.Contains(x.Reads, "emptyWindow") && j.Ends() {
-		x.exceptions = append(slices.Clone(x.exceptions), "both pages are empty and the requests differ")
+		x.exceptions = []string{"both pages are empty and the requests differ"}
 	}
-	x.Clause = x.clause + unless(x.exceptions)
+	exceptions := x.exceptions
+	if r.ExceptPolled {
+		exceptions = append([]string{unlessPolled}, exceptions...)
+	}
+	x.Clause = x.clause + x.dropped() + unless(exceptions)
 	return x
 }
 
@@ -158,9 +161,15 @@ func unless(exceptions []string) string {
 	return ", unless " + strings.Join(exceptions, " or ")
 }
 
-// exceptPolled reports whether a guard does not hold for polls.
-func (r RuleExplanation) exceptPolled() bool {
-	return slices.Contains(r.exceptions, rules.UnlessPolled)
+// unlessPolled is the exception of a guard that is not met by polls.
+const unlessPolled = "the request is a poll"
+
+// dropped returns the end of the clause of a guard that drops the page.
+func (r RuleExplanation) dropped() string {
+	if r.Guard && r.Drop {
+		return " (the duplicate is not written)"
+	}
+	return ""
 }
 
 // items says where the items of the job's responses are.

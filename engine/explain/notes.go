@@ -23,7 +23,7 @@ type Note struct {
 // jobs do with them, and which rules are in force by default. written returns the text at a
 // config path, or "": a note does not repeat an expression that the text at its path has.
 func (e *Explanation) Notes(written func(path string) string) []Note {
-	n := &notes{explanation: e, written: written, effects: map[string][]string{}, scopes: scopesOf(e.Jobs), jobIndex: noJob}
+	n := &notes{explanation: e, written: written, effects: map[string][]string{}, coverage: coverageOf(e.Jobs), jobIndex: noJob}
 	for _, w := range e.Warnings {
 		n.add(w.Path, strings.TrimSuffix("warning: "+w.Message+"; "+w.Hint, "; "))
 	}
@@ -50,7 +50,7 @@ type notes struct {
 	explanation *Explanation
 	written     func(path string) string
 	effects     map[string][]string // the rules that a setting has an effect on, by its path
-	scopes      scopes
+	coverage    coverage
 	jobIndex    int // the job that notes are made for
 }
 
@@ -80,31 +80,31 @@ func (n *notes) list() []Note {
 	return list
 }
 
-// scopes holds the parts of a configuration that concern only some of the jobs.
-type scopes struct {
+// A coverage holds the parts of a configuration that concern only some of the jobs.
+type coverage struct {
 	jobs   map[string]bool // config paths of jobs
 	paging map[string]int  // how many jobs a pagination, or a scroller, is for, by its path
 }
 
-func scopesOf(jobs []JobExplanation) scopes {
-	s := scopes{jobs: map[string]bool{}, paging: map[string]int{}}
+func coverageOf(jobs []JobExplanation) coverage {
+	c := coverage{jobs: map[string]bool{}, paging: map[string]int{}}
 	for i := range jobs {
-		s.jobs[jobs[i].path] = true
+		c.jobs[jobs[i].path] = true
 		for path := jobs[i].paging; path != ""; path = diag.Parent(path) { // the enclosing objects are for them, too
-			s.paging[path]++
+			c.paging[path]++
 		}
 	}
-	return s
+	return c
 }
 
 // concernsAll reports whether a note about a path, which a number of jobs share, holds for every job that
 // the path concerns.
 func (n *notes) concernsAll(path string, jobs int) bool {
 	for ; path != ""; path = diag.Parent(path) {
-		if n.scopes.jobs[path] {
+		if n.coverage.jobs[path] {
 			return true
 		}
-		if about, known := n.scopes.paging[path]; known {
+		if about, known := n.coverage.paging[path]; known {
 			return jobs >= about
 		}
 	}

@@ -109,32 +109,32 @@ func windowFacts(name string, w *rules.Window) []string {
 // sentTimes says in which form the bounds of a window are sent.
 const sentTimes = " in the form of RFC 3339, such as 2026-01-31T00:00:00Z, unless an expression formats them."
 
-func (j explainer) variable(s *compile.ForVariable) VariableExplanation {
-	v := VariableExplanation{Name: s.Name}
-	for _, e := range []*language.Expression{s.When, s.Values, s.From, s.To, s.Step} {
+func (j explainer) variable(v *compile.ForVariable) VariableExplanation {
+	x := VariableExplanation{Name: v.Name}
+	for _, e := range []*language.Expression{v.When, v.Values, v.From, v.To, v.Step} {
 		if e != nil {
-			v.Rules = append(v.Rules, j.rule(e))
+			x.Rules = append(x.Rules, j.rule(e))
 		}
 	}
 	switch {
-	case s.Items != "":
-		v.Says = "item of " + s.Items + j.condition(s)
-	case s.Window != nil:
-		v.Says = j.windowInWords(s)
-	case s.Values != nil:
-		v.Says = "value of " + j.redact(s.Values.Rule.Source)
+	case v.Items != "":
+		x.Says = "item of " + v.Items + j.condition(v)
+	case v.Window != nil:
+		x.Says = j.windowInWords(v)
+	case v.Values != nil:
+		x.Says = "value of " + j.redact(v.Values.Rule.Source)
 	default:
-		v.Says = j.redact(constantsInWords(s.Name, s.Constants))
+		x.Says = j.redact(constantsInWords(v.Name, v.Constants))
 	}
-	return v
+	return x
 }
 
 // condition says which items of a parent a variable takes; it is empty if it takes all of them.
-func (j explainer) condition(s *compile.ForVariable) string {
-	if s.When == nil {
+func (j explainer) condition(v *compile.ForVariable) string {
+	if v.When == nil {
 		return ""
 	}
-	return " for which " + j.redact(s.When.Rule.Source)
+	return " for which " + j.redact(v.When.Rule.Source)
 }
 
 // constantsInWords says what the values of a variable are: `of the 3 values of team: "a", "b", "c"`.
@@ -147,27 +147,27 @@ func constantsInWords(name string, values []any) string {
 	return fmt.Sprintf("of %s of %s: %s", value.Counted(len(values), "value"), name, strings.Join(shown, ", "))
 }
 
-func (j explainer) windowInWords(s *compile.ForVariable) string {
+func (j explainer) windowInWords(v *compile.ForVariable) string {
 	var b strings.Builder
 	switch {
-	case s.Step != nil:
-		fmt.Fprintf(&b, "window of %s", j.redact(s.Step.Rule.Source))
-	case s.Window.Step != (rules.Span{}):
-		fmt.Fprintf(&b, "window of %s", s.Window.Step)
+	case v.Step != nil:
+		fmt.Fprintf(&b, "window of %s", j.redact(v.Step.Rule.Source))
+	case v.Window.Step != (rules.Span{}):
+		fmt.Fprintf(&b, "window of %s", v.Window.Step)
 	default:
 		b.WriteString("window")
 	}
-	if s.From != nil && s.To != nil { // they are errors otherwise
-		fmt.Fprintf(&b, " from %s to %s", j.redact(s.From.Rule.Source), j.redact(s.To.Rule.Source))
+	if v.From != nil && v.To != nil { // they are errors otherwise
+		fmt.Fprintf(&b, " from %s to %s", j.redact(v.From.Rule.Source), j.redact(v.To.Rule.Source))
 	}
-	if s.Window.Splits {
+	if v.Window.Splits {
 		smallest := "a second, or the number 1"
-		if s.Window.Smallest != (rules.Span{}) {
-			smallest = s.Window.Smallest.String()
+		if v.Window.Smallest != (rules.Span{}) {
+			smallest = v.Window.Smallest.String()
 		}
-		fmt.Fprintf(&b, ", which is read in halves if %s is met, down to %s", s.ID("splitWhen"), smallest)
+		fmt.Fprintf(&b, ", which is read in halves if %s is met, down to %s", v.ID("splitWhen"), smallest)
 	}
-	if overlap := s.Window.Overlap; overlap != (rules.Span{}) {
+	if overlap := v.Window.Overlap; overlap != (rules.Span{}) {
 		fmt.Fprintf(&b, "; each but the first begins %s earlier", overlap)
 	}
 	return b.String()

@@ -134,11 +134,12 @@ func (r RuleExplanation) effect() string {
 
 // moments say when the rules of a role are evaluated.
 var moments = map[rules.Role]string{
-	rules.RoleInit: "before the first request",
-	rules.RoleNext: "after each page",
-	rules.RoleKeep: "saved for the next run",
-	rules.RoleSet:  "evaluated for each item",
-	rules.RoleFor:  "evaluated before the partitions",
+	rules.RoleInit:    "before the first request",
+	rules.RoleNext:    "after each page",
+	rules.RoleKeep:    "saved for the next run",
+	rules.RoleSet:     "evaluated for each item",
+	rules.RoleFor:     "evaluated before the partitions",
+	rules.RoleKeepFor: "evaluated before the partitions",
 }
 
 // atItsTime says when a variable of the state gets a value, and which value.

@@ -76,9 +76,9 @@ func (x *JobExplanation) endClauses() map[string][]string {
 // repeats returns the clause of a guard that ends lists, without its exceptions, which are listed under
 // "safety". It keeps the exception for polls if the job waits before requests.
 func repeats(r RuleExplanation) string {
-	clause := strings.TrimSuffix(r.clause, " (the duplicate is not written)")
-	if r.exceptPolled() {
-		clause += ", unless its request repeats the one before after a wait"
+	clause := r.clause
+	if r.rule.ExceptPolled {
+		clause += unless([]string{unlessPolled})
 	}
 	return clause
 }

@@ -112,17 +112,10 @@ func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bo
 	if s.isXML() {
 		pages = value.Map(pages, xmlPage)
 	}
-	var out []value.Object
-	set := []value.Object{nil}
-	if needed := samples(inputs, root); needed != nil {
-		set = []value.Object{needed}
-	}
-	for _, inputs := range set {
-		for _, e := range []value.Object{form, full, expect} {
-			out = append(out, given("name", name, "job", job, "inputs", inputs, "partition", partition(s), "pages", pages, "expect", e))
-		}
-	}
-	return out
+	values := samples(inputs, root)
+	return value.Map([]value.Object{form, full, expect}, func(e value.Object) value.Object {
+		return given("name", name, "job", job, "inputs", values, "partition", partition(s), "pages", pages, "expect", e)
+	})
 }
 
 // samples returns values for the inputs that every run sets. A test sets all that the configuration

@@ -33,7 +33,7 @@ type Result struct {
 // Write turns a source into configurations. Streams with the same host, credentials and common settings
 // share a configuration; most sources give one.
 func Write(format string, src *Source) (*Result, error) {
-	w := &writer{src: src, at: map[*Stream]place{}}
+	w := &writer{src: src, at: map[*Stream]jobPosition{}}
 	w.refuseChildren()
 	w.shareParents()
 	var out []Config
@@ -51,11 +51,11 @@ func Write(format string, src *Source) (*Result, error) {
 
 type writer struct {
 	src *Source
-	at  map[*Stream]place // of the streams that were written
+	at  map[*Stream]jobPosition // of the streams that were written
 }
 
-// A place says where the job of a stream is.
-type place struct {
+// A jobPosition says where the job of a stream is.
+type jobPosition struct {
 	file, job string
 	index     int
 }
@@ -200,13 +200,13 @@ func (g *group) add(s *Stream) {
 	g.streams = append(g.streams, s)
 }
 
-// without returns the group without a stream and its children.
-func (g *group) without(s *Stream, why string) {
+// refuse refuses a stream and its children, and removes them from the group.
+func (g *group) refuse(s *Stream, why string) {
 	s.Refused = cmp.Or(s.Refused, why)
 	g.streams = slices.DeleteFunc(g.streams, func(t *Stream) bool { return t == s })
 	for _, t := range slices.Clone(g.streams) {
 		if slices.ContainsFunc(t.For, func(v Variable) bool { return v.Parent == s }) {
-			g.without(t, fmt.Sprintf("its parent %s is not translated: %s", s.Name, why))
+			g.refuse(t, fmt.Sprintf("its parent %s is not translated: %s", s.Name, why))
 		}
 	}
 }
@@ -241,13 +241,13 @@ func (w *writer) config(g *group, n int) (*Config, error) {
 		dropped := false
 		for i, s := range slices.Clone(g.streams) {
 			if why := bad[i]; why != "" && slices.Contains(g.streams, s) {
-				g.without(s, why)
+				g.refuse(s, why)
 				dropped = true
 			}
 		}
 		if !dropped { // a mistake that is not in a job
 			for _, s := range slices.Clone(g.streams) {
-				g.without(s, outside(err))
+				g.refuse(s, outside(err))
 			}
 		}
 	}
@@ -266,7 +266,7 @@ func (w *writer) written(g *group, root value.Object, n int) (*Config, error) {
 	for i, s := range g.streams {
 		c.Jobs = append(c.Jobs, jobID(s))
 		if g.emitted[s] {
-			w.at[s] = place{c.Name, jobID(s), i}
+			w.at[s] = jobPosition{c.Name, jobID(s), i}
 		}
 	}
 	layout := yaml.Layout{Line: 100, Flat: []string{"tests"}, Block: []string{"jobs", "tests"}, Shared: []string{"pagination",
@@ -378,7 +378,7 @@ func isAbsolute(target string) bool {
 	return root == "api" || root == "inputs" || root == "config"
 }
 
-// comments are the comments of a configuration: where it comes from.
+// comments returns the comment at the top: where the configuration comes from.
 func (w *writer) comments() map[string]string {
 	return map[string]string{"": "Imported from " + cmp.Or(w.src.From, w.src.Name) + "."}
 }

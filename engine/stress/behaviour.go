@@ -24,6 +24,9 @@ type Behaviour struct {
 
 	trees func(t *tree) bool                // in the group partitions: reports whether it makes a difference; nil if it always does
 	build func(r *treeRun, a *api, nth int) // in the group partitions: changes the API of the nth partition of a job
+
+	splits bool   // in the group partitions: splitting windows may fix it
+	advice string // in the group partitions: what to do if no change fixes it; empty: remove duplicates
 }
 
 // A need is a requirement on a configuration without which a behaviour makes no difference.

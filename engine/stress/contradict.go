@@ -107,12 +107,12 @@ func (r recording) contradicts(place compile.ResponseValue, m meaning) bool {
 		return false
 	}
 	earlier := r.reading(place)
-	if fits, known := fitting[m.name]; known {
-		return !fits(earlier)
+	if m.fits != nil {
+		return !m.fits(earlier)
 	}
 	switch m.kind {
 	case pointer:
-		return !earlier.points(m.name)
+		return !earlier.points(m)
 	case flag:
 		if further, spelt := m.value(nil, nil, 0).(string); spelt {
 			last, _ := m.value(nil, nil, -1).(string)
@@ -123,42 +123,43 @@ func (r recording) contradicts(place compile.ResponseValue, m meaning) bool {
 	return !earlier.constant() || value.Preview(earlier.first()) != value.Preview(m.value(nil, nil, 0))
 }
 
-// fitting maps the names of meanings to functions that report whether the values of a place may have the meaning.
-// It has the meanings of numbers, and the constants without a fixed value. A place that no page has can only be
-// absent.
-var fitting = map[string]func(reading) bool{
-	"total": func(r reading) bool {
-		last := r.all[len(r.all)-1]
-		return r.each(func(n int, _ recordedPage) bool { return n >= last.before+last.count })
-	},
-	"pages": func(r reading) bool {
-		last, largest := r.all[len(r.all)-1], 0
-		for _, p := range r.all {
-			largest = max(largest, p.count)
-		}
-		return r.each(func(n int, _ recordedPage) bool { return n >= len(r.all) && n*largest >= last.before+last.count })
-	},
-	"page":  func(r reading) bool { return r.numbered(1) },
-	"page0": func(r reading) bool { return r.numbered(0) },
-	"index": func(r reading) bool {
-		first, _ := numberIn(r.first())
-		return r.each(func(n int, p recordedPage) bool { return first <= 1 && n-first == p.before })
-	},
-	"size": func(r reading) bool {
-		return r.constant() && r.each(func(n int, p recordedPage) bool { return n >= p.count })
-	},
-	"count": func(r reading) bool { return r.each(func(n int, p recordedPage) bool { return n == p.count }) },
-	"left": func(r reading) bool {
-		first, _ := numberIn(r.first())
-		return r.each(func(n int, p recordedPage) bool {
-			return first-n == p.before+p.count-r.pages[0].before-r.pages[0].count
-		})
-	},
-	"list": func(r reading) bool {
-		return len(r.values) > 0 && !slices.ContainsFunc(r.values, func(v any) bool { _, is := v.([]any); return !is })
-	},
-	"steady": reading.constant,
-	"absent": func(r reading) bool { return len(r.values) == 0 },
+// These methods report whether the values may have the meaning that they are named after.
+
+func (r reading) total() bool {
+	last := r.all[len(r.all)-1]
+	return r.each(func(n int, _ recordedPage) bool { return n >= last.before+last.count })
+}
+
+func (r reading) pageCount() bool {
+	last, largest := r.all[len(r.all)-1], 0
+	for _, p := range r.all {
+		largest = max(largest, p.count)
+	}
+	return r.each(func(n int, _ recordedPage) bool { return n >= len(r.all) && n*largest >= last.before+last.count })
+}
+
+func (r reading) index() bool {
+	first, _ := numberIn(r.first())
+	return r.each(func(n int, p recordedPage) bool { return first <= 1 && n-first == p.before })
+}
+
+func (r reading) size() bool {
+	return r.constant() && r.each(func(n int, p recordedPage) bool { return n >= p.count })
+}
+
+func (r reading) counts() bool {
+	return r.each(func(n int, p recordedPage) bool { return n == p.count })
+}
+
+func (r reading) left() bool {
+	first, _ := numberIn(r.first())
+	return r.each(func(n int, p recordedPage) bool {
+		return first-n == p.before+p.count-r.pages[0].before-r.pages[0].count
+	})
+}
+
+func (r reading) lists() bool {
+	return len(r.values) > 0 && !slices.ContainsFunc(r.values, func(v any) bool { return !listForm(v) })
 }
 
 // first returns the first value, or nil.
@@ -179,11 +180,13 @@ func (r reading) each(fits func(n int, p recordedPage) bool) bool {
 	return len(r.values) > 0
 }
 
-// numbered reports whether the values are the numbers of their pages, from first on.
-func (r reading) numbered(first int) bool {
-	return r.each(func(n int, p recordedPage) bool {
-		return n-first == slices.IndexFunc(r.pages, func(q recordedPage) bool { return q.before == p.before })
-	})
+// numberedFrom returns a function that reports whether the values are the numbers of their pages, from first on.
+func numberedFrom(first int) func(reading) bool {
+	return func(r reading) bool {
+		return r.each(func(n int, p recordedPage) bool {
+			return n-first == slices.IndexFunc(r.pages, func(q recordedPage) bool { return q.before == p.before })
+		})
+	}
 }
 
 // constant reports whether there are values, and all are equal.
@@ -191,9 +194,9 @@ func (r reading) constant() bool {
 	return len(r.values) > 0 && !slices.ContainsFunc(r.values, func(v any) bool { return value.Preview(v) != value.Preview(r.values[0]) })
 }
 
-// points reports whether the values may lead to the next page, in the form that a meaning says. A
-// value that is the same on several pages does not.
-func (r reading) points(form string) bool {
+// points reports whether the values may lead to the next page, as a pointer does. A value that is the same on
+// several pages does not.
+func (r reading) points(m meaning) bool {
 	var leading []any
 	for _, v := range r.values {
 		if !value.Empty(v) {
@@ -203,31 +206,44 @@ func (r reading) points(form string) bool {
 	if leading == nil { // the list may have one page
 		return len(r.all) == 1
 	}
-	counts := form == "number" && r.each(func(n int, p recordedPage) bool { return n == p.count })
+	counts := m.name == "number" && r.counts()
 	if len(leading) > 1 && (counts || reading{values: leading}.constant()) {
 		return false
 	}
-	return !slices.ContainsFunc(leading, func(v any) bool {
-		text, isText := v.(string)
-		_, isNumber := numberIn(v)
-		_, isObject := value.Members(v)
-		_, isList := v.([]any)
-		switch form {
-		case "link":
-			return !strings.Contains(text, "/") && !strings.HasPrefix(text, "?")
-		case "token", "mark":
-			return !isText || strings.Contains(text, "://")
-		case "path":
-			return !strings.ContainsAny(text, "/?")
-		case "query":
-			return !strings.Contains(text, "=")
-		case "number":
-			return !isNumber
-		case "object":
-			return !isObject
-		}
-		return !isList
-	})
+	return !slices.ContainsFunc(leading, func(v any) bool { return !m.leads(v) })
+}
+
+func linkForm(v any) bool {
+	text, _ := v.(string)
+	return strings.Contains(text, "/") || strings.HasPrefix(text, "?")
+}
+
+func tokenForm(v any) bool {
+	text, isText := v.(string)
+	return isText && !strings.Contains(text, "://")
+}
+
+// textWith returns a function that reports whether a value is a text with one of some characters.
+func textWith(characters string) func(any) bool {
+	return func(v any) bool {
+		text, _ := v.(string)
+		return strings.ContainsAny(text, characters)
+	}
+}
+
+func numberForm(v any) bool {
+	_, is := numberIn(v)
+	return is
+}
+
+func objectForm(v any) bool {
+	_, is := value.Members(v)
+	return is
+}
+
+func listForm(v any) bool {
+	_, is := v.([]any)
+	return is
 }
 
 // flags reports whether the values may say whether another page follows. If last is set, they may say that

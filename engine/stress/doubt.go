@@ -13,6 +13,19 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
+// What speaks against a plan, with its weight. A plan without doubts is the best.
+const (
+	doubtIncomplete = 16 // a run reports that a list of another length is incomplete
+	doubtGuarded    = 8  // only a guard ended the run
+	doubtFindings   = 4  // the run has findings
+	doubtUnlikely   = 4  // the next request depends on a value with the name of another meaning, or several were beyond the end
+	doubtOnePage    = 2  // a job with paging made one request
+	doubtMarked     = 2  // the last page has a token, too, although an error status or a repeated page ends the list
+	doubtUnlocated  = 1  // requests do not say which page they are for
+	doubtFailed     = 1  // a rule of the configuration fails a list of another length
+	doubtIdle       = 1  // a rule that reads a value ends no list
+)
+
 // lengths tests a plan on lists of other lengths. first is the run that has obtained the ordinary list with
 // the plan. If the job loses items of a list, the plan is wrong, and lost says how. Otherwise lengths returns
 // a number of doubts: there is a doubt if a run reports that its list is incomplete, and if a rule that reads
@@ -28,19 +41,19 @@ func (s *subject) lengths(ctx context.Context, p *plan, first *run) (doubt int, 
 		served, missing, duplicated := r.tally()
 		switch {
 		case r.failedByRule(): // as the user wants it
-			doubt = max(doubt, 1)
+			doubt = max(doubt, doubtFailed)
 			continue
 		case missing+duplicated > 0:
 			return 0, fmt.Sprintf("%d of %d items are obtained once in the row %s", served-missing-duplicated, served, b.Name)
 		case !r.good():
-			doubt = 16
+			doubt = doubtIncomplete
 		}
 		if r.requests > 1 {
 			stoppedBy = append(stoppedBy, r.end.StoppedBy...)
 		}
 	}
 	if p.idle(s.job, stoppedBy) {
-		doubt++
+		doubt += doubtIdle
 	}
 	return doubt, ""
 }
@@ -48,7 +61,7 @@ func (s *subject) lengths(ctx context.Context, p *plan, first *run) (doubt int, 
 // failedByRule reports whether a stopping rule of the configuration, and not of the method, failed the run.
 func (r *run) failedByRule() bool {
 	return r.end.Outcome == rules.Failed && slices.ContainsFunc(r.apis[0].job.Stops, func(c *compile.Trigger) bool {
-		return c.Rule.ID == r.end.Reason && strings.Contains(c.Rule.Origin.Path, ".stopRules")
+		return c.Rule.ID == r.end.Reason && c.Rule.Origin.By.Kind == rules.AuthorConfig
 	})
 }
 
@@ -118,27 +131,25 @@ func noModel(best *run, misread string, unclear []compile.ResponseValue, rec rec
 	return errors.New(text)
 }
 
-// doubt scores what speaks against a plan with which a run has obtained the list; 0 means that nothing
-// does. The worst is that only a guard ended the run. Next come findings, a next request that depends on
-// a value whose name suggests another meaning, and several requests beyond the end. Then come a job with
-// paging that made one request, and a token that the last page has, too, although an error status or a
-// repeated page ends the list. The least is that requests do not say which page they are for.
+// doubt sums up what speaks against a plan with which a run has obtained the list.
 func (p *plan) doubt(r *run) (doubt int) {
 	if r.guarded() {
-		doubt += 8
+		doubt += doubtGuarded
 	}
 	if len(r.findings()) > 0 {
-		doubt += 4
+		doubt += doubtFindings
 	}
 	if slices.ContainsFunc(p.signals, (*signal).unlikely) || r.apis[0].beyondEnd() > 2 {
-		doubt += 4
+		doubt += doubtUnlikely
 	}
 	marked := slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.name == "mark" })
 	switch {
-	case !p.paged && r.apis[0].job.Paged() && !polls(r.apis[0].job), marked && (p.beyond != 0 || r.end.Reason == "samePage"):
-		doubt += 2
+	case !p.paged && r.apis[0].job.Paged() && !polls(r.apis[0].job):
+		doubt += doubtOnePage
+	case marked && (p.beyond != 0 || r.end.Reason == "samePage"):
+		doubt += doubtMarked
 	case p.paged && r.requests > 1 && !p.located():
-		doubt++
+		doubt += doubtUnlocated
 	}
 	return doubt
 }

@@ -98,7 +98,7 @@ func counted(more int) effect {
 	})
 }
 
-// withoutLastPage makes the values that say how long the list is those of the list without its last page.
+// withoutLastPage reports totals as if the list lacked its last page.
 func withoutLastPage(a *api, r *reply) {
 	all := a.rows
 	a.rows = all[:max(0, len(all)-1)/a.size*a.size]

@@ -73,7 +73,7 @@ var remedies = []remedy{
 		changes: (*loss).failWithoutList},
 	{against: []string{"cutOnce", "serverErrorOnce"}, says: "Do not repeat requests: the API goes on to the next page with each of them.",
 		changes: func(l *loss) []Change { return []Change{{Path: []string{"api", "http", "maxRetries"}, Value: 0}} }},
-	{against: []string{"cachedPage"}, says: "Fail if a page is the one before it again. A list that ends so fails, too.",
+	{against: []string{"cachedPage"}, says: "Fail if a page repeats the one before it. A list that ends with a repeated page fails, too.",
 		changes: func(l *loss) []Change { return []Change{l.guard("samePage", string(rules.PolicyFail))} }},
 	{against: []string{"listCapped"},
 		says: "No setting finds this. Narrow the requests with windows (for), and split a window that is full (splitWhen)."},
@@ -142,16 +142,7 @@ func (l *loss) unreached() string {
 	if m == nil {
 		return ""
 	}
-	return strings.ReplaceAll(unreached[m.meaning.name], "{}", m.ResponseValue.String())
-}
-
-// unreached has this condition for meanings of an amount. {} is the place of the value. As in the audit, the
-// last one of a number of pages may be empty.
-var unreached = map[string]string{
-	"total": "total.items < number({})",
-	"pages": "page < number({})",
-	"left":  "number({}) > 0",
-	"list":  "page < len({})",
+	return strings.ReplaceAll(m.meaning.unreached, "{}", m.ResponseValue.String())
 }
 
 // field returns the first place whose value is of a kind, as an expression, or "".

@@ -17,6 +17,10 @@ type meaning struct {
 	kind  string // one of pointer, flag, amount, measure and constant
 	says  string // completes "meta.next is …"
 	value func(a *api, r *reply, next int) any
+
+	fits      func(reading) bool // reports whether recorded values may have the meaning; nil if the kind decides
+	leads     func(v any) bool   // of a pointer: reports whether a recorded value may have its form
+	unreached string             // of an amount: the condition that the list is longer than what was read; {} is the value
 }
 
 // Kinds of meanings.
@@ -29,8 +33,8 @@ const (
 )
 
 // pointing returns a meaning that leads to the next page.
-func pointing(name, says string, write func(a *api, r *reply, next int) any) meaning {
-	return meaning{name, pointer, says, func(a *api, r *reply, next int) any {
+func pointing(name, says string, leads func(any) bool, write func(a *api, r *reply, next int) any) meaning {
+	return meaning{name: name, kind: pointer, says: says, leads: leads, value: func(a *api, r *reply, next int) any {
 		if next < 0 {
 			return a.end
 		}
@@ -38,48 +42,58 @@ func pointing(name, says string, write func(a *api, r *reply, next int) any) mea
 	}}
 }
 
-// meanings is the table of meanings, the most common ones first.
+// meanings is the table of meanings, the most common ones first. As in the audit, the last one of a number of
+// pages may be empty.
 var meanings = []meaning{
-	pointing("link", "the address of the next page", func(a *api, _ *reply, next int) any { return a.linkTo(next) }),
-	pointing("token", "a token of the next page", func(a *api, _ *reply, next int) any { return token(a.issue(next)) }),
-	pointing("path", "the path of the next page", func(a *api, _ *reply, next int) any {
+	pointing("link", "the address of the next page", linkForm, func(a *api, _ *reply, next int) any { return a.linkTo(next) }),
+	pointing("token", "a token of the next page", tokenForm, func(a *api, _ *reply, next int) any { return token(a.issue(next)) }),
+	pointing("path", "the path of the next page", textWith("/?"), func(a *api, _ *reply, next int) any {
 		return "?" + tokenName + "=" + token(a.issue(next))
 	}),
-	pointing("query", "the parameters of the next page", func(a *api, _ *reply, next int) any {
+	pointing("query", "the parameters of the next page", textWith("="), func(a *api, _ *reply, next int) any {
 		return tokenName + "=" + token(a.issue(next))
 	}),
-	{"mark", pointer, "a token of the page after, also on the last page", func(a *api, _ *reply, next int) any {
-		if next < 0 {
-			next = len(a.rows)
-		}
-		return token(a.issue(next))
-	}},
-	pointing("number", "a number of the next page", func(a *api, _ *reply, next int) any { return tokenNumber + a.issue(next) }),
-	pointing("object", "parameters of the next page, as an object", func(a *api, _ *reply, next int) any {
+	{name: "mark", kind: pointer, says: "a token of the page after, also on the last page", leads: tokenForm,
+		value: func(a *api, _ *reply, next int) any {
+			if next < 0 {
+				next = len(a.rows)
+			}
+			return token(a.issue(next))
+		}},
+	pointing("number", "a number of the next page", numberForm, func(a *api, _ *reply, next int) any { return tokenNumber + a.issue(next) }),
+	pointing("object", "parameters of the next page, as an object", objectForm, func(a *api, _ *reply, next int) any {
 		return value.Object{{Name: tokenName, Value: token(a.issue(next))}}
 	}),
-	{"links", pointer, "a list of links, one of them to the next page", func(a *api, r *reply, next int) any {
-		links := []any{linkObject("self", a.linkTo(r.start))}
-		if next >= 0 {
-			links = append(links, linkObject("next", a.linkTo(next)))
-		}
-		return links
-	}},
-	{"list", amount, "a list with an element for each page", func(a *api, _ *reply, _ int) any {
-		return make([]any, (len(a.rows)+a.size-1)/a.size)
-	}},
-	{"more", flag, "true while there is another page", func(_ *api, _ *reply, next int) any { return next >= 0 }},
-	{"last", flag, "true on the last page", func(_ *api, _ *reply, next int) any { return next < 0 }},
-	{"total", amount, "the number of items in the list", func(a *api, _ *reply, _ int) any { return len(a.rows) }},
-	{"pages", amount, "the number of pages", func(a *api, _ *reply, _ int) any { return (len(a.rows) + a.size - 1) / a.size }},
-	{"page", measure, "the number of the page", func(a *api, r *reply, _ int) any { return r.start/a.size + 1 }},
-	{"page0", measure, "the number of the page, from 0", func(a *api, r *reply, _ int) any { return r.start / a.size }},
-	{"index", measure, "the index of the first item of the page", func(_ *api, r *reply, _ int) any { return r.start }},
-	{"size", measure, "the page size", func(a *api, _ *reply, _ int) any { return a.size }},
-	{"count", measure, "the number of items on the page", func(_ *api, r *reply, _ int) any { return len(r.rows) }},
-	{"left", amount, "the number of items after the page", func(a *api, r *reply, _ int) any {
-		return max(0, len(a.rows)-r.start-len(r.rows))
-	}},
+	{name: "links", kind: pointer, says: "a list of links, one of them to the next page", leads: listForm,
+		value: func(a *api, r *reply, next int) any {
+			links := []any{linkObject("self", a.linkTo(r.start))}
+			if next >= 0 {
+				links = append(links, linkObject("next", a.linkTo(next)))
+			}
+			return links
+		}},
+	{name: "list", kind: amount, says: "a list with an element for each page", fits: reading.lists, unreached: "page < len({})",
+		value: func(a *api, _ *reply, _ int) any { return make([]any, (len(a.rows)+a.size-1)/a.size) }},
+	{name: "more", kind: flag, says: "true while there is another page",
+		value: func(_ *api, _ *reply, next int) any { return next >= 0 }},
+	{name: "last", kind: flag, says: "true on the last page",
+		value: func(_ *api, _ *reply, next int) any { return next < 0 }},
+	{name: "total", kind: amount, says: "the number of items in the list", fits: reading.total, unreached: "total.items < number({})",
+		value: func(a *api, _ *reply, _ int) any { return len(a.rows) }},
+	{name: "pages", kind: amount, says: "the number of pages", fits: reading.pageCount, unreached: "page < number({})",
+		value: func(a *api, _ *reply, _ int) any { return (len(a.rows) + a.size - 1) / a.size }},
+	{name: "page", kind: measure, says: "the number of the page", fits: numberedFrom(1),
+		value: func(a *api, r *reply, _ int) any { return r.start/a.size + 1 }},
+	{name: "page0", kind: measure, says: "the number of the page, from 0", fits: numberedFrom(0),
+		value: func(a *api, r *reply, _ int) any { return r.start / a.size }},
+	{name: "index", kind: measure, says: "the index of the first item of the page", fits: reading.index,
+		value: func(_ *api, r *reply, _ int) any { return r.start }},
+	{name: "size", kind: measure, says: "the page size", fits: reading.size,
+		value: func(a *api, _ *reply, _ int) any { return a.size }},
+	{name: "count", kind: measure, says: "the number of items on the page", fits: reading.counts,
+		value: func(_ *api, r *reply, _ int) any { return len(r.rows) }},
+	{name: "left", kind: amount, says: "the number of items after the page", fits: reading.left, unreached: "number({}) > 0",
+		value: func(a *api, r *reply, _ int) any { return max(0, len(a.rows)-r.start-len(r.rows)) }},
 	absence,
 }
 
@@ -89,14 +103,18 @@ func linkObject(rel, target string) value.Object {
 	return value.Object{{Name: "rel", Value: rel}, {Name: "relation", Value: rel}, {Name: "href", Value: target}, {Name: "url", Value: target}}
 }
 
-var absence = meaning{"absent", constant, "absent", func(*api, *reply, int) any { return gone{} }}
+// absence is the meaning of a place that no page has.
+var absence = meaning{name: "absent", kind: constant, says: "absent", fits: func(r reading) bool { return len(r.values) == 0 },
+	value: func(*api, *reply, int) any { return gone{} }}
 
 // steady is the meaning of a place that always has the same value, whichever it is.
-var steady = meaning{"steady", constant, "the same on every page", func(*api, *reply, int) any { return "sample" }}
+var steady = meaning{name: "steady", kind: constant, says: "the same on every page", fits: reading.constant,
+	value: func(*api, *reply, int) any { return "sample" }}
 
 // saying returns the meaning of a place that always has a certain value.
 func saying(v any) meaning {
-	return meaning{"constant", constant, "always " + value.Preview(v), func(*api, *reply, int) any { return v }}
+	return meaning{name: "constant", kind: constant, says: "always " + value.Preview(v),
+		value: func(*api, *reply, int) any { return v }}
 }
 
 // spelling returns the two meanings of a flag that is a text, of which a rule names one: it is the text while
@@ -121,7 +139,7 @@ func spelling(v any, recorded reading) []meaning {
 	}
 	flagged := func(name, further, last string) meaning {
 		says := fmt.Sprintf("%q while there is another page, and %q on the last one", further, last)
-		return meaning{name, flag, says, func(_ *api, _ *reply, next int) any {
+		return meaning{name: name, kind: flag, says: says, value: func(_ *api, _ *reply, next int) any {
 			if next < 0 {
 				return last
 			}

@@ -17,7 +17,7 @@ type Options struct {
 	Seed  int // varies where behaviours happen; the same seed gives the same runs
 	Depth int // number of behaviours combined at the same time: 1 (also for 0) or 2 (also for more)
 
-	WithoutFixes bool // whether to try no fixes, which take most of the time
+	WithoutFixes bool // do not try fixes; trying them takes most of the time
 
 	// Recording holds recorded pages. The model of a job takes over the shape of the first page of its list:
 	// the members of the response and of an item. A model that the pages contradict is not tried.

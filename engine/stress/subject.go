@@ -85,21 +85,21 @@ func sampleBinding(job *compile.Job) map[string]any {
 	return binding
 }
 
-func sampleValue(job *compile.Job, s compile.ForVariable) any {
+func sampleValue(job *compile.Job, v compile.ForVariable) any {
 	switch {
-	case s.Items != "":
+	case v.Items != "":
 		var item any
 		for i, path := range job.ItemPaths {
 			item = place(cmp.Or[any](item, value.Object{}), path, fmt.Sprintf("sample%d", i+1))
 		}
 		return item
-	case s.Window != nil:
-		if !s.Window.Step.IsTime() {
+	case v.Window != nil:
+		if !v.Window.Step.IsTime() {
 			return map[string]any{"from": 0, "to": 1000}
 		}
 		return map[string]any{"from": keyStart, "to": keyStart.Add(30 * 24 * time.Hour)}
-	case len(s.Constants) > 0:
-		return s.Constants[0]
+	case len(v.Constants) > 0:
+		return v.Constants[0]
 	}
 	return "sample"
 }

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -23,7 +24,7 @@ type tree struct {
 }
 
 // stressTree puts a tree of jobs under stress. It returns the tree with rows about its partitions. If there
-// are no rows, the tree is nil, and why says why.
+// are none, the tree is nil and why has the reason.
 func (s *Suite) stressTree(ctx context.Context, root *compile.Job, plans map[string]*plan) (t *tree, rows []Row, why string) {
 	if !root.HasPartitions() {
 		return nil, nil, ""
@@ -67,7 +68,7 @@ func (t *tree) timed() bool {
 
 func (t *tree) hasWindow(like func(*rules.Window) bool) bool {
 	return slices.ContainsFunc(t.root.WithDescendants(), func(j *compile.Job) bool {
-		return slices.ContainsFunc(j.For, func(s compile.ForVariable) bool { return s.Window != nil && like(s.Window) })
+		return slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.Window != nil && like(v.Window) })
 	})
 }
 
@@ -78,17 +79,10 @@ func (t *tree) row(ctx context.Context, b *Behaviour) Row {
 
 // fix tries to split windows, or gives advice.
 func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
-	switch b.Name {
-	case windowOverflows:
-	case windowEndIncluded, windowDates:
-		return &Fix{Says: "No setting finds this, but granularity of the windows avoids it: the unit of the API, " +
-			`such as "granularity": "1d" for days. Items that come twice have the same identifiers.`}
-	case windowTwice:
-		return &Fix{Says: "No setting finds this. Send the bounds in UTC or with their offset from it, as RFC 3339 does: " +
-			"two windows never have the same times then."}
-	default:
-		return &Fix{Says: "No setting finds this. Remove duplicates by the identifiers of the items, " +
-			"and sort the list of the parent by a key that is unique."}
+	advice := &Fix{Says: cmp.Or(b.advice, "No setting finds this. Remove duplicates by the identifiers of the items, "+
+		"and sort the list of the parent by a key that is unique.")}
+	if !b.splits {
+		return advice
 	}
 	var changes []Change
 	text := ""
@@ -101,8 +95,6 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 			text = fmt.Sprintf("Split a window that has as many items as the API returns for one, here %d.", most)
 		}
 	}
-	advice := &Fix{Says: "Set splitWhen to a rule that is met when a window has as many items as the API returns for one, " +
-		"or make the windows smaller."}
 	if changes == nil {
 		return advice
 	}

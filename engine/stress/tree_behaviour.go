@@ -13,13 +13,9 @@ import (
 // partitions is the group of behaviours that concern several partitions.
 const partitions = "partitions"
 
-// Behaviours of windows.
-const (
-	windowOverflows   = "windowOverflows" // splitting windows can fix it
-	windowEndIncluded = "windowEndIncluded"
-	windowDates       = "windowDates"
-	windowTwice       = "windowTwice"
-)
+// coarseWindows is the advice for an API that reads the bounds of windows with a coarser unit.
+const coarseWindows = "No setting finds this, but granularity of the windows avoids it: the unit of the API, " +
+	`such as "granularity": "1d" for days. Items that come twice have the same identifiers.`
 
 // ordinaryTree is the behaviour of an API with which every tree of jobs must be complete.
 var ordinaryTree = &Behaviour{Group: partitions, Name: "partitions", Says: "Every partition has a list of several items."}
@@ -62,17 +58,19 @@ var treeBehaviours = []*Behaviour{
 				a.bare = a.rows[1].number
 			}
 		}},
-	{Group: partitions, Name: windowOverflows, trees: (*tree).windowed, Says: "A window has more items than the API returns for one.",
-		build: overflow},
-	{Group: partitions, Name: windowEndIncluded, trees: (*tree).windowed,
+	{Group: partitions, Name: "windowOverflows", trees: (*tree).windowed, Says: "A window has more items than the API returns for one.",
+		build: overflow, splits: true, advice: "Set splitWhen to a rule that is met when a window has as many items " +
+			"as the API returns for one, or make the windows smaller."},
+	{Group: partitions, Name: "windowEndIncluded", trees: (*tree).windowed,
 		Says:  "A window includes its end, so an item exactly at the border of two windows comes twice.",
-		build: meeting(bounds)},
-	{Group: partitions, Name: windowDates, trees: (*tree).timed,
+		build: meeting(bounds), advice: coarseWindows},
+	{Group: partitions, Name: "windowDates", trees: (*tree).timed,
 		Says:  "The API reads only the dates of the bounds, and returns both days: the items of a day that two requests name come twice.",
-		build: meeting(dates)},
-	{Group: partitions, Name: windowTwice, trees: (*tree).asksTwice,
+		build: meeting(dates), advice: coarseWindows},
+	{Group: partitions, Name: "windowTwice", trees: (*tree).asksTwice,
 		Says:  "Two windows have the same request, as in the hour that comes twice when the clocks are put back: both get the same items.",
-		build: askedTwice},
+		build: askedTwice, advice: "No setting finds this. Send the bounds in UTC or with their offset from it, " +
+			"as RFC 3339 does: two windows never have the same times then."},
 }
 
 // asksTwice reports whether two windows of a job have the same first request.

@@ -14,6 +14,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
@@ -159,15 +160,16 @@ func IsPage(status int) bool { return statusProblem(status) == "" }
 // statusProblem describes why a response with a status below 400 cannot be a page. It returns "" if
 // it can.
 func statusProblem(status int) string {
-	switch status {
-	case http.StatusOK, http.StatusCreated, http.StatusNonAuthoritativeInfo, http.StatusNoContent:
+	if requests.IsPage(status) {
 		return ""
+	}
+	switch status {
 	case http.StatusPartialContent:
 		return "the content is partial, so it is not read as a page"
 	case http.StatusAccepted:
 		return "the API has not finished processing the request"
 	}
-	return "want 200, 201, 203 or 204"
+	return "want " + requests.PageStatuses
 }
 
 // charsetProblem returns the charset of a response if it is not UTF-8, or "".

@@ -142,7 +142,7 @@ func (p *pager) note(key, format string, args ...any) {
 		Source: diag.Join(p.from, key), Target: "pagination"})
 }
 
-// methods are the readers of the methods that the extractor has. Other methods are of this engine.
+// methods has a reader for each method of the extractor. Other methods are this engine's own, and are copied.
 var methods = map[string]func(*pager) error{
 	"offset": (*pager).offset, "pagenum": (*pager).pageNumber, "cursor": (*pager).cursor, "response.url": (*pager).link,
 	"zendesk.response.url": (*pager).zendesk, "response.param": (*pager).token,
