@@ -275,8 +275,10 @@ var library = map[string]libraryFunction{
 		args: arguments{stringType}, required: 1, call: duration},
 	"date": {doc: documentation{"date(v[, layout[, timezone]])", `date("2026-03-01").Year()`, "2026", "the time that a text names"},
 		args: arguments{anyType, stringType, stringType}, required: 1, call: date},
-	"timezone": {doc: documentation{"timezone(name)", `date("2026-03-01T12:00:00Z").In(timezone("Europe/Berlin")).Hour()`, "13", "a time zone"},
-		args: arguments{stringType}, required: 1, call: timezone},
+	"timezone": {
+		doc:  documentation{"timezone(name)", `date("2026-03-01T12:00:00Z").In(timezone("Europe/Berlin")).Hour()`, "13", "a time zone"},
+		args: arguments{stringType}, required: 1, call: timezone,
+	},
 }
 
 // invoke calls the function. Every call is metered, even one that does little.

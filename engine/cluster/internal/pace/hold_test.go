@@ -81,7 +81,9 @@ func TestOneRequestOfAllMachinesGoesFirstAfterAHold(t *testing.T) {
 		for range 8 {
 			all.Go(func() {
 				first, ok, err := h.Enter(t.Context())
-				assert.NoError(t, err)
+				if err != nil {
+					t.Error(err)
+				}
 				assert.Equal(t, first, ok, "no request goes but the first")
 				if first {
 					mu.Lock()
