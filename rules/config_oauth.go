@@ -94,8 +94,7 @@ func (a *Auth) tokenParams() []string {
 
 // clientInHeader names what the header Authorization of the token request has; nil if it has none.
 func (a *Auth) clientInHeader() []string {
-	place := a.Values["clientAuth"]
-	if place == ClientInBody || place == "" && !a.sends("clientSecret") || !a.sends("clientId") && !a.sends("clientSecret") {
+	if a.ClientPlace() != ClientInHeader || !a.sends("clientId") && !a.sends("clientSecret") {
 		return nil
 	}
 	if !a.sends("clientSecret") {
@@ -104,19 +103,22 @@ func (a *Auth) clientInHeader() []string {
 	return []string{"clientId", "clientSecret"}
 }
 
-// sends reports whether the token request has the value of a key: it is given, or computed.
+// sends reports whether the token request has the value of a key. A value that is not computed yet counts.
 func (a *Auth) sends(key string) bool {
+	if text, bound := a.Values[key]; bound {
+		return text != ""
+	}
 	_, computed := a.Computed[key]
-	return computed || a.Values[key] != ""
+	return computed
 }
 
 // ClientPlace returns where the token request has the id and the secret of the client:
-// [ClientInHeader] or [ClientInBody]. The values must be bound.
+// [ClientInHeader] or [ClientInBody]. As long as the values are not bound, a computed secret counts as one.
 func (a *Auth) ClientPlace() string {
 	switch place := a.Values["clientAuth"]; {
 	case place != "":
 		return place
-	case a.Values["clientSecret"] != "":
+	case a.sends("clientSecret"):
 		return ClientInHeader
 	}
 	return ClientInBody

@@ -60,7 +60,8 @@ func IsComplaint(message string) bool {
 // words must say so, since many APIs have a message on every page.
 func IsFailure(message string) bool {
 	ends, fails := judge(message)
-	return fails || !ends && (saysFailure(wordsOf(message)) || saysTrouble(wordsOf(message)))
+	words := wordsOf(message)
+	return fails || !ends && (saysFailure(words) || saysTrouble(words))
 }
 
 // SaysNoMore reports whether a message only says that there are no items, or no more, so that a code of

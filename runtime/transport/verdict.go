@@ -155,12 +155,12 @@ func (r *Response) Head() []byte {
 func (r *Response) KeepHead() { r.head = bytes.Clone(r.Head()) }
 
 // IsPage reports whether a response with the status is a page. An [ErrorDecision] may accept others.
-func IsPage(status int) bool { return statusProblem(status) == "" }
+func IsPage(status int) bool { return requests.IsPage(status) }
 
 // statusProblem describes why a response with a status below 400 cannot be a page. It returns "" if
 // it can.
 func statusProblem(status int) string {
-	if requests.IsPage(status) {
+	if IsPage(status) {
 		return ""
 	}
 	switch status {
