@@ -61,7 +61,7 @@ func (w *Watcher) noticeErrorBesideItems() {
 		return
 	}
 	w.noticeErrorLine()
-	w.noticeTextForObject()
+	w.noticeOtherItems()
 	w.noticeErrorItem(w.strange)
 	w.noticeListOfErrors()
 	if w.page.HasErrors {

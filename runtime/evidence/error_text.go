@@ -8,38 +8,48 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// noticeTextForObject notices a text among the items of a list whose first item is an object:
-// {"data": ["service unavailable"]}. A text counts if its words report a failure, or if a later page has only texts and
-// no earlier page had one. Of several lists, only the first items are compared.
-func (w *Watcher) noticeTextForObject() {
-	isText := func(item []byte) bool { return item[0] == '"' }
-	unusual := w.Context.Page > 1 && !w.HadTexts
-	notice := func(item []byte, known []string, unusual bool) bool {
-		if known == nil || !isText(item) || !unusual && !apinames.IsFailure(string(item)) {
-			return false
-		}
-		w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
-		return true
-	}
+// noticeOtherItems notices items that are not objects in a list of objects: {"data": ["service unavailable"]}. A text
+// counts if its words report a failure. Items of any kind count if a page has nothing else, and no earlier page has such
+// an item; so does a first page of nulls. A single null does not, since databases write it for an empty list. Of several
+// lists, only the items before the first object are compared.
+func (w *Watcher) noticeOtherItems() {
 	items := w.page.Compared
-	hasTexts := slices.ContainsFunc(items, isText)
-	if w.listsOf() != nil {
-		for i, list := range w.page.Lists {
-			for item := range list.Items.All() {
-				notice(item, w.firstNames(i), unusual)
+	if w.listsOf() == nil {
+		w.compareKinds(items, w.FirstNames)
+	}
+	for i := range w.listsOf() {
+		var before [][]byte
+		for item := range w.page.Lists[i].Items.All() {
+			if before = append(before, item); item[0] == '{' {
 				break
 			}
 		}
-	} else if hasTexts {
-		unusual = unusual && !slices.ContainsFunc(items, func(item []byte) bool { return !isText(item) })
-		for _, item := range items {
-			if notice(item, w.FirstNames, unusual) {
-				break
-			}
+		w.compareKinds(before, w.firstNames(i))
+	}
+	isOther := func(item []byte) bool { return !isObject(item) }
+	hasOthers := slices.ContainsFunc(items, isOther)
+	if w.FirstNulls && !hasOthers {
+		w.reportError("all items are null, where the list has objects")
+		w.Facts.ErrorPage = 1
+	}
+	isNoNull := func(item []byte) bool { return item[0] != 'n' }
+	w.FirstNulls = hasOthers && w.Context.Page == 1 && len(items) > 1 && !slices.ContainsFunc(items, isNoNull)
+	w.HadOthers = w.HadOthers || hasOthers
+}
+
+// compareKinds notices items that are not objects, given the names of the members of the first item of the list.
+func (w *Watcher) compareKinds(items [][]byte, known []string) {
+	only := w.Context.Page > 1 && !w.HadOthers && !slices.ContainsFunc(items, isObject) &&
+		!(len(items) == 1 && items[0][0] == 'n')
+	for _, item := range items {
+		if known != nil && (only || item[0] == '"' && apinames.IsFailure(string(item))) {
+			w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
+			return
 		}
 	}
-	w.HadTexts = w.HadTexts || hasTexts
 }
+
+func isObject(item []byte) bool { return item[0] == '{' }
 
 // noticeMessage notices a message on a page without items, in its root or next to the place of the
 // items, if the first page has no message of the kind: {"message": "Rate limit exceeded"}. Beside an empty list

@@ -57,15 +57,17 @@ func (w *Watcher) lostItems() bool {
 		!w.page.HasField && len(w.FirstPaths) > 0
 }
 
-// namesOfItem returns the names of the members of the first item of a list of the page, given the index of
-// the list. They are nil if the list has no item, or its first item is not an object.
+// namesOfItem returns the names of the members of the first item of a list of the page that is not null, given the
+// index of the list. They are nil if the list has no such item, or it is not an object.
 func (w *Watcher) namesOfItem(index int) []string {
 	if w.page.Found[index] == scan.Object {
 		return nil
 	}
 	for raw := range w.page.Lists[index].Items.All() {
-		members, _ := membersOf(raw)
-		return namesOf(members)
+		if raw[0] != 'n' {
+			members, _ := membersOf(raw)
+			return namesOf(members)
+		}
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ type History struct {
 
 	Counts []int `json:"counts,omitempty"` // for each of several lists, the number of its items
 
-	HadTexts bool `json:"hadTexts,omitempty"` // whether a page has items that are texts
+	HadOthers  bool `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
+	FirstNulls bool `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
 
 	Elsewhere []place `json:"elsewhere,omitempty"` // for each list, where a page that lacks it may have its items
 	Blank     bool    `json:"blank,omitempty"`     // whether a page of XML has the element above the list, and no items anywhere
