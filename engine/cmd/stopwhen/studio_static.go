@@ -69,9 +69,9 @@ func buildEngine(ctx context.Context) (wasm, support []byte, err error) {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	to := filepath.Join(folder, studio.EngineName)
-	// Without inlining, the engine is a sixth smaller, and not slower.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags=nethttpomithttp2", "-gcflags=all=-l", "-ldflags=-s -w",
-		"-o", to, playgroundPackage)
+	// Inlining makes the engine a fifth larger. In the Go runtime alone it costs a hundredth, and saves a fifth of the time.
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags=nethttpomithttp2",
+		"-gcflags=all=-l", "-gcflags=runtime=", "-gcflags=internal/...=", "-ldflags=-s -w", "-o", to, playgroundPackage)
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
 		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")

@@ -147,7 +147,8 @@ func TestTheSpeedOfThePlayground(t *testing.T) {
 	defer api.Close()
 	folder := t.TempDir()
 	config := filepath.Join(folder, "a.json")
-	text := fmt.Sprintf(`{"api": {"baseUrl": %q, "pagination": {"method": "pagenum", "forceStop": {"pages": 50}}},
+	text := fmt.Sprintf(`{"api": {"baseUrl": %q, "pagination": {"method": "pagenum", "forceStop": {"pages": 50, "volume":
+900000000}}},
   "config": {"jobs": [{"endpoint": "a", "dataField": "data"}]}}`, api.URL+"/")
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	command, err := build()
@@ -166,10 +167,10 @@ func TestTheSpeedOfThePlayground(t *testing.T) {
 		return true;
 	})()`, text, recorded))
 	b.until(`document.querySelectorAll("button.cell").length == 50`)
-	b.clickText("forceStop")
+	b.clickText("900000000")
 	for range 5 {
 		before := eval[int](b, answers+".length")
-		b.typed(" ")
+		b.typed("9") // another volume, which is not reached
 		b.until(fmt.Sprintf("%s.length > %d", answers, before))
 	}
 	t.Logf("edits of 50 recorded pages were answered after %v ms", eval[[]float64](b, answers+`.slice(-5).map((a) => Math.round(a.duration))`))
