@@ -71,6 +71,7 @@ func TestRowsOfOtherProgramsAreMerged(t *testing.T) {
 			`{"id":3}` + "\n" + `{"id":2,"v":1}` + "\n",
 		},
 		{"a number that becomes a text is one key", `{"id":2}` + "\n", `{"id":"2"}` + "\n", `{"id":"2"}` + "\n"},
+		{"a number has several spellings", `{"id":100}` + "\n", `{"id":100.0}` + "\n", `{"id":100.0}` + "\n"},
 		{"a text that begins like a number is another", `{"id":2}` + "\n", `{"id":"2,"}` + "\n", `{"id":2}` + "\n" + `{"id":"2,"}` + "\n"},
 		{"a text has several spellings", `{"id":"\u00e4"}` + "\n", `{"id":"ä"}` + "\n", `{"id":"ä"}` + "\n"},
 		{"the last value of a name counts", `{"id":1,"id":2}` + "\n", `{"id":2}` + "\n", `{"id":2}` + "\n"},

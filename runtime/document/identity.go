@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math/bits"
+	"slices"
+	"strconv"
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -136,9 +138,10 @@ func Find(raw []byte, path []string) []byte {
 
 // AppendKey appends the values at the paths of a key in an item, as JSON with commas. It reports
 // whether the item has a key: not all of these values are absent or null. A text has the same spelling
-// whatever its escapes, and a text that is a number is spelled like the number: if an API begins to
-// send its ids as texts, its items are still the same, and the columns of a table do not distinguish
-// numbers from texts either.
+// whatever its escapes, and a number the same whatever its exponent and its trailing zeros: 100, 100.0 and 1e2
+// are one key. A text that is a number is spelled like the number: if an API begins to send its ids as texts, its
+// items are still the same, and the columns of a table do not distinguish numbers from texts either. But the
+// texts "1.1" and "1.10" are two keys, since they may be versions.
 func AppendKey(to []byte, item []byte, paths [][]string) (key []byte, found bool) {
 	for _, path := range paths {
 		v := Find(item, path)
@@ -151,6 +154,8 @@ func AppendKey(to []byte, item []byte, paths [][]string) (key []byte, found bool
 		case v[0] == '"' && bytes.IndexByte(v, '\\') >= 0:
 			text, _ := value.Marshal(string(scan.Unquote(v))) // cannot fail for a text
 			to = append(to, text...)
+		case scan.KindOf(v) == scan.Number:
+			to = appendNumber(to, v)
 		default:
 			to = append(to, v...)
 		}
@@ -162,4 +167,41 @@ func AppendKey(to []byte, item []byte, paths [][]string) (key []byte, found bool
 // isNumber reports whether a text is a number as JSON writes it.
 func isNumber(text []byte) bool {
 	return len(text) > 0 && (text[0] == '-' || '0' <= text[0] && text[0] <= '9') && json.Valid(text)
+}
+
+// maxPlain is the number of digits of the longest integer that appendNumber writes without an exponent.
+const maxPlain = 400
+
+// appendNumber appends a number of JSON in the spelling that all numbers of the same value have: an integer, or
+// digits and an exponent. Numbers with exponents that no int32 holds keep their spelling.
+func appendNumber(to, number []byte) []byte {
+	if !bytes.ContainsAny(number, ".eE") && string(number) != "-0" {
+		return append(to, number...)
+	}
+	unsigned, negative := bytes.CutPrefix(number, []byte("-"))
+	mantissa, power := unsigned, int64(0)
+	if at := bytes.IndexAny(unsigned, "eE"); at >= 0 {
+		var err error
+		if power, err = strconv.ParseInt(string(unsigned[at+1:]), 10, 32); err != nil {
+			return append(to, number...)
+		}
+		mantissa = unsigned[:at]
+	}
+	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
+	digits := bytes.TrimLeft(slices.Concat(whole, fraction), "0")
+	power -= int64(len(fraction))
+	n := len(digits)
+	digits = bytes.TrimRight(digits, "0")
+	power += int64(n - len(digits))
+	if len(digits) == 0 {
+		return append(to, '0')
+	}
+	if negative {
+		to = append(to, '-')
+	}
+	to = append(to, digits...)
+	if power < 0 || int64(len(digits))+power > maxPlain {
+		return strconv.AppendInt(append(to, 'e'), power, 10)
+	}
+	return append(to, bytes.Repeat([]byte("0"), int(power))...)
 }

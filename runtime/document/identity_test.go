@@ -95,3 +95,39 @@ func TestTheItemsThatAreComparedAreFew(t *testing.T) {
 		require.LessOrEqual(t, len(compared(t, "", items)), 2*edgeItems+2*drawnItems)
 	}
 }
+
+func TestAKeyIsTheValueOfANumber(t *testing.T) {
+	for _, test := range []struct{ one, other string }{
+		{`100`, `100.0`},
+		{`100`, `1e2`},
+		{`100`, `1000.00E-1`},
+		{`100`, `"100"`},
+		{`-0.5`, `-5e-1`},
+		{`0`, `-0`},
+		{`0`, `0.0e7`},
+		{`1.1`, `1.10`},
+		{`1e500`, `0.1e501`},
+		{`1e99999999999`, `1e99999999999`},
+	} {
+		require.Equal(t, keyOf(test.one), keyOf(test.other), "%s and %s", test.one, test.other)
+	}
+	for _, test := range []struct{ one, other string }{
+		{`100`, `-100.0`},
+		{`100`, `10.0`},
+		{`9007199254740993`, `9007199254740992.0`},
+		{`"1.1"`, `"1.10"`},
+		{`12e3`, `1.2e3`},
+		{`0.12`, `0.012`},
+		{`1e500`, `1e501`},
+		{`1e99999999999`, `2e99999999999`},
+		{`true`, `false`},
+	} {
+		require.NotEqual(t, keyOf(test.one), keyOf(test.other), "%s and %s", test.one, test.other)
+	}
+}
+
+// keyOf returns the key of an item whose id is a value.
+func keyOf(id string) string {
+	key, _ := AppendKey(nil, []byte(`{"id":`+id+`}`), [][]string{{"id"}})
+	return string(key)
+}
