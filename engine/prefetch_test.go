@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -12,11 +13,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // listAPI serves a list in pages of two items, and counts its requests.
@@ -242,4 +245,53 @@ func TestLeavingEarlyLeavesNothingInFlight(t *testing.T) {
 	})
 	require.ErrorIs(t, err, enough)
 	require.Zero(t, inFlight.Load())
+}
+
+// TestItemsOfAPageAfterTheEndAreTold has pages after the end that were requested ahead of their turn. All arrive at
+// once, except page 2, so that the queue has them when the list ends.
+func TestItemsOfAPageAfterTheEndAreTold(t *testing.T) {
+	for _, c := range []struct {
+		name, settings string
+		beyond         string // the items of each page after page 2
+		window         int
+		weight         rules.Weight // of the finding; empty: none
+	}{
+		{"new items", "", `{"id": 3}, {"id": 4}`, 3, rules.WeightEvidence},
+		{"items without an identifier", "", `"a"`, 3, rules.WeightEvidence},
+		{"no items", "", ``, 3, ""},
+		{"the first page again", "", `{"id": 1}, {"id": 2}`, 3, ""},
+		{"known items in another order", "", `{"id": 2}, {"id": 1}`, 3, ""},
+		{"the configuration ends the list", `, "stopRules": ["count == 0"]`, `{"id": 3}`, 3, rules.WeightHint},
+		{"the configuration cuts the list off", `, "forceStop": {"pages": 2}`, `{"id": 3}`, 3, ""},
+		{"nothing is requested ahead", "", `{"id": 3}`, 0, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				transport := transportFunc(func(r *http.Request) (*http.Response, error) {
+					items := c.beyond
+					switch page, _ := strconv.Atoi(r.URL.Query().Get("page")); page {
+					case 1:
+						items = `{"id": 1}, {"id": 2}`
+					case 2:
+						items = ""
+						time.Sleep(time.Second)
+					}
+					return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"data": [` + items + `]}`))}, nil
+				})
+				config := usersConfig("https://api.example.com", `"method": "pagenum"`+c.settings)
+				_, result, err := extract(t, load(t, config, engine.WithPrefetch(c.window), engine.WithTransport(transport)))
+				require.Equal(t, 2, result.Jobs[0].Pages)
+				if c.weight == "" {
+					require.NoError(t, err)
+					require.Empty(t, result.Jobs[0].Findings)
+					return
+				}
+				require.Len(t, result.Jobs[0].Findings, 1)
+				require.Equal(t, "audit.beyond", result.Jobs[0].Findings[0].ID)
+				require.Equal(t, c.weight, result.Jobs[0].Findings[0].Weight)
+				require.Contains(t, result.Jobs[0].Findings[0].Message, "page 2 is the last, but page 3")
+				require.Equal(t, c.weight == rules.WeightEvidence, err != nil)
+			})
+		})
+	}
 }

@@ -89,6 +89,8 @@ type ListFacts struct {
 	GapList     string `expr:"gapList" doc:"the path of this list"`
 	AbsentPage  int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists that pages before it have; 0: it does not"`
 	AbsentList  string `expr:"absentList" doc:"the path of this list"`
+	BeyondPage  int    `expr:"beyondPage" doc:"a page after the last one that was requested ahead of its turn and has items of its own; 0: none"`
+	BeyondCount int    `expr:"beyondCount" doc:"the number of its items"`
 	BarePage    int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
 	Error       string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage   int    `expr:"errorPage" doc:"the page with this body"`
@@ -304,6 +306,13 @@ var auditTable = audits([]Rule{
 		Clause: "the last page has no list of items, although pages before it have items",
 		Message: `page {page}, with which the list ended, has no {list.barePage > 0 ? "list of items" : "list at " + list.absentList}, ` +
 			"not even an empty one: if that is how the API fails, items are missing"},
+	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList, Proof: `not list.chosen`,
+		Unless: "unless the configuration has ended the list by a stopping rule of its own"},
+		Source: `list.beyondPage > 0`,
+		Clause: "a page after the last one has items",
+		Message: "page {page} is the last, but page {list.beyondPage}, which was requested ahead of its turn, has " +
+			counted("list.beyondCount", "item", "items") + ` that no page of the list has: the API may have pages in the middle that are ` +
+			"empty or short; let the list end by a total or a flag, or at the second empty page in a row"},
 	{ID: "audit.noPages", Auditing: Auditing{Requires: FactPages},
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",

@@ -72,6 +72,7 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 	defer func(before context.Context) { r.pooled.machine.Context = before }(r.pooled.machine.Context)
 	r.pooled.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
 	r.watcher.HasSiblings = r.list.Siblings
+	r.noticeBeyond()
 	findings := r.watcher.Audit(&r.pooled.machine, evidence.End{
 		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,

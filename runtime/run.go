@@ -64,15 +64,20 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 		Redactor: l.Redactor, Warn: r.warn,
 	}
 	r.shaper = newShaper(r)
-	r.converter = format.NewConverter(format.Options{
-		Response: job.Spec().Response, Lists: job.Spec().ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
-	})
+	r.converter = l.newConverter(job)
 	r.sender = sender{job: job, client: l.Client, redactor: l.Redactor, converter: r.converter}
 	r.pooled.machine.Observe, r.pooled.machine.Context = l.Evaluated, ctx
 	r.started, r.current.unread = l.Clock.Now(), true
 	r.reset()
 	r.state.Result.Job = job.ID()
 	return r
+}
+
+// newConverter returns a converter for the responses of a job, or nil if they are JSON.
+func (l *Loop) newConverter(job *compile.Job) *format.Converter {
+	return format.NewConverter(format.Options{
+		Response: job.Spec().Response, Lists: job.Spec().ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
+	})
 }
 
 // context returns the context of rules.

@@ -139,6 +139,20 @@ func (q *Queue) Take(call transport.Call, spare *spool.Buffer) *Flight {
 	return f
 }
 
+// Pages returns the flights of pages that have arrived and were not taken, in the order of the list. They are
+// valid until the queue is closed.
+func (q *Queue) Pages() (arrived []*Flight) {
+	if q == nil {
+		return nil
+	}
+	for _, f := range q.flights {
+		if f.done != nil && f.ended() && !f.failed() {
+			arrived = append(arrived, f)
+		}
+	}
+	return arrived
+}
+
 // Close cancels the flights and waits for them to end. After that, requests ahead are made only
 // while a large page is processed.
 func (q *Queue) Close() {
