@@ -87,6 +87,9 @@ func (r *listRun) callFor(request requests.Request) (transport.Call, error) {
 		refused.Job, refused.Page = r.job.ID(), call.Page
 		return call, err
 	}
+	if err != nil && r.context().Page == 0 { // an address may have values of a parent's item, as {+order.link}
+		return call, r.pageError(r.list.Partition.Blame(), err)
+	}
 	if err != nil {
 		return call, r.pageError(failure.Config, err)
 	}

@@ -178,11 +178,6 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 	if err == nil {
 		c.State, err = saved.Variables(variables)
 	}
-	if len(r.list.Partition.Binding) > 0 && err == nil { // an address with values of items, as {+order.link}
-		if _, err = request.URL(); err != nil {
-			return request, r.pageError(r.list.Partition.Blame(), err)
-		}
-	}
 	if err != nil {
 		return request, r.pageError(failure.Config, err)
 	}

@@ -133,29 +133,29 @@ func (e Encoding) json(object value.Object) ([]byte, error) {
 // query encodes params: scalars as name=value, objects with their keys in brackets, and lists in
 // the style. It leaves out null and empty lists.
 func (s ListStyle) query(params value.Object) string {
-	var pairs []string
+	pairs := make([]string, 0, len(params))
 	for _, m := range params {
-		pairs = append(pairs, s.pairs(m.Name, m.Value)...)
+		pairs = s.appendPairs(pairs, m.Name, m.Value)
 	}
 	return strings.Join(pairs, "&")
 }
 
-func (s ListStyle) pairs(name string, v any) []string {
+// appendPairs appends the pairs of a param, encoded, to a list.
+func (s ListStyle) appendPairs(pairs []string, name string, v any) []string {
 	if text, ok := value.Text(v); ok {
-		return []string{url.QueryEscape(name) + "=" + url.QueryEscape(text)}
+		return append(pairs, url.QueryEscape(name)+"="+url.QueryEscape(text))
 	}
-	var pairs []string
 	if list, ok := v.([]any); ok {
 		if texts, ok := scalars(list); ok && len(texts) > 0 && s != Indices && s != "" {
-			return s.list(name, texts)
+			return append(pairs, s.list(name, texts)...)
 		}
 		for i, e := range list {
-			pairs = append(pairs, s.pairs(fmt.Sprintf("%s[%d]", name, i), e)...)
+			pairs = s.appendPairs(pairs, fmt.Sprintf("%s[%d]", name, i), e)
 		}
 	}
 	object, _ := value.Members(v)
 	for _, m := range object {
-		pairs = append(pairs, s.pairs(name+"["+m.Name+"]", m.Value)...)
+		pairs = s.appendPairs(pairs, name+"["+m.Name+"]", m.Value)
 	}
 	return pairs
 }
@@ -195,7 +195,7 @@ func scalars(list []any) (texts []string, ok bool) {
 func (s ListStyle) merge(endpoint string, params value.Object) string {
 	rest, _, _ := strings.Cut(endpoint, "#") // the fragment is never sent
 	path, query, _ := strings.Cut(rest, "?")
-	var parts []string
+	parts := make([]string, 0, len(params))
 	used := map[string]bool{}
 	if query != "" {
 		for p := range Params(query) {
@@ -205,13 +205,13 @@ func (s ListStyle) merge(endpoint string, params value.Object) string {
 				parts = append(parts, p.Text)
 			case !used[name]:
 				used[name] = true
-				parts = append(parts, s.pairs(name, v)...)
+				parts = s.appendPairs(parts, name, v)
 			}
 		}
 	}
 	for _, m := range params {
 		if !used[m.Name] {
-			parts = append(parts, s.pairs(m.Name, m.Value)...)
+			parts = s.appendPairs(parts, m.Name, m.Value)
 		}
 	}
 	if len(parts) == 0 {
