@@ -23,8 +23,10 @@ const (
 	ErrorStatus ErrorKind = "status" // a word of failure, several words that have one, or the text of an ErrorCode
 	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on, or a negative number
 	ErrorCount  ErrorKind = "count"  // a number above 0
-	ErrorEntry  ErrorKind = "entry"  // a list with a message that calls itself an error: [{"type": "error"}]
+	ErrorEntry  ErrorKind = "entry"  // a list with a message that calls itself an error, or has a code of one: [{"type": "error"}]
 	ErrorRemark ErrorKind = "remark" // a text that begins with the words runtime error
+
+	ErrorDiagnostic ErrorKind = "diagnostic" // an object or a list with a diagnostic of SRU, other than that of a position after the end
 )
 
 // errorNames are the keys that report errors, by the kind of their values.
@@ -51,6 +53,7 @@ var errorNames = []struct {
 	{ErrorStatus, slices.Concat([]string{"status", "Status", "stat", "ack", "Ack", "responseStatus"}, resultCodes)},
 	{ErrorCode, slices.Concat([]string{"status", "Status", "code", "Code", "httpStatus", "http_status"}, resultCodes)},
 	{ErrorEntry, []string{"messages", "Messages"}},
+	{ErrorDiagnostic, []string{"diagnostics"}},
 }
 
 // resultCodes are the keys whose values are a word or a number that says how a request went.
@@ -317,16 +320,35 @@ func (s ErrorSign) Matches(v any) bool {
 	case ErrorRemark:
 		text, _ := v.(string)
 		return strings.HasPrefix(text, runtimeError)
+	case ErrorDiagnostic:
+		return hasDiagnostic(v)
 	}
 	return isError(v)
 }
 
 const runtimeError = "runtime error"
 
-// isErrorEntry reports whether a message calls itself an error, and does not just say that there is nothing.
+// hasDiagnostic reports whether a value is the address of a diagnostic of SRU, or contains one. Number 61 says that a
+// position is out of range, as that after the last record is.
+func hasDiagnostic(v any) bool {
+	if object, ok := value.Members(v); ok {
+		return slices.ContainsFunc(object, func(m value.Member) bool { return hasDiagnostic(m.Value) })
+	}
+	if list, ok := v.([]any); ok {
+		return slices.ContainsFunc(list, hasDiagnostic)
+	}
+	text, _ := v.(string)
+	return strings.HasPrefix(text, "info:srw/diagnostic/") && !strings.HasSuffix(text, "/61")
+}
+
+// isErrorEntry reports whether a message calls itself an error, or has a code of one, and does not just say that there
+// is nothing.
 func isErrorEntry(v any) bool {
 	entry, _ := value.Members(v)
-	isKind := func(m value.Member) bool { return slices.Contains(severities, m.Name) && isFailureWord(m.Value) }
+	isKind := func(m value.Member) bool {
+		code, _ := value.Text(m.Value)
+		return slices.Contains(severities, m.Name) && isFailureWord(m.Value) || m.Name == "code" && codeText.MatchString(code)
+	}
 	saysNoMore := func(m value.Member) bool { text, _ := m.Value.(string); return SaysNoMore(text) }
 	return slices.ContainsFunc(entry, isKind) && !slices.ContainsFunc(entry, saysNoMore)
 }

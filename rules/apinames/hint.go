@@ -52,7 +52,7 @@ var hintTable = []struct {
 		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
 		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken", "nexturi", "continuation",
 		"lastevaluatedkey", "resumptiontoken", "skiptoken", "nexthref", "nextpagelink", "nextcontinuationtoken", "paginationtoken",
-		"nextcursormark", "nextbatch", "nextkey", "continue", "nextpagekey", "nextpagecursor", "nextpageid",
+		"nextcursormark", "nextbatch", "nextkey", "continue", "querycontinue", "nextpagekey", "nextpagecursor", "nextpageid",
 		"moretopicsurl", "moreurl",
 	}, nil},
 	{HintMore, []string{
@@ -78,10 +78,15 @@ var containers = []string{
 	"hits", "response", "result", "searchresults", "additionaldata", "resultinfo", "pager",
 	"searchinfo", "searchinformation", "responseheader",
 	"responseresults", "responsedetails", "resultsetmetadata", "manifest", "records",
-	"attr",    // attributes of XML in JSON
-	"view",    // Hydra
-	"context", // STAC
+	"attr",             // attributes of XML in JSON
+	"view",             // Hydra
+	"context",          // STAC
+	"paginationoutput", // eBay
 }
+
+// nestedIn has the containers that count only in another one: meta.cursors.after is null on the last page of GoCardless,
+// while paging.cursors.after of Facebook is on every page.
+var nestedIn = map[string]string{"cursors": "meta"}
 
 // narrow has the containers whose names have other meanings, too, with the only kind of hints in them.
 var narrow = map[string]HintKind{"view": HintNext, "context": HintTotal}
@@ -257,9 +262,15 @@ func NextLink(links any) any {
 	return nil
 }
 
-// Plain returns the text of an element of XML that has attributes, or its value in an attribute, and any other
-// value as it is.
+// Plain returns the text of an element of XML that has attributes, or its value in an attribute, or the only element
+// of a list that is neither an object nor a list, since all values of eBay are in lists. It returns any other value as
+// it is.
 func Plain(v any) any {
+	if list, ok := v.([]any); ok && len(list) == 1 {
+		if _, ok := value.Text(list[0]); ok {
+			return list[0]
+		}
+	}
 	object, _ := value.Members(v)
 	for _, name := range []string{"#text", "@value"} {
 		if text, ok := object.Get(name); ok {
@@ -275,15 +286,15 @@ var linkNames = []string{
 }
 
 // NextIn returns the value that leads to the next page in an object under a key, such as {"href": "/users?page=2"}
-// or, in HubSpot, {"after": "2"} under next, or nil if there is none. Under LastEvaluatedKey (DynamoDB) and continue
-// (MediaWiki), any member leads there: the object is a key of a database, or has the parameters of the next request.
+// or, in HubSpot, {"after": "2"} under next, or nil if there is none. Under LastEvaluatedKey (DynamoDB), continue and
+// query-continue (MediaWiki), any member leads there: the object is a key of a database, or has the parameters of the next request.
 func NextIn(key string, object value.Object) any {
 	for _, name := range linkNames {
 		if v, ok := object.Get(name); ok {
 			return v
 		}
 	}
-	for len(object) > 0 && (Alike(key, "lastEvaluatedKey") || Alike(key, "continue")) {
+	for len(object) > 0 && AlikeAny(key, []string{"lastEvaluatedKey", "continue", "queryContinue"}) {
 		inner, ok := value.Members(object[0].Value)
 		if !ok {
 			return object[0].Value
@@ -379,6 +390,13 @@ func HoldsHints(key string) bool {
 	var buffer [maxBare]byte
 	bare := string(appendBare(buffer[:0], key))
 	return slices.Contains(containers, bare)
+}
+
+// HoldsHintsIn is HoldsHints for an object in the object under another key, which is "" in the root.
+func HoldsHintsIn(parent, key string) bool {
+	var buffer [maxBare]byte
+	outer, ok := nestedIn[string(appendBare(buffer[:0], key))]
+	return HoldsHints(key) || ok && Alike(outer, parent)
 }
 
 // Holds reports whether a value of a kind, in the object under a key that [HoldsHints], may be a hint.

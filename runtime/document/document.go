@@ -193,7 +193,8 @@ func (d *document) kindAt(keys []string) scan.Kind {
 }
 
 // visit decodes the values below the object at i that want selects, and calls f with each value and
-// its path. It does not enter a selected value, except an object whose members want selects, too.
+// its path. It does not enter a selected value, except an object whose members want selects, too. A list is entered
+// if it has one element, which is an object: {"meta": [{"total": 5}]}.
 func (d *document) visit(
 	i int, path []string, want func(path []string) (value, members bool), memory *allowance, f func(path []string, v any),
 ) error {
@@ -227,9 +228,24 @@ func (d *document) visit(
 			if err := d.visit(m.at.Start, m.path, want, memory, f); err != nil {
 				return err
 			}
+		case d.hasOneObject(m.at):
+			path := append(slices.Clip(m.path), "0")
+			if _, members := want(path); members {
+				if err := d.visit(m.at.Start+1, path, want, memory, f); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
+}
+
+// hasOneObject reports whether a value is a list of one object.
+func (d *document) hasOneObject(at scan.Span) bool {
+	if d.raw[at.Start] != '[' || d.raw[at.Start+1] != '{' {
+		return false
+	}
+	return d.newWalk(d.items).End(at.Start+1) == at.End-1
 }
 
 // Limits on the names that document.names returns for hints.

@@ -168,11 +168,25 @@ func isLinks(key string) bool { return apinames.Alike(key, "link") || apinames.A
 const maxHintDepth = 2
 
 // holdsHints reports whether the object at a path may describe a list: it holds the items, or it
-// has the name of an object with hints, in the root or in such an object.
+// has the name of an object with hints, in the root or in such an object. The object may be the only element of a list,
+// unless the list has a usual name of items.
 func (w *Watcher) holdsHints(path []string) bool {
 	n, _ := w.holder(path)
-	return len(path)-n <= maxHintDepth &&
-		!slices.ContainsFunc(path[n:], func(key string) bool { return !apinames.HoldsHints(key) })
+	parent, depth := "", 0
+	for _, key := range path[n:] {
+		switch {
+		case key == "0" && parent != "":
+			if apinames.ListKindOf(parent) == apinames.LikelyList {
+				return false
+			}
+		case !apinames.HoldsHintsIn(parent, key):
+			return false
+		default:
+			parent = key
+			depth++
+		}
+	}
+	return depth <= maxHintDepth
 }
 
 // holder returns the number of keys of a path that lead to lists of items, up to the innermost object above a
