@@ -42,6 +42,14 @@ func (b *builder) finishIncrement() error {
 		err = b.incremental(c, path, param)
 	default:
 		b.windowed(c, path, &b.out.For[at])
+		target := "for.window"
+		if uses == 1 && b.inlineStart(c, b.out.For[at]) {
+			b.out.For = slices.Delete(b.out.For, at, at+1)
+			target = "pagination"
+		}
+		if !b.whole {
+			b.keptNotes(c, target)
+		}
 	}
 	if c.initialKept != "" {
 		b.onlyNew(c, path)
@@ -228,7 +236,29 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
 		v.From = kept + " ?? " + operand(from)
 	}
 	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: latest})
-	b.keptNotes(c, "for.window")
+}
+
+// inlineStart writes the start of a window where a request has it, and reports whether it did: an interval without
+// steps whose end no request has needs no variable.
+func (b *builder) inlineStart(c *cursor, window importer.Variable) bool {
+	if c.step != "" {
+		return false
+	}
+	from := window.From
+	if b.whole && c.from.Known {
+		from = c.from.Source
+	}
+	for _, list := range []*[]importer.Member{&b.out.Params, &b.out.Body, &b.out.Headers} {
+		for i, m := range *list {
+			if !strings.Contains(m.Value.Source, "window.from") {
+				continue
+			}
+			*list = slices.Clone(*list)
+			(*list)[i].Value.Source = strings.Replace(m.Value.Source, "window.from", "date("+from+")", 1)
+			return true
+		}
+	}
+	return false
 }
 
 func operand(source string) string {
