@@ -150,7 +150,7 @@ func (w *Watcher) hintsOf(c *rules.Context) []foundHint {
 	text, _ := c.Header("Link").(string)
 	if next := c.Link("next"); next != nil && !leadsNowhere().MatchString(text) {
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: w.readsNextLink})
-	} else if next == nil && relNext().MatchString(text) {
+	} else if next == nil && (relNext().MatchString(text) || slices.ContainsFunc(w.Subject.decisives, w.readsNextLink) && isCutOff(text)) {
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, which is malformed,", value: text})
 	}
 	for i := range found {
@@ -265,6 +265,20 @@ func readsHeader(name string) func(language.Read) bool {
 func (w *Watcher) readsNextLink(read language.Read) bool {
 	return read.Root == "link" && (w.Context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
 }
+
+// isCutOff reports whether the last link of a Link header has no relation, or one without its closing quote. The header
+// may have been cut off within a next link.
+func isCutOff(header string) bool {
+	header = quoted().ReplaceAllString(header, "quoted") // a title may have any character
+	last := strings.LastIndexByte(header, '<')
+	return last >= 0 && !relation().MatchString(header[last:])
+}
+
+// quoted matches a text in quotes, and relation a link with its relation, if no quotes are closed.
+var (
+	quoted   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"`) })
+	relation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^<[^>]*>.*;\s*rel\s*=\s*[^"\s]`) })
+)
 
 // relNext finds a next link in a Link header that cannot be read.
 var relNext = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\brel\s*=\s*"?next\b`) })
