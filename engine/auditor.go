@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // An Auditor judges lists for programs that publish the items of a run as files, such as package
@@ -28,6 +29,19 @@ func (a Auditor) AuditFile(job, file string, rows, before int64) *Finding {
 		return nil
 	}
 	return evidence.AuditFile(compiled, file, rows, before)
+}
+
+// AuditMerge returns the finding that partitions of a job have other items with one key, as evidence, or nil if a
+// result has no such finding. It is for programs that merge items by their keys, which loses all but the last of these
+// items.
+func (a Auditor) AuditMerge(job JobResult) *Finding {
+	for _, f := range job.Findings {
+		if f.ID == trace.FindingAmbiguous {
+			f.Weight = rules.WeightEvidence
+			return &f
+		}
+	}
+	return nil
 }
 
 // AuditContract returns the finding of the audit about data of a job that differ from the contract in

@@ -66,6 +66,7 @@ type ListFacts struct {
 	SameKeyOf   int    `expr:"sameKeyOf" doc:"the page of the earlier item"`
 	Keyless     int    `expr:"keyless" doc:"items that lack their key"`
 	KeylessPage int    `expr:"keylessPage" doc:"the page of the first such item; 0: none"`
+	Ambiguous   int    `expr:"ambiguous" doc:"items with the key of an item of an earlier partition, but other content"`
 	KeyPaths    string `expr:"keyPaths" doc:"the paths of the key, if any of this was noticed"`
 
 	DuplicateKey string `expr:"duplicateKey" doc:"the first value that rules read, or list of items, of which an object has two; empty: none"`
@@ -259,6 +260,11 @@ var auditTable = audits([]Rule{
 		Message: counted("list.sameKey", "item has", "items have") + ` the key of an earlier one, ` +
 			"the first on page {list.sameKeyPage} ({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); " +
 			"each item is compared with those before it, the latest 65536: merging writes the last of each key"},
+	{ID: "audit.ambiguous", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+		Source: `list.ambiguous > 0`,
+		Clause: "partitions have other items with one key, which merging loses",
+		Message: counted("list.ambiguous", "item has", "items have") + ` the key ({list.keyPaths}) of an item of an earlier partition, ` +
+			"but other content; merging writes the last of each key and loses the others: add the value of the partition to the key"},
 	{ID: "audit.noKey", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.keyless > 0`,
 		Clause: "items lack their key",

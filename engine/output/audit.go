@@ -18,6 +18,7 @@ type findings struct {
 // the first of its jobs.
 func (p *Publisher) audit(g *group) bool {
 	accepted := p.auditContract(g.unpublished())
+	accepted = p.auditMerge(g) && accepted
 	for _, t := range g.targets {
 		if t.file == nil || t.file.rows.Published() || !t.file.mayShrink() {
 			continue
@@ -28,15 +29,27 @@ func (p *Publisher) audit(g *group) bool {
 	return accepted
 }
 
-// find adds a finding, which may be nil, to the result of a job that has ended. It reports whether the run
-// accepts the job with it.
+// auditMerge audits the jobs of a group whose items are merged. It reports whether the run accepts them.
+func (p *Publisher) auditMerge(g *group) bool {
+	accepted := true
+	for _, job := range g.jobs {
+		if p.options.Merge {
+			accepted = p.find(job, p.engine.Auditor().AuditMerge(p.ended[job])) && accepted
+		}
+	}
+	return accepted
+}
+
+// find adds a finding, which may be nil, to the result of a job that has ended, in place of one with the same id. It
+// reports whether the run accepts the job with it.
 func (p *Publisher) find(job string, found *engine.Finding) bool {
 	if found == nil {
 		return true
 	}
 	p.log.Warn(fmt.Sprintf("Job '%s': %s", job, found.Sentence()), "event", "suspect", "job", job, "finding", found.ID)
 	ended := p.ended[job]
-	ended.Job, ended.Findings = job, append(slices.Clip(ended.Findings), *found)
+	others := slices.DeleteFunc(slices.Clone(ended.Findings), func(f engine.Finding) bool { return f.ID == found.ID })
+	ended.Job, ended.Findings = job, append(others, *found)
 	ended.Refused = !p.engine.Auditor().Accepts(ended)
 	p.ended[job] = ended
 	p.findings.jobs = append(p.findings.jobs, ended)

@@ -26,10 +26,10 @@ func (w *Watcher) NoticeKeys(items document.Items) {
 		digest := document.DigestOf(key, document.Digest{})
 		if earlier, known := w.Keys.Get(digest); known {
 			if f.SameKey++; f.SameKey == 1 {
-				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(earlier), w.Subject.keyPaths
+				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(itemSighting(earlier).page()), w.Subject.keyPaths
 				f.SameKeyText = value.Clip(w.Redactor.String(string(bytes.TrimSuffix(key, []byte{','}))), 60)
 			}
 		}
-		w.Keys.Put(digest, uint64(page))
+		w.Keys.Put(digest, uint64(newItemSighting(page, item)))
 	}
 }

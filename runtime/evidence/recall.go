@@ -81,15 +81,14 @@ func (m *Recall) place(slot int) {
 	}
 }
 
-// add adds the keys of another list. It returns how many of them are known with a number that is the same.
-func (m *Recall) add(other *Recall, same func(known, other uint64) bool) (again int) {
+// add adds the keys of another list. It calls again with both numbers of each key that is known.
+func (m *Recall) add(other *Recall, again func(known, other uint64)) {
 	for _, p := range other.pairs {
-		if slot := m.find(p.key); slot >= 0 && same(m.pairs[slot].value, p.value) {
-			again++
+		if slot := m.find(p.key); slot >= 0 {
+			again(m.pairs[slot].value, p.value)
 		}
 		m.put(p)
 	}
-	return again
 }
 
 // MarshalJSON writes the latest keys and their numbers, oldest first, as one string.

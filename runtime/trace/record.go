@@ -125,6 +125,9 @@ type Finding struct {
 // completeness of a list.
 const FindingContract = "audit.contract"
 
+// FindingAmbiguous is the id of the finding that partitions have other items with one key. Merging loses such items.
+const FindingAmbiguous = "audit.ambiguous"
+
 // Sentence returns the finding as a sentence about the list.
 func (f *Finding) Sentence() string {
 	switch {
