@@ -18,6 +18,7 @@ type Builder struct {
 	Limit   any              // page size in effect: an int, or nil
 	Origins []string         // further origins that links and redirects may point to, without credentials
 	Secrets []string         // values that must never be printed
+	Derived []string         // other values that expressions compute from inputs, which may be parts of secrets
 
 	job    *Job
 	common rules.Object // parameters of every request (api.http.defaultOptions.params)
@@ -47,6 +48,9 @@ func (j *Job) Builder(values PartValues) (*Builder, error) {
 	for i, e := range j.Computed {
 		if err := b.set(e.Rule, values[i]); err != nil {
 			return nil, &language.RuleError{Rule: e.Rule, Err: err}
+		}
+		if !e.Rule.Secret && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == "input" }) {
+			b.Derived = append(b.Derived, textsIn(values[i])...)
 		}
 	}
 	return b, nil

@@ -127,6 +127,9 @@ func (r *listRun) bind() error {
 	for _, secret := range r.builder.Secrets {
 		r.Redactor.Hide(secret)
 	}
+	for _, text := range r.builder.Derived {
+		r.Redactor.HidePart(text)
+	}
 	r.describeJob()
 	return nil
 }

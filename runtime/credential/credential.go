@@ -95,6 +95,8 @@ func (o *Options) bind(auth *rules.Auth) (*rules.Auth, error) {
 	for key, c := range auth.Computed {
 		if c.Secret {
 			o.hide("authentication "+key, values[key])
+		} else {
+			o.Redactor.HidePart(values[key])
 		}
 	}
 	return auth.WithValues(values, params), nil

@@ -150,6 +150,22 @@ func TestASecretThatContainsAnotherIsHiddenCompletely(t *testing.T) {
 	require.Equal(t, "a *** and a ***", r.String("a token-of-a-user and a token"))
 }
 
+func TestAPartOfASecretIsHidden(t *testing.T) {
+	for _, c := range []struct{ name, part, text, want string }{
+		{"a part", "hunter22zz", "p=hunter22zz", "p=***"},
+		{"a part in base64", "aHVudGVyMjJ6eg==", "p=hunter22zz&q=aHVudGVyMjJ6eg==", "p=***&q=***"},
+		{"a part of a secret in base64", "swordfish", "p=swordfish", "p=***"},
+		{"too short", "use", "use it", "use it"},
+		{"no part", "production", "production", "production"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := New([]string{"user7:hunter22zz", "YWRtaW46c3dvcmRmaXNo"}) // admin:swordfish
+			r.HidePart(c.part)
+			require.Equal(t, c.want, r.String(c.text))
+		})
+	}
+}
+
 func TestWhatUsuallyIsASecretIsHidden(t *testing.T) {
 	r := New(nil)
 	for _, c := range []struct{ name, got, want string }{
