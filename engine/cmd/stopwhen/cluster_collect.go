@@ -99,7 +99,7 @@ func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *
 	name, text := run.Config()
 	from := &collection{run: run.ID(), natsArgs: c.natsArgs(), parts: c.fingerprint(run), released: run.Released()}
 	l := &loaded{Engine: e, name: name, text: text, kept: run.Kept(), from: from}
-	if err := c.checkPaths(l, nil); err != nil {
+	if err := c.checkPaths(l, c.nats.files()...); err != nil {
 		return err
 	}
 	l.forgets = c.kept == "" && c.items.Format.Kind != output.Singer

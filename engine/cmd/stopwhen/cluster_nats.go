@@ -51,6 +51,13 @@ func (n *natsClient) natsFlags(cmd *cobra.Command) {
 	f.StringVar(&to.tlsKey, "nats-tls-key", "", "PEM `FILE` with the key of --nats-tls-cert")
 }
 
+// files returns the flags that name files.
+func (to *natsFlags) files() []streamUse {
+	return []streamUse{
+		{"--nats-creds", to.creds}, {"--nats-tls-ca", to.tlsCA}, {"--nats-tls-cert", to.tlsCert}, {"--nats-tls-key", to.tlsKey},
+	}
+}
+
 // A natsConn is a connection to NATS.
 type natsConn struct {
 	*nats.Conn

@@ -139,7 +139,7 @@ func (x *extraction) runConfig(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	defer l.Close()
-	if err := x.checkPaths(l, args); err != nil {
+	if err := x.checkPaths(l, argument(args)); err != nil {
 		return err
 	}
 	l.forgets = !x.writesNowhere() && x.kept == "" && x.state == "" && x.items.Format.Kind != output.Singer

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,13 +19,13 @@ import (
 
 // checkPaths checks the files that a run reads and writes, before it opens any of them
 // for writing and before the first request: every file has one purpose, no configuration
-// would be overwritten, and every output can be written.
-func (x *extraction) checkPaths(l *loaded, args []string) error {
+// would be overwritten, and every output can be written. read names further files that are read.
+func (x *extraction) checkPaths(l *loaded, read ...streamUse) error {
 	x.nameStandardStreams()
-	for _, check := range []func(*loaded, []string) error{
+	for _, check := range []func(*loaded, []streamUse) error{
 		x.checkStandardStreams, x.checkOut, x.checkFormatOfItems, x.checkPurposes, x.checkWritable,
 	} {
-		if err := check(l, args); err != nil {
+		if err := check(l, read); err != nil {
 			return err
 		}
 	}
@@ -61,7 +62,7 @@ func (x *extraction) isStdout(path string) bool {
 
 // checkStandardStreams checks that standard output has one purpose, and that it is open for
 // writing.
-func (x *extraction) checkStandardStreams(*loaded, []string) error {
+func (x *extraction) checkStandardStreams(*loaded, []streamUse) error {
 	items := streamUse{"the items", x.out}
 	switch {
 	case x.writesNowhere():
@@ -148,7 +149,7 @@ var dataEndings = []string{
 }
 
 // checkOut checks that --out names a directory.
-func (x *extraction) checkOut(*loaded, []string) error {
+func (x *extraction) checkOut(*loaded, []streamUse) error {
 	out := x.out
 	if !x.writesFiles() {
 		if x.appendRows {
@@ -176,17 +177,14 @@ type purpose struct {
 
 // checkPurposes checks that no file has two purposes, even under different names, and that no
 // configuration is overwritten.
-func (x *extraction) checkPurposes(l *loaded, args []string) error {
-	list, err := x.collectPurposes(l, args)
+func (x *extraction) checkPurposes(l *loaded, read []streamUse) error {
+	list, err := x.collectPurposes(l, read)
 	if err != nil {
 		return err
 	}
 	byFile := map[string]purpose{}
 	for i, p := range list {
-		file, err := resolve(p.path)
-		if err != nil {
-			continue // a directory is missing, which is found when the file is opened
-		}
+		file := fileOf(p.path)
 		if other, used := byFile[file]; used {
 			return sameFile(other, p)
 		}
@@ -205,6 +203,19 @@ func (x *extraction) checkPurposes(l *loaded, args []string) error {
 		}
 	}
 	return x.checkOverwritten()
+}
+
+// fileOf returns the absolute path of the file that a path names, without symbolic links. Neither the file nor
+// its directory need exist: the run creates that of --out.
+func fileOf(path string) string {
+	file, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if resolved, err := resolve(file); err == nil || filepath.Dir(file) == file {
+		return cmp.Or(resolved, file)
+	}
+	return filepath.Join(fileOf(filepath.Dir(file)), filepath.Base(file))
 }
 
 func sameFile(a, b purpose) error {
@@ -231,11 +242,10 @@ func (list *purposes) add(written bool, flag string, paths ...string) {
 }
 
 // collectPurposes returns the purposes of all files.
-func (x *extraction) collectPurposes(l *loaded, args []string) (list purposes, err error) {
-	for _, config := range args {
-		list.read("the configuration", config)
+func (x *extraction) collectPurposes(l *loaded, read []streamUse) (list purposes, err error) {
+	for _, u := range append(read, streamUse{"--set-file", x.setFile}, streamUse{"--env-file", x.envFile}) {
+		list.read(u.name, u.path)
 	}
-	list.read("--set-file", x.setFile)
 	if strings.HasSuffix(x.fixture, ".txtar") {
 		list.read("--fixture", x.fixture)
 	}
@@ -253,8 +263,8 @@ func (x *extraction) collectPurposes(l *loaded, args []string) (list purposes, e
 	if x.state != "" {
 		list.write("--state", x.state, x.state+lockSuffix)
 	}
-	if x.tokens != "" || l.Info().RotatesTokens {
-		list.write("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
+	if path := x.tokensPath(); path != "" { // also if the configuration has no token yet
+		list.write("--tokens", path, path+lockSuffix)
 	}
 	list.read("--singer-catalog", x.catalog)
 	for _, u := range x.outputs() {
@@ -333,7 +343,7 @@ func isConfig(path string) bool {
 
 // checkWritable checks that the files of a run can be written. It leaves them as they
 // are.
-func (x *extraction) checkWritable(l *loaded, _ []string) error {
+func (x *extraction) checkWritable(l *loaded, _ []streamUse) error {
 	for _, u := range x.outputs() {
 		if err := probeExisting(u.path); err != nil {
 			return err

@@ -100,7 +100,7 @@ func failOnVerdicts() []string {
 
 // Run plays the jobs of a configuration against their models.
 func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
-	if err := c.checkReportFile(append(slices.Clone(args), c.like)); err != nil {
+	if err := checkReportFile(c.out, append(slices.Clone(args), c.like, c.setFile, c.envFile, c.fixture)...); err != nil {
 		return err
 	}
 	inputs := []streamUse{argument(args), {"--set-file", c.setFile}, {"--like", c.like}}
@@ -152,13 +152,13 @@ func checkRecorded(r stress.Recorded) error {
 }
 
 // checkReportFile checks that the file of --out is not a file that is read.
-func (c *stressCommand) checkReportFile(read []string) error {
-	if toStdout(c.out) {
+func checkReportFile(out string, read ...string) error {
+	if toStdout(out) {
 		return nil
 	}
-	for _, path := range append(read, c.setFile, c.fixture) {
-		if sameExisting(path, c.out) {
-			return &usageError{fmt.Sprintf("--out %s would overwrite %s, which is read", c.out, path)}
+	for _, path := range read {
+		if sameExisting(path, out) {
+			return &usageError{fmt.Sprintf("--out %s would overwrite %s, which is read", out, path)}
 		}
 	}
 	return nil

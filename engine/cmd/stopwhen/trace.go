@@ -40,6 +40,9 @@ others and opened offline. TRACE is a file, or - for standard input.`,
 
 // Run shows a trace.
 func (c *traceCommand) Run(_ *cobra.Command, args []string) error {
+	if err := checkReportFile(c.out, args[0]); err != nil {
+		return err
+	}
 	run, err := c.readTrace(args[0])
 	if err != nil {
 		return err
