@@ -228,13 +228,13 @@ func (c *compilation) report(rule rules.Rule, err error) {
 	}
 	f := language.AsFault(err)
 	if rule.BelongsToFor() && f.Lists {
-		f.Hint = hintFor
+		f.Hint, f.Instead = hintFor, ""
 	}
 	place := diag.Within(path, rule.Source, f.Offset(rule.Source))
 	if rule.Role == rules.RoleProbe {
 		place = diag.Outside(path)
 	}
-	c.diags.Errorf(place, "%s", f.Message).WithHint(f.Hint).Snippet = f.Snippet(rule.Source)
+	c.diags.Errorf(place, "%s", f.Message).WithReplacement(f.Instead, f.Hint).Snippet = f.Snippet(rule.Source)
 }
 
 // trigger compiles the message of a rule.

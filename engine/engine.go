@@ -22,6 +22,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -145,7 +146,8 @@ func hideSecrets(found diag.Diagnostics, secrets []string, source *diag.Source) 
 	secrets = slices.Concat(secrets, source.Secrets())
 	redactor, stars := redact.New(secrets), starReplacer(secrets)
 	for _, d := range found {
-		d.Message, d.Hint, d.Snippet = redactor.String(d.Message), redactor.String(d.Hint), redactor.String(stars.Replace(d.Snippet))
+		d.Hide(redactor.String)
+		d.Snippet = redactor.String(stars.Replace(d.Snippet))
 	}
 	return found
 }
@@ -342,8 +344,8 @@ func (e *Engine) checkJobs() error {
 	found := diag.NewCollector(nil)
 	for _, id := range e.options.run.jobs {
 		if !slices.Contains(known, id) {
-			hint := cmp.Or(diag.DidYouMean(id, known), "the jobs are "+strings.Join(known, ", "))
-			found.Errorf(diag.Outside("WithJobs"), "the configuration has no job %q", id).WithHint(hint)
+			found.Errorf(diag.Option(remedy.Jobs), "the configuration has no job %q", id).
+				WithHint("the jobs are "+strings.Join(known, ", ")).WithNearest(id, known)
 		}
 	}
 	return found.Diagnostics().Err()
@@ -356,10 +358,10 @@ func (e *Engine) checkResume() error {
 		switch root := e.Job(id).Root; {
 		case root == "":
 			known := e.With(WithJobs()).Info().Roots
-			hint := cmp.Or(diag.DidYouMean(id, known), "checkpoints belong to "+strings.Join(known, ", "))
-			found.Errorf(diag.Outside("WithResume"), "the configuration has no job %q", id).WithHint(hint)
+			found.Errorf(diag.Option(remedy.Resume), "the configuration has no job %q", id).
+				WithHint("checkpoints belong to "+strings.Join(known, ", ")).WithNearest(id, known)
 		case root != id:
-			found.Errorf(diag.Outside("WithResume"), "job %q has no checkpoint of its own: it is in the tree of job %q", id, root).
+			found.Errorf(diag.Option(remedy.Resume), "job %q has no checkpoint of its own: it is in the tree of job %q", id, root).
 				WithHint("save checkpoints by Page.Root")
 		}
 	}

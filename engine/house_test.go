@@ -30,16 +30,17 @@ var mayImport = map[string][]string{
 	"rules/secret":    {},
 	"rules/printable": {},
 	"rules/panics":    {},
-	"rules/diag":      {module + "rules/secret"},
+	"rules/remedy":    {module + "rules/value"},
+	"rules/diag":      {module + "rules/secret", module + "rules/remedy"},
 	"rules": {
-		module + "rules/diag", module + "rules/secret", module + "rules/value", module + "rules/php",
+		module + "rules/diag", module + "rules/remedy", module + "rules/secret", module + "rules/value", module + "rules/php",
 		module + "rules/requests", module + "rules/apinames",
 	},
 	"rules/yaml":       {module + "rules", "go.yaml.in/yaml/v4"},
 	"compile/language": {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
 	"compile":          {module + "rules", module + "compile/language"},
-	"runtime/failure":  {module + "rules/panics"},
-	"runtime/redact":   {module + "rules/value", module + "rules/secret"},
+	"runtime/failure":  {module + "rules/panics", module + "rules/remedy"},
+	"runtime/redact":   {module + "rules/value", module + "rules/secret", module + "rules/remedy"},
 	"runtime/spool":    {module + "runtime/failure"},
 	"runtime/transport": {
 		module + "rules/requests", module + "rules/secret", module + "rules/value", module + "runtime/failure", module + "runtime/redact",
@@ -73,7 +74,7 @@ var mayImport = map[string][]string{
 		module + "engine/configtest", module + "engine/explain", module + "engine/stress",
 	},
 	"engine/annotate":   {module + "rules", module + "compile", module + "engine/explain"},
-	"engine/checkpoint": {module + "runtime"},
+	"engine/checkpoint": {module + "rules/remedy", module + "runtime"},
 	"engine/contract": {
 		module + "rules", module + "engine", module + "engine/checkpoint", module + "engine/shape",
 		module + "runtime/failure", module + "runtime/trace",
@@ -110,7 +111,7 @@ var mayImport = map[string][]string{
 		module + "rules", module + "engine", module + "engine/cluster", module + "runtime",
 		"github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nuid",
 	},
-	"engine/cluster/status": {},
+	"engine/cluster/status": {module + "rules/remedy"},
 	"engine/cluster/hub":    {module + "engine/cluster/internal/store", module + "runtime/failure", "github.com/nats-io/nats-server/v2", "github.com/gofrs/flock"},
 	"fixtures":              {module + "rules", "golang.org/x/tools/txtar"},
 
@@ -140,7 +141,7 @@ var mayImport = map[string][]string{
 	},
 	"engine/cluster/internal/survey": {
 		module + "engine", module + "engine/cluster/internal/record", module + "engine/cluster/internal/store", module + "engine/cluster/status",
-		module + "rules/value", module + "runtime/failure",
+		module + "rules/remedy", module + "rules/value", module + "runtime/failure",
 	},
 
 	// The importers. No other package may link the libraries that they need.
@@ -162,7 +163,7 @@ var mayImport = map[string][]string{
 	// Only these may know NATS, and only the hub and tests its server.
 	"engine/cluster/internal/pace": {module + "engine/cluster/internal/store", module + "runtime/transport", "github.com/nats-io/nats.go"},
 	"engine/cluster/internal/store": {
-		module + "runtime/document", module + "runtime/failure", module + "runtime/spool", "github.com/nats-io/nats.go",
+		module + "rules/remedy", module + "runtime/document", module + "runtime/failure", module + "runtime/spool", "github.com/nats-io/nats.go",
 	},
 }
 
@@ -271,13 +272,13 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 	})
 }
 
-// TestOnlyTheCommandNamesFlags requires messages of libraries to name Go options, which the command
-// replaces by its flags. What explain prints has its
-// layout before the command sees it, so it names flags, and so does the JSON Schema.
+// TestOnlyTheCommandNamesFlags requires messages of libraries to name options by the values of package
+// remedy, whose table has the flags. What explain prints has its layout before the command sees it, so it
+// names flags, and so does the JSON Schema.
 func TestOnlyTheCommandNamesFlags(t *testing.T) {
 	flag := regexp.MustCompile(`(^|[^\x60])--[a-z]`) // backquotes are in the documentation of keys
 	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
-		for _, exempt := range []string{"/engine/cmd/", "/fixtures/", "/engine/explain/", "/engine/annotate/", "/rules/field_schema.go"} {
+		for _, exempt := range []string{"/engine/cmd/", "/fixtures/", "/engine/explain/", "/engine/annotate/", "/rules/remedy/", "/rules/field_schema.go"} {
 			if strings.Contains(filepath.ToSlash(name), exempt) {
 				return
 			}
@@ -285,7 +286,7 @@ func TestOnlyTheCommandNamesFlags(t *testing.T) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 				text, _ := strconv.Unquote(literal.Value)
-				require.False(t, flag.MatchString(text), "%s: name the Go option: %s", set.Position(literal.Pos()), text)
+				require.False(t, flag.MatchString(text), "%s: name it with package remedy: %s", set.Position(literal.Pos()), text)
 			}
 			return true
 		})

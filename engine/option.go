@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/credential"
@@ -102,16 +103,17 @@ func newOptionSet(options []Option) (optionSet, error) {
 func (s runOptionSet) check() error {
 	found := diag.NewCollector(nil)
 	for _, o := range []struct {
-		option, want string
-		value        any
-		valid        bool
+		option remedy.Name
+		want   string
+		value  any
+		valid  bool
 	}{
-		{"WithParallelJobs", "a number of jobs", s.parallel, s.parallel >= 0},
-		{"WithPrefetch", "a number of pages, or AutoPrefetch", s.prefetch, s.prefetch >= 0 || s.prefetch == AutoPrefetch},
-		{"WithTimeout", "a duration of 0 or more", s.timeout, s.timeout >= 0},
+		{remedy.ParallelJobs, "a number of jobs", s.parallel, s.parallel >= 0},
+		{remedy.Prefetch, "a number of pages, or AutoPrefetch", s.prefetch, s.prefetch >= 0 || s.prefetch == AutoPrefetch},
+		{remedy.Timeout, "a duration of 0 or more", s.timeout, s.timeout >= 0},
 	} {
 		if !o.valid {
-			found.Errorf(diag.Outside(o.option), "want %s, got %v", o.want, o.value)
+			found.Errorf(diag.Option(o.option), "want %s, got %v", o.want, o.value)
 		}
 	}
 	return join(s.auth.check(), found.Diagnostics().Err())

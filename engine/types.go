@@ -148,36 +148,46 @@ type JobResult = runtime.Result
 // like.
 //
 //	Class     failure.Class
-//	Job       string // id of the job
-//	Partition string // values of the variables, such as "order.id=1001"; empty if the job has no partitions
-//	Page      int    // number of the page being fetched, from 1; 0 outside a page
-//	Op        string // the operation, such as "request", "read" or "rule offset.short"
-//	Method    string // HTTP method
-//	URL       string // URL without credentials
-//	Status    int    // HTTP status; 0 if there was no response
-//	Message   string // cause in words, without job and place
-//	Hint      string // remedy, if one is known
-//	Err       error  // the cause; may be nil
+//	Job       string        // id of the job
+//	Partition string        // values of the variables, such as "order.id=1001"; empty if the job has no partitions
+//	Page      int           // number of the page being fetched, from 1; 0 outside a page
+//	Op        string        // the operation, such as "request", "read" or "rule offset.short"
+//	Method    string        // HTTP method
+//	URL       string        // URL without credentials
+//	Status    int           // HTTP status; 0 if there was no response
+//	Message   string        // cause in words, without job and place
+//	Hint      string        // remedy, if one is known
+//	Err       error         // the cause; may be nil
+//	Remedy    remedy.Remedy // the hint, for a face that has other words for what it names: see [Error.WithRemedy]
 //
 //	func (*Error) Error() string
 //	func (*Error) Is(target error) bool
 //	func (*Error) Unwrap() error
+//	func (*Error) With(change func(*Error)) *Error
+//	func (*Error) WithHint(hint string) *Error
+//	func (*Error) WithRemedy(format string, args ...any) *Error
 type Error = failure.Error
 
 // Diagnostics lists every mistake in a configuration, or every warning about it. Each has
 // these fields and methods:
 //
-//	Path     string        // config path: parameters.api.pagination.limit
+//	Path     string        // config path: parameters.api.pagination.limit; the name of an option outside of a configuration
 //	File     string        // file name; empty for a configuration built in Go
 //	Pos      diag.Position // zero for a configuration built in Go
 //	Severity diag.Severity
-//	Message  string // lower case, without the location
-//	Hint     string // how to fix it, if known: did you mean "limit"?
-//	Snippet  string // the line and a caret, if the text is known
+//	Message  string        // lower case, without the location
+//	Hint     string        // how to fix it, if known: did you mean "limit"?
+//	Snippet  string        // the line and a caret, if the text is known
+//	Remedy   remedy.Remedy // what the hint proposes, if an editor can apply it, or a command has other words for it
+//	Option   *remedy.Name  // the option that is wrong, which the path names in Go; nil for a place in a configuration
 //
 //	func (*diag.Diagnostic) Error() string
+//	func (*diag.Diagnostic) Hide(hide func(string) string)
 //	func (*diag.Diagnostic) Location() string
 //	func (*diag.Diagnostic) WithHint(hint string) *diag.Diagnostic
+//	func (*diag.Diagnostic) WithNearest(written string, words []string) *diag.Diagnostic
+//	func (*diag.Diagnostic) WithRemedy(format string, args ...any) *diag.Diagnostic
+//	func (*diag.Diagnostic) WithReplacement(word, hint string) *diag.Diagnostic
 //
 //	func (Diagnostics) Err() error
 //	func (Diagnostics) Error() string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -82,7 +83,7 @@ func (e *Engine) secretDefaults(found *diag.Collector) []string {
 		}
 		defaults = append(defaults, text)
 		found.Errorf(diag.Outside("inputs."+in.Name+".default"), "the default of a secret input is written in the configuration").
-			WithHint(fmt.Sprintf("leave it out, and set the input where the workers run, with WithInputs(map[string]any{%q: VALUE})", in.Name))
+			WithRemedy("leave it out, and set the input where the workers run, with %s", remedy.Input.Of(in.Name))
 	}
 	return defaults
 }

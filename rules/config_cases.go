@@ -303,7 +303,7 @@ func (c *Config) completeTests(diags *diag.Collector) {
 			diags.Errorf(diag.Value(t.Path), "job is missing: there are several jobs").
 				WithHint("known here: " + strings.Join(ids, ", "))
 		case !slices.Contains(ids, t.Job):
-			diags.Errorf(diag.Value(diag.Join(t.Path, "job")), "unknown job %q", t.Job).WithHint(nearestHint(t.Job, ids))
+			nearest(diags.Errorf(diag.Value(diag.Join(t.Path, "job")), "unknown job %q", t.Job), t.Job, ids)
 		}
 		if len(t.Pages) == 0 {
 			diags.Errorf(diag.Value(diag.Join(t.Path, "pages")), "want at least one page").WithHint(`a page is at least {} or []`)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -64,13 +65,13 @@ func (d *decoder) applyOptions(options Options) {
 		field, _ := fieldNamed(apiFields, "dialect")
 		dialect, err := field.oneOf(options.Dialect)
 		if err != nil {
-			d.diags.Errorf(diag.Outside("WithDialect"), "%v", err).WithHint(diag.DidYouMean(options.Dialect, dialects))
+			d.diags.Errorf(diag.Option(remedy.Dialect), "%v", err).WithNearest(options.Dialect, dialects)
 		}
 		d.cfg.Dialect = dialect
 	}
 	place := diag.Value(d.cfg.Path("api.baseUrl"))
 	if options.BaseURL != "" {
-		d.cfg.BaseURL, place = options.BaseURL, diag.Outside("WithBaseURL")
+		d.cfg.BaseURL, place = options.BaseURL, diag.Option(remedy.BaseURL)
 	}
 	if d.cfg.BaseURL != "" {
 		if err := CheckBaseURL(sampleBase(d.cfg.BaseURL)); err != nil {

@@ -1,12 +1,12 @@
 package rules
 
 import (
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -62,7 +62,7 @@ func (r *reader) lookUpEnv(name, path string) (text string, found bool) {
 	r.env.read = append(r.env.read, envRead{name, r.diags.Source().ValueAt(path), found})
 	if !found && !r.env.placeholders {
 		r.diags.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", name).
-			WithHint(fmt.Sprintf("set it and pass it with WithEnv %s", name))
+			WithRemedy("set it and pass it with %s", remedy.Env.Of(name))
 	}
 	return text, found
 }

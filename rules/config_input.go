@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -103,7 +104,7 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 		place := diag.Outside(InputPath(in.Name))
 		switch {
 		case !ok && in.Default == nil:
-			found.Errorf(place, "not set").WithHint(in.usage())
+			in.propose(found.Errorf(place, "not set"))
 		case !ok:
 			values[in.Name] = in.Default
 		default:
@@ -115,7 +116,7 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !slices.Contains(names, name) {
-			found.Errorf(diag.Outside(InputPath(name)), "the configuration does not declare it").WithHint(diag.DidYouMean(name, names))
+			found.Errorf(diag.Outside(InputPath(name)), "the configuration does not declare it").WithNearest(name, names)
 		}
 	}
 	return values, found.Diagnostics()
@@ -141,11 +142,7 @@ func (in Input) likeDefault(v any) any {
 	return v
 }
 
-// usage says how to set the input.
-func (in Input) usage() string {
-	usage := fmt.Sprintf("set it with WithInputs(map[string]any{%q: VALUE})", in.Name)
-	if in.Doc != "" {
-		usage += ": " + in.Doc
-	}
-	return usage
+// propose adds to a diagnostic how to set the input.
+func (in Input) propose(d *diag.Diagnostic) {
+	d.WithRemedy("set it with %s%s", remedy.Input.Of(in.Name), strings.TrimSuffix(": "+in.Doc, ": "))
 }

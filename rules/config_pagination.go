@@ -123,7 +123,7 @@ func (r *reader) method(path string, object Object) (Method, bool) {
 	if written == nil {
 		r.diags.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
 	} else {
-		r.diags.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", describe(written)).WithHint(nearestHint(name, known))
+		nearest(r.diags.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", describe(written)), name, known)
 	}
 	return Method{}, false
 }

@@ -94,13 +94,9 @@ var placesOfKeys = sync.OnceValue(func() map[string]string {
 	return places
 })
 
-// keyHint returns the hint for a key that an object cannot have: the key that was
-// probably meant, the method or the place to which the key belongs, or all keys that
-// are known. method is the method that the object selects, or nil.
+// keyHint returns the hint for a key that an object cannot have and that is near none of
+// its keys: the method or the place to which the key belongs, or all keys that are known. method is the method that the object selects, or nil.
 func (c *Catalog) keyHint(name string, method any, fields []Field) string {
-	if hint := diag.DidYouMean(name, supportedKeys(fields)); hint != "" {
-		return hint
-	}
 	owners, known := c.methodsWith(name, method)
 	if known && owners != nil {
 		return "it is a setting of method " + strings.Join(owners, ", ") + "; " + knownHere(supportedKeys(fields))

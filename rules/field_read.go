@@ -65,7 +65,7 @@ func (r *reader) reportUnknownKeys(path string, object Object, fields []Field) {
 	for _, m := range object {
 		if fieldIndex(fields, m.Name) < 0 && !hasPrefix(fields, m.Name) {
 			r.diags.Report(r.unknown, diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).
-				WithHint(r.catalog.keyHint(m.Name, method, fields))
+				WithHint(r.catalog.keyHint(m.Name, method, fields)).WithNearest(m.Name, supportedKeys(fields))
 		}
 	}
 }
@@ -167,11 +167,10 @@ func (r *reader) checkSupported(s *setting, f *Field) bool {
 // refuse marks a setting as invalid, and reports why.
 func (r *reader) refuse(s *setting, v any, f *Field, err error) {
 	text, _ := v.(string)
-	hint := diag.DidYouMean(text, f.Values)
+	d := r.diags.Errorf(diag.Value(s.path()), "%v", err).WithNearest(text, f.Values)
 	if name, isReference := envReference(v); isReference && f.Kind == Expression {
-		hint = fmt.Sprintf(`declare an input with "default": {"env": %q}, and read it as input.NAME`, name)
+		d.WithHint(fmt.Sprintf(`declare an input with "default": {"env": %q}, and read it as input.NAME`, name))
 	}
-	r.diags.Errorf(diag.Value(s.path()), "%v", err).WithHint(hint)
 	s.Value, s.Invalid = nil, true
 }
 
@@ -298,9 +297,9 @@ func (r *reader) split(path, delimiter string) []string {
 	return strings.Split(path, delimiter)
 }
 
-// nearestHint returns a hint for an unknown name: the name that was probably meant, or all known names.
-func nearestHint(name string, known []string) string {
-	return cmp.Or(diag.DidYouMean(name, known), knownHere(known))
+// nearest adds to the mistake of an unknown name the name that was probably meant, or all known names.
+func nearest(d *diag.Diagnostic, name string, known []string) *diag.Diagnostic {
+	return d.WithHint(knownHere(known)).WithNearest(name, known)
 }
 
 // knownHere returns a hint that lists the known names.

@@ -175,7 +175,7 @@ func (k *keboolaConfig) warnOfUnread() {
 			continue
 		}
 		k.diags.Warnf(diag.Key(diag.Join(diag.Join(k.cfg.path, "config"), name)), "no function reads %s, so it has no effect", name).
-			WithHint(diag.DidYouMean(name, supportedKeys(configFields)))
+			WithNearest(name, supportedKeys(configFields))
 	}
 }
 
@@ -272,7 +272,7 @@ func (k *keboolaConfig) times(current string) map[string]resolver {
 		case previousStart:
 			return "(kept." + previousStart + " ?? 0)", false
 		}
-		k.diags.Errorf(diag.Value(path), "unknown time %q", name).WithHint(nearestHint(name, []string{startVariable, previousStart}))
+		nearest(k.diags.Errorf(diag.Value(path), "unknown time %q", name), name, []string{startVariable, previousStart})
 		return "", false
 	}}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -57,7 +58,7 @@ func (a *attributes) refer(path, name string) (source string, hidden bool) {
 	for i, over := range a.shared {
 		if slices.Contains(flatten("", over).Names(), name) {
 			a.diags.Errorf(diag.Value(path), "all iterations share this value, and iterations[%d] overrides %s", i, name).
-				WithHint("extract each account with a configuration of its own, or set the value with WithInputs")
+				WithRemedy("extract each account with a configuration of its own, or set the value with %s", remedy.Inputs)
 			return "", false
 		}
 	}
@@ -94,10 +95,9 @@ func hiddenName(name, text string) bool {
 
 // reportMissing reports an attribute that does not exist.
 func (a *attributes) reportMissing(path, name string) {
-	hint := nearestHint(name, a.values.Names())
+	d := nearest(a.diags.Errorf(diag.Value(path), "config has no value %q", name), name, a.values.Names())
 	inner := slices.DeleteFunc(a.values.Names(), func(known string) bool { return !strings.HasPrefix(known, name+".") })
 	if len(inner) > 0 {
-		hint = "its values are " + strings.Join(inner[:min(len(inner), 20)], ", ")
+		d.WithReplacement("", "its values are "+strings.Join(inner[:min(len(inner), 20)], ", "))
 	}
-	a.diags.Errorf(diag.Value(path), "config has no value %q", name).WithHint(hint)
 }

@@ -119,7 +119,7 @@ func (k *keboolaConfig) requestReferences() map[string]resolver {
 		"request": func(path, name string) (string, bool) {
 			source, _ := sources.Value(name).(string)
 			if source == "" {
-				k.diags.Errorf(diag.Value(path), "unknown part of a request %q", name).WithHint(nearestHint(name, sources.Names()))
+				nearest(k.diags.Errorf(diag.Value(path), "unknown part of a request %q", name), name, sources.Names())
 			}
 			return source, false
 		},
@@ -154,7 +154,7 @@ func (k *keboolaConfig) secrets(prefix string, values Object) resolver {
 	return func(path, name string) (string, bool) {
 		v, ok := values.Get(name)
 		if !ok {
-			k.diags.Errorf(diag.Value(path), "the OAuth credentials have no value %q", name).WithHint(nearestHint(name, values.Names()))
+			nearest(k.diags.Errorf(diag.Value(path), "the OAuth credentials have no value %q", name), name, values.Names())
 			return "", false
 		}
 		text, _ := value.Text(v)

@@ -184,7 +184,7 @@ func (f functions) reportUnknown(path string, written any) {
 		}
 	}
 	name, _ := written.(string)
-	f.diags.Errorf(diag.Value(diag.Join(path, "function")), "unknown function %s", describe(written)).WithHint(nearestHint(name, names))
+	nearest(f.diags.Errorf(diag.Value(diag.Join(path, "function")), "unknown function %s", describe(written)), name, names)
 }
 
 // usage says how many arguments a function takes.

@@ -159,7 +159,7 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 		}
 		known = append(known, s.Name)
 	}
-	l.diags.Errorf(diag.Value(path), "unknown scroller %q", name).WithHint(nearestHint(name, known))
+	nearest(l.diags.Errorf(diag.Value(path), "unknown scroller %q", name), name, known)
 	return setting{}, false
 }
 

@@ -42,7 +42,7 @@ func (l *lowerer) linkParent(set *Ruleset, byID map[string]*Ruleset) {
 		place := diag.Value(s.settings.get("items").path())
 		switch {
 		case byID[s.Items] == nil:
-			l.diags.Errorf(place, "no job has the id %q", s.Items).WithHint(nearestHint(s.Items, l.cfg.jobIDs()))
+			nearest(l.diags.Errorf(place, "no job has the id %q", s.Items), s.Items, l.cfg.jobIDs())
 		case set.Parent != "":
 			l.diags.Errorf(place, "a job can have one parent, and the parent of this job is %s already", set.Parent).
 				WithHint("a variable of that job can be read here too; to combine two lists, request the second for each item of the first")

@@ -91,9 +91,9 @@ func (r *listRun) withSeen(result Result) ListResult {
 
 // addPlace adds the partition to an error of this job.
 func (r *listRun) addPlace(err error) error {
-	known, ok := errors.AsType[*failure.Error](err)
+	known, ok := err.(*failure.Error) //nolint:errorlint // an error with this as its cause has a place of its own
 	if ok && known.Job == r.job.ID() && known.Partition == "" {
-		known.Partition = r.shownLabel()
+		return known.With(func(e *failure.Error) { e.Partition = r.shownLabel() })
 	}
 	return err
 }

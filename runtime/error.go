@@ -24,21 +24,18 @@ func (r *listRun) exchangeError(f fetchResult, err error) error {
 	if !ok {
 		return err
 	}
-	e.Job, e.Page = f.call.Job, f.call.Page
+	e = e.With(func(e *failure.Error) { e.Job, e.Page = f.call.Job, f.call.Page })
 	if f.action.failed != nil {
 		return r.onErrorFailure(e, f.action.failed)
 	}
-	return err
+	return e
 }
 
 // onErrorFailure returns the error of a run whose onError rule could not be evaluated. refused is the error of the
 // response.
 func (r *listRun) onErrorFailure(refused *failure.Error, err error) error {
-	failed := *refused
-	failed.Class, failed.Err = failure.Response, err
-	e := r.CompleteError(r.pooled.machine.Context, &failed)
-	e.Message += "; " + refused.Message
-	return e
+	failed := refused.With(func(e *failure.Error) { e.Class, e.Err = failure.Response, err })
+	return r.CompleteError(r.pooled.machine.Context, failed).With(func(e *failure.Error) { e.Message += "; " + refused.Message })
 }
 
 // responseError returns the error for a response of size bytes that is not a page.
@@ -70,10 +67,14 @@ func (r *listRun) responseError(f fetchResult, size int, err error) error {
 	return e
 }
 
-// CompleteError completes an error whose cause, Err, comes from a rule or a value. It sets the message and,
-// if the cause decides it, the class. ctx is the context of the evaluation; if the cause is its end,
+// CompleteError returns an error whose cause, Err, comes from a rule or a value, with the message of the cause and,
+// if the cause decides it, its class. ctx is the context of the evaluation; if the cause is its end,
 // the class is [failure.Cancelled].
-func (l *Loop) CompleteError(ctx context.Context, e *failure.Error) *failure.Error {
+func (l *Loop) CompleteError(ctx context.Context, failed *failure.Error) *failure.Error {
+	return failed.With(func(e *failure.Error) { l.complete(ctx, e) })
+}
+
+func (l *Loop) complete(ctx context.Context, e *failure.Error) {
 	err := e.Err
 	e.Message = l.Redactor.String(err.Error())
 	if errors.As(err, new(*requests.LengthError)) {
@@ -93,7 +94,6 @@ func (l *Loop) CompleteError(ctx context.Context, e *failure.Error) *failure.Err
 		e.Message = l.Redactor.String(failed.Placed())
 	}
 	e.Class = failure.ClassFor(err, e.Class)
-	return e
 }
 
 // warn logs a warning, once per run for each code.

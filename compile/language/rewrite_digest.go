@@ -20,7 +20,6 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
-	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -80,7 +79,7 @@ func onKeyAndBytes(function string, f func(algorithm crypto.Hash, key, b []byte)
 		if !ok {
 			names := slices.Sorted(maps.Keys(hashes))
 			return nil, (&Fault{Message: fmt.Sprintf("%s: want %s, got %q", function, value.OrList(names), name)}).
-				withHint(diag.DidYouMean(name, names))
+				withNearest(name, names)
 		}
 		if args[1] == nil || args[2] == nil {
 			return nil, nil

@@ -16,6 +16,7 @@ type Fault struct {
 	Message string
 	Hint    string // how to fix it; may be empty
 	Lists   bool   // the hint lists the known names
+	Instead string // what to write in the place of the word that is wrong; may be empty
 
 	at int // position in the source, in characters
 }
@@ -30,6 +31,14 @@ func faultAt(n ast.Node, format string, args ...any) *Fault {
 
 func (f *Fault) withHint(hint string) *Fault {
 	f.Hint = hint
+	return f
+}
+
+// withNearest proposes the word that is nearest to the one that was written, if one is near.
+func (f *Fault) withNearest(written string, words []string) *Fault {
+	if f.Instead = diag.Nearest(written, words); f.Instead != "" {
+		f.Hint = diag.DidYouMean(written, words)
+	}
 	return f
 }
 

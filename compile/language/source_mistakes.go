@@ -17,6 +17,7 @@ type mistake struct {
 	pattern string // a regular expression, in the source without its strings
 	message string
 	hint    string // $1 is the first group of the pattern
+	instead string // what to write in the place of the first group or, without one, of the match; may be empty
 
 	// near is set if a source with the mistake can be compiled, but does not mean what it seems to
 	// mean. Every source is searched for such mistakes, so near has texts that can be found fast: a
@@ -42,33 +43,33 @@ var mistakes = []mistake{
 	method(`endsWith|endswith|hasSuffix`, ``, "strings have no functions of their own", `write $1 endsWith "text"`),
 	method(`map|filter|find|some|every|any|all|none|sort|join|split|trim|first|last|keys|values`, ``,
 		"values have no functions of their own", "write $2($1, …); the element is #, and its keys begin with a dot: .id"),
-	wrong(`===`, "unknown operator ===", "write =="),
-	wrong(`!==`, "unknown operator !==", "write !="),
-	wrong(`<>`, "unknown operator <>", "write !="),
+	swap(`===`, "unknown operator ===", "==", ""),
+	swap(`!==`, "unknown operator !==", "!=", ""),
+	swap(`<>`, "unknown operator <>", "!=", ""),
 	wrong(`=>`, "unknown operator =>",
 		"write >= to compare; a predicate has no name for the element: filter(items, .id > 1), where # is the element itself"),
 	wrong(`=~`, "unknown operator =~", `write matches and a string: x matches "^a"`),
-	wrong(`=<`, "unknown operator =<", "write <="),
+	swap(`=<`, "unknown operator =<", "<=", ""),
 	wrong(`\bmatches\s*(/)`, "a pattern is a string", `write it in quotes, without slashes: x matches "^a"`),
 	wrong(`\+\+|--|[-+*/]=`, "an expression cannot change a value", "write x + 1; state keeps values from page to page"),
 	wrong(`(?:^|[^=!<>])(=)(?:[^=]|$)`, "unknown operator =", "write == to compare, and let x = 1; at the beginning for a variable"),
-	wrong(`(?:^|[^&])(&)(?:[^&]|$)`, "unknown operator &", "write and, or &&"),
-	wrong(`(?:^|[^|])(\|)(?:[^|]|$)`, "| passes a value to a function: items | len()", "write or, or || for a choice of conditions"),
+	swap(`(?:^|[^&])(&)(?:[^&]|$)`, "unknown operator &", "and", ", or &&"),
+	swap(`(?:^|[^|])(\|)(?:[^|]|$)`, "| passes a value to a function: items | len()", "or", ", or || for a choice of conditions"),
 	wrong(`\bis\s+not\s+(?:null|nil|None|NULL|undefined)\b`, "unknown operator is not", "write != nil"),
 	wrong(`\bis\s+(?:null|nil|None|NULL|undefined)\b`, "unknown operator is", "write == nil"),
-	wrong(`\bis\s+(not\s+)?`, "unknown operator is", "write ==, or != for is not"),
-	word(`AND|And`, `\b`, "operator", "write and, or &&"),
-	word(`OR|Or`, `\b`, "operator", "write or, or ||"),
-	word(`NOT|Not`, `\b`, "operator", "write not, or !"),
-	word(`LIKE|like`, `\b`, "operator", `write contains, or matches for a pattern: x matches "^a"`),
-	word(`NULL|Null|Nil|NIL|None|undefined`, `\b`, "name", "write nil"),
-	word(`TRUE|True`, `\b`, "name", "write true"),
-	word(`FALSE|False`, `\b`, "name", "write false"),
-	word(`length|size|count_of|strlen`, `\(`, "function", "write len(…)"),
-	word(`exists|isset|defined|isDefined`, `\(`, "function", `write has("a.b"), or body.a.b != nil`),
-	word(`isEmpty|is_empty|isNull|is_null`, `\(`, "function", "write empty(…), or len(…) == 0 for a list"),
-	word(`parseInt|toInt|Number|Int`, `\(`, "function", "write number(…)"),
-	word(`str|String|toString|to_string`, `\(`, "function", "write text(…)"),
+	swap(`\bis\s+(not\s+)?`, "unknown operator is", "==", ", or != for is not"),
+	word(`AND|And`, `\b`, "operator", "and", ", or &&"),
+	word(`OR|Or`, `\b`, "operator", "or", ", or ||"),
+	word(`NOT|Not`, `\b`, "operator", "not", ", or !"),
+	word(`LIKE|like`, `\b`, "operator", "contains", `, or matches for a pattern: x matches "^a"`),
+	word(`NULL|Null|Nil|NIL|None|undefined`, `\b`, "name", "nil", ""),
+	word(`TRUE|True`, `\b`, "name", "true", ""),
+	word(`FALSE|False`, `\b`, "name", "false", ""),
+	word(`length|size|count_of|strlen`, `\(`, "function", "len", "(…)"),
+	word(`exists|isset|defined|isDefined`, `\(`, "function", "", `has("a.b"), or body.a.b != nil`),
+	word(`isEmpty|is_empty|isNull|is_null`, `\(`, "function", "empty", "(…), or len(…) == 0 for a list"),
+	word(`parseInt|toInt|Number|Int`, `\(`, "function", "number", "(…)"),
+	word(`str|String|toString|to_string`, `\(`, "function", "text", "(…)"),
 	wrong(`\bitems\??\.(size|count|len)\b`, "items is a list, which has no key $1", "write count, the number of items"),
 	wrong(`\bitems\??\.(isEmpty|empty|is_empty)\b`, "items is a list, which has no key $1", "write count == 0"),
 	wrong(`\bitems\??\.(first|last)\b`, "items is a list, which has no key $1",
@@ -91,7 +92,14 @@ var mistakes = []mistake{
 
 // wrong returns a mistake.
 func wrong(pattern, message, hint string, near ...string) mistake {
-	return mistake{pattern, message, hint, near}
+	return mistake{pattern: pattern, message: message, hint: hint, near: near}
+}
+
+// swap returns the mistake of writing one thing instead of another. more is what the hint says after that.
+func swap(pattern, message, instead, more string) mistake {
+	m := wrong(pattern, message, "write "+instead+more)
+	m.instead = instead
+	return m
 }
 
 // method returns the mistake of calling a function on a value, as in x.len(). The names are separated
@@ -106,9 +114,9 @@ func method(names, end, message, hint string) mistake {
 
 // word returns the mistake of writing a word that does not exist, as in x AND y. The words are
 // separated by |, the end is a pattern for the text after the word, and the kind names the thing
-// that the user takes the word for.
-func word(words, end, kind, hint string) mistake {
-	return wrong(`(?:^|[^.\w])(`+words+`)`+end, "unknown "+kind+" $1", hint)
+// that the user takes the word for. See [swap].
+func word(words, end, kind, instead, more string) mistake {
+	return swap(`(?:^|[^.\w])(`+words+`)`+end, "unknown "+kind+" $1", instead, more)
 }
 
 // mistakePatterns returns the patterns of the table. They are compiled when the first
@@ -158,7 +166,8 @@ func findMistake(source string, possible func(mistake) bool) (found *Fault, end 
 			start = place[2]
 		}
 		expand := func(template string) string { return string(pattern.ExpandString(nil, template, source, place)) }
-		return &Fault{Message: expand(s.message), Hint: expand(s.hint), at: len([]rune(source[:start]))}, len([]rune(source[:place[1]]))
+		fault := &Fault{Message: expand(s.message), Hint: expand(s.hint), Instead: s.instead, at: len([]rune(source[:start]))}
+		return fault, len([]rune(source[:place[1]]))
 	}
 	return nil, 0
 }

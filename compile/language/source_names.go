@@ -11,7 +11,6 @@ import (
 	"github.com/expr-lang/expr/builtin"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // names are the names in a source that are checked for each rule, because the configuration declares
@@ -134,7 +133,7 @@ func isBuiltin(name string) bool {
 }
 
 func (c *nameCheck) unknownName(n *ast.IdentifierNode) *Fault {
-	f := faultAt(n, "unknown name %s", n.Value).withHint(diag.DidYouMean(n.Value, c.language.names()))
+	f := faultAt(n, "unknown name %s", n.Value).withNearest(n.Value, c.language.names())
 	if f.Hint == "" && rules.IsIdentifier(n.Value) {
 		f.Hint, f.Lists = "known names: "+strings.Join(pageFields.names(), ", ")+"; a key of the response is body."+n.Value, true
 	}
@@ -143,7 +142,7 @@ func (c *nameCheck) unknownName(n *ast.IdentifierNode) *Fault {
 
 func (c *nameCheck) unknownFunction(n *ast.IdentifierNode) *Fault {
 	known := append(c.language.names(), builtin.Names...)
-	return faultAt(n, "unknown name %s", n.Value).withHint(diag.DidYouMean(n.Value, known))
+	return faultAt(n, "unknown name %s", n.Value).withNearest(n.Value, known)
 }
 
 func (c *nameCheck) member(n *ast.MemberNode) *rules.ContextField {
@@ -165,7 +164,7 @@ func (c *nameCheck) member(n *ast.MemberNode) *rules.ContextField {
 	field := fieldTable(object.Fields).find(key.Value)
 	if field == nil {
 		known := fieldTable(object.Fields).names()
-		c.fail(faultAt(n, "unknown name %s; known names: %s", key.Value, strings.Join(known, ", ")).withHint(diag.DidYouMean(key.Value, known)))
+		c.fail(faultAt(n, "unknown name %s; known names: %s", key.Value, strings.Join(known, ", ")).withNearest(key.Value, known))
 	}
 	return field
 }
@@ -260,11 +259,8 @@ func (n names) checkFor(set *rules.Ruleset, scope rules.Scope) error {
 		if slices.Contains(known, d.name) {
 			continue
 		}
-		hint := fmt.Sprintf("declare it in %q", d.field.Declared)
-		if near := diag.DidYouMean(d.name, known); near != "" {
-			hint = near
-		}
-		return faultAt(d.node, "unknown name %s.%s", d.field.Name, d.name).withHint(hint)
+		return faultAt(d.node, "unknown name %s.%s", d.field.Name, d.name).
+			withHint(fmt.Sprintf("declare it in %q", d.field.Declared)).withNearest(d.name, known)
 	}
 	for _, s := range n.scoped {
 		if s.field.Scope != scope {

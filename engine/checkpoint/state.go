@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
@@ -106,12 +107,13 @@ func ownerOf(changed []string) string {
 	return refusals[last].owner
 }
 
+// orStartOver ends the format of a remedy.
+const orStartOver = ", or use %s to start over and replace the output"
+
 func (s *Store) refuse(format string, args ...any) *failure.Error {
-	return &failure.Error{
-		Class: failure.State, Op: "resume",
-		Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
-		Hint:    "checkpoint.Restart starts over and replaces the output",
-	}
+	return (&failure.Error{
+		Class: failure.State, Op: "resume", Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
+	}).WithRemedy("%s", remedy.StartOver)
 }
 
 // refuseOther refuses the state of another run.
@@ -124,15 +126,11 @@ func (s *Store) refuseOther(run, current string) error {
 	case name == command:
 		owner = "an earlier run of the same name, " + name
 	}
-	err := s.refuse("it belongs to %s", owner)
-	err.Hint = "name another file for the state, or use checkpoint.Restart to start over and replace the output"
-	return err
+	return s.refuse("it belongs to %s", owner).WithRemedy("name another file for the state"+orStartOver, remedy.Restart)
 }
 
 // refuseOutputs refuses to resume a run with other outputs.
 func (s *Store) refuseOutputs(format, path string) error {
-	err := s.refuse("its run has not ended, and writes "+format, path)
-	err.Hint = "name the same files, in the same format, to complete what it has obtained, " +
-		"or use checkpoint.Restart to discard that and start over"
-	return err
+	return s.refuse("its run has not ended, and writes "+format, path).WithRemedy("name the same files, in the same format, "+
+		"to complete what it has obtained, or use %s to discard that and start over", remedy.Restart)
 }

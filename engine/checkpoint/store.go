@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
@@ -275,9 +276,8 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
 		before := s.state.Fingerprint[saved.KeepPart+job]
 		if now, keeps := fingerprint[saved.KeepPart+job]; keeps && before != "" && now != before {
-			err := s.refuse("it holds values that job %s kept for %s", job, AnotherList)
-			err.Hint = "name another file for the state and another directory, or use checkpoint.Restart to start over and replace the output"
-			return err
+			return s.refuse("it holds values that job %s kept for %s", job, AnotherList).
+				WithRemedy("name another file for the state and another directory"+orStartOver, remedy.Restart)
 		}
 		if before != "" {
 			fingerprint[saved.KeepPart+job] = before // even if this run does not have the job

@@ -17,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -86,19 +87,19 @@ const fullFor = 30 * time.Second
 // waiting records that a page cannot be stored for now, and logs the reason once a minute for all
 // pages of a run.
 func (c *Cluster) waiting(key store.Key, err error) {
-	reason, hint := err.Error(), "make room there, or delete runs"
+	reason, hint := err.Error(), remedy.New("make room there, or delete runs")
 	if log, _ := c.problems.note(problemKey{key.Run, full}, reason, fullFor); !log {
 		return
 	}
 	if strings.Contains(reason, "maximum bytes") {
-		hint = "submit it again with a larger Submission.MaxBytes; Run.Status of " + key.Run +
-			" says whether CollectOptions.Release makes room, too"
+		hint = remedy.New("submit it again with a larger %s; %s says whether %s makes room, too",
+			remedy.MaxBytes, remedy.Status.Of(key.Run), remedy.Release)
 	}
 	if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
 		reason = refused.Description
 	}
-	c.log.Warn(fmt.Sprintf("run %s: pages wait until the server has room: %s (%s)",
-		key.Run, reason, hint), "event", "cluster_full", "run", key.Run)
+	c.log.Warn(fmt.Sprintf("run %s: pages wait until the server has room: %s", key.Run, reason),
+		"event", "cluster_full", "run", key.Run, "hint", hint)
 }
 
 // Phase says whether the tasks of a run are executed. [Run.Status] returns more detail.
@@ -152,8 +153,8 @@ func checkRun(id string) error {
 }
 
 func noRun(id string) error {
-	return &engine.Error{Class: failure.Config, Op: "run", Message: fmt.Sprintf("there is no run %q on the server", id),
-		Hint: "Cluster.Overview lists the runs"}
+	return (&engine.Error{Class: failure.Config, Op: "run", Message: fmt.Sprintf("there is no run %q on the server", id)}).
+		WithRemedy("%s lists the runs", remedy.Overview)
 }
 
 // readRecord reads the record of a run.
@@ -176,9 +177,9 @@ func (r *Run) ID() string { return r.record.Run }
 // Token returns the token that distinguishes the run from deleted runs with the same ID.
 func (r *Run) Token() string { return r.record.Submission }
 
-// WorkerHint returns the call that starts a worker for the run, for use in messages. It names the
-// environment variables and the secret inputs that the configuration reads.
-func (r *Run) WorkerHint() string { return r.record.WorkerHint() }
+// WorkerHint returns the call and the command that start a worker for the run, for use in messages. They name
+// the environment variables and the secret inputs that the configuration reads.
+func (r *Run) WorkerHint() remedy.Name { return r.record.WorkerHint() }
 
 // Phase says whether the tasks of the run are executed.
 func (r *Run) Phase() Phase { return r.record.Phase }
@@ -246,8 +247,9 @@ func (r *Run) update(ctx context.Context, change func(*record.Run)) error {
 			return err
 		}
 		if reloaded.record.Submission != r.record.Submission {
-			return &engine.Error{Class: failure.State, Op: "run", Err: store.ErrDeleted, Hint: "Cluster.Overview lists the runs",
-				Message: fmt.Sprintf("run %s has been deleted, and another run has its name", r.ID())}
+			return (&engine.Error{Class: failure.State, Op: "run", Err: store.ErrDeleted,
+				Message: fmt.Sprintf("run %s has been deleted, and another run has its name", r.ID())}).
+				WithRemedy("%s lists the runs", remedy.Overview)
 		}
 		r.record, r.revision = reloaded.record, reloaded.revision
 	}
@@ -258,8 +260,8 @@ func (r *Run) deleting() error {
 	if !r.record.Deleted {
 		return nil
 	}
-	return &engine.Error{Class: failure.State, Op: "run",
-		Message: fmt.Sprintf("run %s was deleted only in part", r.ID()), Hint: "delete it again: Run.Delete of " + r.ID()}
+	return (&engine.Error{Class: failure.State, Op: "run", Message: fmt.Sprintf("run %s was deleted only in part", r.ID())}).
+		WithRemedy("delete it again: %s", remedy.Delete.Of(r.ID()))
 }
 
 // Cancel ends a run: its queued tasks are removed, and workers stop its running tasks. Stored

@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -58,9 +59,8 @@ func (c *collection) startRelease(ctx context.Context) (context.Context, func(er
 func (c *collection) checkStart(ctx context.Context) error {
 	switch {
 	case c.options.Release && c.options.Sorted:
-		return &engine.Error{Class: failure.Config, Op: "collect",
-			Message: "a sorted collection cannot release pages",
-			Hint:    "collect without CollectOptions.Sorted to release them"}
+		return (&engine.Error{Class: failure.Config, Op: "collect", Message: "a sorted collection cannot release pages"}).
+			WithRemedy("collect without %s to release them", remedy.Sorted)
 	case c.options.Release && c.whole && len(c.trees) > 1:
 		return &engine.Error{Class: failure.Config, Op: "collect",
 			Message: "pages cannot be released: with limits.partitions, one task runs several jobs, whose positions differ",
@@ -80,9 +80,8 @@ func (c *collection) requirePermission(ctx context.Context) error {
 		err = run.update(ctx, func(*record.Run) {})
 	}
 	if failed, ok := errors.AsType[*engine.Error](err); ok && failed.Class == failure.Config {
-		return &engine.Error{Class: failure.Config, Op: "collect", Err: err,
-			Message: "pages cannot be released: " + failed.Message,
-			Hint:    "give the NATS user the permission, or collect without CollectOptions.Release"}
+		return (&engine.Error{Class: failure.Config, Op: "collect", Err: err, Message: "pages cannot be released: " + failed.Message}).
+			WithRemedy("give the NATS user the permission, or collect without %s", remedy.Release)
 	}
 	return err
 }

@@ -301,7 +301,7 @@ func TestACollectionSaysWhenPagesThatCannotBeReleasedFillTheRun(t *testing.T) {
 		ended <- err
 	}()
 	require.Eventually(t, func() bool {
-		return strings.Contains(text.String(), "run full: no page arrives: workers wait, since its pages take ") &&
+		return strings.Contains(text.String(), "workers wait, since its pages take ") &&
 			strings.Contains(text.String(), "those that are left cannot be released") &&
 			strings.Contains(text.String(), "submit it again with a larger Submission.MaxBytes")
 	}, time.Minute, 10*time.Millisecond, "%s", &text)

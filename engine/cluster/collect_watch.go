@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -132,22 +133,24 @@ func (c *collection) logWhyIdle(ctx context.Context, stop context.CancelCauseFun
 			return
 		}
 		why := c.run.idle(ctx, c.releaser != nil)
-		if why != "" && why != logged && ctx.Err() == nil {
-			c.run.cluster.log.Warn(fmt.Sprintf("run %s: no page arrives: %s", c.run.ID(), why), "event", "collect_idle", "run", c.run.ID())
+		if text := why.String(); text != logged && ctx.Err() == nil {
+			if text != "" {
+				c.run.cluster.log.Warn(fmt.Sprintf("run %s: no page arrives", c.run.ID()), "event", "collect_idle", "run", c.run.ID(), "hint", why)
+			}
+			logged = text
 		}
-		logged = why
 	}
 }
 
-// idle returns why the tasks of the run do not go on, or "" if no reason is known. releases says
-// whether the collection releases pages.
-func (r *Run) idle(ctx context.Context, releases bool) string {
+// idle returns why the tasks of the run do not go on, with a remedy, or nothing if no reason is known. releases
+// says whether the collection releases pages.
+func (r *Run) idle(ctx context.Context, releases bool) remedy.Remedy {
 	workers, err := r.cluster.store.Workers(ctx)
 	if err != nil {
-		return "" // the collection reports the same error
+		return remedy.Remedy{} // the collection reports the same error
 	}
 	if len(workers) == 0 {
-		return "no worker is running; start one with " + r.WorkerHint()
+		return remedy.New("no worker is running; start one with %s", r.WorkerHint())
 	}
 	info, err := r.cluster.store.Info(ctx, r.ID())
 	if err == nil && info.IsFull() {
@@ -155,24 +158,24 @@ func (r *Run) idle(ctx context.Context, releases bool) string {
 	}
 	load, err := r.cluster.store.Queued(ctx, r.record.Queue())
 	if err == nil && load.Waiting+load.Running == 0 {
-		return "no task is queued, so the queue was lost; submit the run again, with its id"
+		return remedy.New("no task is queued, so the queue was lost; submit the run again, with its id")
 	}
 	for _, worker := range workers {
 		var w record.Worker
 		if record.Decode(worker.Value, &w) == nil && w.Problems[r.ID()] != "" {
-			return fmt.Sprintf("worker %s says: %s", worker.Name, w.Problems[r.ID()])
+			return remedy.New("worker %s says: %s", worker.Name, w.Problems[r.ID()])
 		}
 	}
-	return ""
+	return remedy.Remedy{}
 }
 
 // whyFull returns why the run has used up its space on the server, and a remedy.
-func whyFull(info store.Info, releases bool) string {
-	text := fmt.Sprintf("workers wait, since its pages take %s of the %s that they may take on the server",
-		value.Size(int(info.Bytes)), value.Size(int(info.MaxBytes)))
+func whyFull(info store.Info, releases bool) remedy.Remedy {
+	const full = "workers wait, since its pages take %s of the %s that they may take on the server"
+	bytes, limit := value.Size(int(info.Bytes)), value.Size(int(info.MaxBytes))
 	if !releases {
-		return text + "; submit it again with a larger Submission.MaxBytes, or collect it with CollectOptions.Release"
+		return remedy.New(full+"; submit it again with a larger %s, or collect it with %s", bytes, limit, remedy.MaxBytes, remedy.Release)
 	}
-	return text + ", and those that are left cannot be released (the last page of each partition, " +
-		"and pages for whose items there are partitions); submit it again with a larger Submission.MaxBytes"
+	return remedy.New(full+", and those that are left cannot be released (the last page of each partition, "+
+		"and pages for whose items there are partitions); submit it again with a larger %s", bytes, limit, remedy.MaxBytes)
 }

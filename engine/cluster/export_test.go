@@ -86,7 +86,7 @@ func Resume(ctx context.Context, r *Run, e *engine.Engine, sink engine.SinkFunc,
 }
 
 // Idle says why a run does not go on.
-func Idle(ctx context.Context, r *Run) string { return r.idle(ctx, false) }
+func Idle(ctx context.Context, r *Run) string { return r.idle(ctx, false).String() }
 
 // SubmissionOf returns what tells a run apart from others of the same name.
 func SubmissionOf(r *Run) string { return r.record.Submission }

@@ -19,6 +19,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -203,7 +204,7 @@ func checkBaseURL(text string) error {
 		return nil
 	}
 	found := diag.NewCollector(nil)
-	found.Errorf(diag.Outside("WithBaseURL"), "the address has %s, which the server would store, and it may be secret", difference).
+	found.Errorf(diag.Option(remedy.BaseURL), "the address has %s, which the server would store, and it may be secret", difference).
 		WithHint("leave it out, and let the configuration read it from the environment of the workers, with {\"env\": \"NAME\"}")
 	return found.Diagnostics().Err()
 }

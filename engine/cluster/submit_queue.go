@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -121,9 +122,9 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 		return 0, err
 	}
 	if len(missing) > 0 {
-		return n, &engine.Error{Class: failure.Config, Op: "retry",
+		return n, (&engine.Error{Class: failure.Config, Op: "retry",
 			Message: fmt.Sprintf("no partition %q of run %s has failed", missing[0], r.ID()),
-			Hint:    "Run.Partitions lists those that have"}
+		}).WithRemedy("%s lists those that have", remedy.Partitions.Of(r.ID()))
 	}
 	return n, nil
 }

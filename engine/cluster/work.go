@@ -231,7 +231,11 @@ func (w *workerRun) pauseRun(run string, err error) {
 		r.avoidUntil = time.Now().Add(w.cluster.timing.pausedRun)
 	}
 	w.mu.Unlock()
-	w.noteProblem(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err))
+	var attrs []any
+	if l, ok := errors.AsType[*lack](err); ok && l.remedy.InWords() {
+		attrs = []any{"hint", l.remedy}
+	}
+	w.noteProblem(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err), attrs...)
 }
 
 // kindOf returns a text that is equal for errors that differ only in their partition.
@@ -243,8 +247,8 @@ func kindOf(err error) string {
 }
 
 // noteProblem logs a problem of this worker with a run, once a minute for all affected tasks, and
-// reports it to the server for the status.
-func (w *workerRun) noteProblem(run, kind, text string) {
+// reports it to the server for the status. The log has the attributes, too.
+func (w *workerRun) noteProblem(run, kind, text string, attrs ...any) {
 	log, more := w.cluster.problems.note(problemKey{run, kind}, text, problemFor)
 	if !log {
 		return
@@ -252,7 +256,7 @@ func (w *workerRun) noteProblem(run, kind, text string) {
 	if more > 0 {
 		text += fmt.Sprintf("; %s had this problem since it was logged last", value.Counted(more, "other task"))
 	}
-	w.cluster.log.Error(fmt.Sprintf("run %s: %s", run, text), "event", "worker_problem", "run", run)
+	w.cluster.log.Error(fmt.Sprintf("run %s: %s", run, text), append(attrs, "event", "worker_problem", "run", run)...)
 	select {
 	case w.news <- struct{}{}:
 	default: // a report is already due
@@ -311,7 +315,7 @@ func (w *workerRun) report(ctx context.Context) {
 			logged, doneBefore = time.Now(), rec.Done
 		}
 		if err := w.putRecord(ctx, rec); err != nil && ctx.Err() == nil {
-			w.cluster.log.Log(ctx, level, "Cluster.Overview does not show this worker: "+err.Error(), "event", "worker_report")
+			w.cluster.log.Log(ctx, level, "the status of the server does not show this worker: "+err.Error(), "event", "worker_report")
 			level = slog.LevelDebug
 		}
 		select {

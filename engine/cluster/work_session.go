@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -219,25 +220,33 @@ func (w *workerRun) logUnusedInput(run, name string) {
 	}
 }
 
-// lacks returns the environment variables and inputs that this worker lacks, if this is why a
-// configuration does not compile.
+// A lack is the environment variables and inputs that a worker lacks.
+type lack struct {
+	text   string
+	remedy remedy.Remedy
+}
+
+func (l *lack) Error() string { return l.text }
+
+// lacks returns the error of a configuration that does not compile as a [lack], if that is why.
 func lacks(err error) error {
 	found, ok := errors.AsType[engine.Diagnostics](err)
 	if !ok {
 		return err
 	}
 	var texts []string
+	var l lack
 	for _, d := range found {
 		text := d.Message
 		if strings.HasPrefix(d.Path, rules.InputPath("")) {
 			text = d.Path + ": " + text
 		}
-		if d.Hint != "" {
-			text += " (" + d.Hint + ")"
+		if texts = value.AppendNew(texts, text); !l.remedy.InWords() {
+			l.remedy = d.Remedy
 		}
-		texts = value.AppendNew(texts, text)
 	}
-	return fmt.Errorf("%s", strings.Join(texts, "; "))
+	l.text = strings.Join(texts, "; ")
+	return &l
 }
 
 // context returns a context that also ends when the run is cancelled.

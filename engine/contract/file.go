@@ -128,7 +128,7 @@ func (p *parser) object(root value.Object, key string) func(func(string, any) bo
 func (p *parser) reportUnknown(o value.Object, path string, keys ...string) {
 	for _, m := range o {
 		if !slices.Contains(keys, m.Name) {
-			p.found.Errorf(diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).WithHint(diag.DidYouMean(m.Name, keys))
+			p.found.Errorf(diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).WithNearest(m.Name, keys)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -170,7 +171,7 @@ func (d *detection) fetch(ctx context.Context) error {
 // passwordField matches the password field of a login page.
 var passwordField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\btype\s*=\s*["']?password\b`) })
 
-const needsCredentials = "add credentials, as with detect.Request.Header 'Authorization: Bearer TOKEN'"
+const needsCredentials = "add credentials, as with %s 'Authorization: Bearer TOKEN'"
 
 // explain adds a hint to an error.
 func (d *detection) explain(err error) error {
@@ -192,26 +193,26 @@ func (d *detection) explain(err error) error {
 	dns, unresolved := errors.AsType[*net.DNSError](failed)
 	switch {
 	case last == nil && unresolved && dns.IsNotFound:
-		failed.Hint = "check the host of the address" // there is no configuration yet
+		failed = failed.WithHint("check the host of the address") // there is no configuration yet
 	case last == nil:
 	case isHTML(last) && passwordField().Match(last.ResponseBody):
-		failed.Message, failed.Hint = "the address answers with a login page", needsCredentials
+		failed = failed.With(func(e *engine.Error) { e.Message = "the address answers with a login page" }).
+			WithRemedy(needsCredentials, remedy.Header)
 	case isHTML(last):
-		failed.Message, failed.Hint = "the address answers with a web page", "give the address of the API: the developer tools of a browser "+
-			"show it, and can save a HAR file for detect.FromRecording"
+		failed = failed.With(func(e *engine.Error) { e.Message = "the address answers with a web page" }).
+			WithRemedy("give the address of the API: the developer tools of a browser show it, and can save a HAR file for %s", remedy.Recording)
 	case last.Status == http.StatusTooManyRequests, limits.Retries(last.Status, last.ResponseHeader):
-		failed.Hint = d.session.later()
+		failed = failed.WithHint(d.session.later())
 	case last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden:
-		failed.Hint = needsCredentials
+		failed = failed.WithRemedy(needsCredentials, remedy.Header)
 	case last.Status == http.StatusPartialContent:
-		failed.Hint = "if this is a page of the list, write a configuration by hand and set api.http.ignoreErrors to [206]"
+		failed = failed.WithHint("if this is a page of the list, write a configuration by hand and set api.http.ignoreErrors to [206]")
 	case last.Status == http.StatusNotFound:
-		failed.Hint = "check the path of the address"
+		failed = failed.WithHint("check the path of the address")
 	case last.Status == http.StatusMethodNotAllowed:
-		failed.Hint = "the address may want detect.Request.Method POST with detect.Request.Body"
+		failed = failed.WithRemedy("the address may want %s POST with %s", remedy.Method, remedy.Body)
 	}
-	failed.Job, failed.Page = "", 0
-	return failed
+	return failed.With(func(e *engine.Error) { e.Job, e.Page = "", 0 })
 }
 
 // findItems chooses the list of the items.

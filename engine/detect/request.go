@@ -14,6 +14,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -98,6 +99,8 @@ func (r Request) Secrets() []string {
 type RequestError struct {
 	Message string
 	Hint    string // how to fix it; may be empty
+
+	Remedy remedy.Remedy // the hint, for a face that has other words for what it names
 }
 
 // Error implements error.
@@ -109,7 +112,12 @@ func (e *RequestError) Error() string {
 }
 
 func invalid(hint, format string, args ...any) error {
-	return &RequestError{Message: fmt.Sprintf(format, args...), Hint: hint}
+	return invalidUnless(remedy.New("%s", hint), format, args...)
+}
+
+// invalidUnless returns the error for a request that is invalid without a remedy.
+func invalidUnless(r remedy.Remedy, format string, args ...any) error {
+	return &RequestError{Message: fmt.Sprintf(format, args...), Hint: r.String(), Remedy: r}
 }
 
 // A call is a request as a configuration writes it: split into the keys of the job, the keys of the API,
@@ -171,10 +179,10 @@ func (c *call) checkInputs() error {
 	for _, name := range c.inputs {
 		text, given := c.values[name]
 		if given && text == "" {
-			return invalid("give it one with detect.Request.Inputs "+name+"=VALUE", "{%s} in the address has an empty value", name)
+			return invalidUnless(remedy.New("give it one with %s", remedy.Value.Of(name)), "{%s} in the address has an empty value", name)
 		}
 		if !given {
-			return invalid("add detect.Request.Inputs "+name+"=VALUE, or write %7B and %7D for braces that belong to the address",
+			return invalidUnless(remedy.New("add %s, or write %%7B and %%7D for braces that belong to the address", remedy.Value.Of(name)),
 				"the address has {%s}, which has no value", name)
 		}
 	}
@@ -226,7 +234,7 @@ func (c *call) setBody(r Request) error {
 	body := bytes.TrimSpace(r.Body)
 	if c.method == http.MethodGet {
 		if len(body) > 0 {
-			return invalid("use detect.Request.Method POST", "a GET request has no body")
+			return invalidUnless(remedy.New("use %s POST", remedy.Method), "a GET request has no body")
 		}
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/contract"
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -38,7 +39,7 @@ func (p *Publisher) openContract() error {
 	mode := cmp.Or(p.options.ContractMode, contract.Evolve)
 	if !slices.Contains(contract.Modes(), string(mode)) {
 		return &engine.Error{Class: failure.Config, Op: "contract",
-			Message: fmt.Sprintf("PublisherOptions.ContractMode: want %s, got %q", strings.Join(contract.Modes(), " or "), mode)}
+			Message: fmt.Sprintf("the mode of the contract: want %s, got %q", strings.Join(contract.Modes(), " or "), mode)}
 	}
 	before, err := contract.Read(path)
 	if err != nil {
@@ -52,10 +53,9 @@ func (p *Publisher) openContract() error {
 	}
 	if note := p.store.Note(contractNote); note != "" {
 		if c.now, err = contract.Parse(contractNote, note); err != nil {
-			return &engine.Error{
+			return (&engine.Error{
 				Class: failure.State, Op: "contract", Message: fmt.Sprintf("the state has a damaged contract: %v", err), Err: err,
-				Hint: "checkpoint.Restart starts over and replaces the output",
-			}
+			}).WithRemedy("%s", remedy.StartOver)
 		}
 	}
 	p.contract = c

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
@@ -42,23 +43,22 @@ func readKept(path string, fingerprint map[string]string) (keptFile, error) {
 	}
 	failed := &engine.Error{Class: failure.Config, Op: "kept", Err: err}
 	if err != nil {
-		failed.Message = fmt.Sprintf("PublisherOptions.KeptFile: %v", err)
+		failed.Message = fmt.Sprintf("the file of kept values: %v", err)
 		return keptFile{}, failed
 	}
 	kept, err := parseKept(text)
 	if err != nil {
 		failed.Err = err
 		failed.Message = fmt.Sprintf(
-			"PublisherOptions.KeptFile: %s is not a file of kept values: %v; remove it to start over", path, err)
+			"%s is not a file of kept values: %v; remove it to start over", path, err)
 		return keptFile{}, failed
 	}
 	for _, job := range slices.Sorted(maps.Keys(kept.lists)) {
 		if now := fingerprint[saved.KeepPart+job]; now != "" && now != kept.lists[job] {
-			return keptFile{}, &engine.Error{
+			return keptFile{}, (&engine.Error{
 				Class: failure.State, Op: "kept",
-				Message: fmt.Sprintf("PublisherOptions.KeptFile: %s holds values that job %s kept for %s", path, job, checkpoint.AnotherList),
-				Hint:    "name another file with PublisherOptions.KeptFile, or remove " + path + " to start over",
-			}
+				Message: fmt.Sprintf("%s holds values that job %s kept for %s", path, job, checkpoint.AnotherList),
+			}).WithRemedy("name another file with %s, or remove %s to start over", remedy.KeptFile, path)
 		}
 	}
 	return kept, nil

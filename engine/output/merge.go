@@ -14,6 +14,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -45,11 +46,10 @@ func (m *merger) learn(rows iterRows, key keyFunc) error {
 			return err
 		}
 		if !found {
-			return &engine.Error{
+			return (&engine.Error{
 				Class: failure.Response, Op: "merge", Message: fmt.Sprintf("row %d for %s has no %s, which is the key of its rows", n, m.name,
 					strings.Join(m.paths, ", ")),
-				Hint: "name another key, leave such items out with a filter, or run without PublisherOptions.Merge",
-			}
+			}).WithRemedy("name another key, leave such items out with a filter, or run without %s", remedy.Merge)
 		}
 		m.last[digestOf(text)] = n
 		return nil

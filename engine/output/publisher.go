@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 )
 
 // commitInterval bounds the loss when a run is killed: pages since the last commit are extracted
@@ -134,7 +135,7 @@ func (p *Publisher) checkResume() error {
 	}
 	err := p.engine.With(engine.WithResume(p.store.Jobs())).Check()
 	if failed, ok := errors.AsType[*engine.Error](err); ok {
-		failed.Hint = "checkpoint.Restart starts over and replaces the output"
+		return failed.WithRemedy("%s", remedy.StartOver)
 	}
 	return err
 }

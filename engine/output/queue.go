@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -113,10 +114,9 @@ func (p *Publisher) openQueues() error {
 			continue
 		}
 		if p.store.Path() != "" {
-			return &engine.Error{
-				Class: failure.Config, Op: "output", Message: "output.Queued with checkpoint.Open: several jobs write to the same file; " +
-					"give each job its own dataType with PublisherOptions.Dir, or omit output.Queued",
-			}
+			return (&engine.Error{
+				Class: failure.Config, Op: "output", Message: "several jobs write to the same file at the same time, which cannot be resumed from a state",
+			}).WithRemedy("give each job its own dataType with %s, or omit %s", remedy.Dir, remedy.Queued)
 		}
 		p.queues[t] = newQueue(t, &p.waiting, roots)
 	}

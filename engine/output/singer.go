@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -127,11 +128,10 @@ func (w *singerWriter) write(block []byte) error {
 
 // tooMany returns the error for items with too many properties.
 func (w *singerWriter) tooMany() error {
-	return &engine.Error{
+	return (&engine.Error{
 		Class: failure.IO, Op: "singer",
 		Message: fmt.Sprintf("the items have more than %d properties; the next one is %q", maxColumns, w.reader.Beyond),
-		Hint:    "if names of members are data, remove or rename them with fields, or give the stream a schema with output.Options.Catalog",
-	}
+	}).WithRemedy("if names of members are data, remove or rename them with fields, or give the stream a schema with %s", remedy.Catalog)
 }
 
 // schemaText returns the schema of the stream.

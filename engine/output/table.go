@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -67,11 +68,10 @@ func (t *table) checkNested(before string) error {
 	if before == t.separator {
 		return nil
 	}
-	return &engine.Error{
+	return (&engine.Error{
 		Class: failure.State, Op: string(t.format),
 		Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", before, t.separator),
-		Hint:    "use the same output.Options.Nested, or start over with checkpoint.Restart",
-	}
+	}).WithRemedy("use the same %s, or start over with %s", remedy.Nested, remedy.Restart)
 }
 
 // read reads an item. Its cells are valid until the next item is read.
@@ -115,12 +115,11 @@ func (t *table) checkLate(name string) error {
 			strings.Join(path, rest[:index]) != column || !joinsNames(rest[:index], t.separator) {
 			continue
 		}
-		return &engine.Error{
+		return (&engine.Error{
 			Class: failure.Config, Op: string(t.format),
 			Message: fmt.Sprintf("the file has the column %q, and the rows to add have %q: names of nested members are joined by %q there, "+
 				"and by %q now", column, name, rest[:index], t.separator),
-			Hint: "use the same output.Options.Nested, or move the file away",
-		}
+		}).WithRemedy("use the same %s, or move the file away", remedy.Nested)
 	}
 	return nil
 }
@@ -178,10 +177,9 @@ func (t *table) set(value scan.Span, object int) error {
 	t.next = i + 1
 	c := &t.row[i]
 	if c.item == t.items && c.object != object {
-		return &engine.Error{
+		return (&engine.Error{
 			Class: failure.IO, Op: string(t.format), Message: fmt.Sprintf("two members of an item have the column %q", t.path),
-			Hint: fmt.Sprintf("names of nested members are joined by %q: choose another text with output.Options.Nested", t.separator),
-		}
+		}).WithRemedy("names of nested members are joined by %q: choose another text with %s", t.separator, remedy.Nested)
 	}
 	*c = cell{value, t.items, object}
 	return nil

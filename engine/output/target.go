@@ -12,6 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -181,11 +182,11 @@ func (p *Publisher) chooseMode(t *target) error {
 	}
 	name := t.file.rows.Name()
 	if len(starts) > 0 && !p.options.Merge {
-		return &engine.Error{
+		return (&engine.Error{
 			Class: failure.Config, Op: "output",
-			Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning; "+
-				"give each job its own dataType, or add all rows with PublisherOptions.Append", name, continues[0], starts[0]),
-		}
+			Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning",
+				name, continues[0], starts[0]),
+		}).WithRemedy("give each job its own dataType, or add all rows with %s", remedy.Append)
 	}
 	p.logContinued(name, strings.Join(continues, " and "))
 	return nil
@@ -217,18 +218,17 @@ func (p *Publisher) requireKept(f *file, continues []string) error {
 
 // refuseChanged refuses to add rows to a file that is not as it was when a job's values were saved.
 func (p *Publisher) refuseChanged(name, keeper string) error {
-	owner, last := "state "+p.store.Path(), "use checkpoint.Restart to start over and replace the output"
+	owner, last := "state "+p.store.Path(), remedy.New("use %s to start over and replace the output", remedy.Restart)
 	if file := p.options.KeptFile; file != "" {
 		owner = file
-		last = fmt.Sprintf("name another file with PublisherOptions.KeptFile to start over; if the file has the rows up to the kept values, "+
-			"remove %q of job %s from %s", checkpoint.KeptFilesMember, keeper, file)
+		last = remedy.New("name another file with %s to start over; if the file has the rows up to the kept values, "+
+			"remove %q of job %s from %s", remedy.KeptFile, checkpoint.KeptFilesMember, keeper, file)
 	}
-	return &engine.Error{
+	return (&engine.Error{
 		Class: failure.State, Op: "kept",
 		Message: fmt.Sprintf("%s is not as it was when the values of job %s were saved in %s: another run or program has changed it, "+
 			"or the rows before these values are in another file; adding to it could lose or repeat rows", name, keeper, owner),
-		Hint: "restore the file, or move it away to begin a new one with the rows of this run, or " + last,
-	}
+	}).WithRemedy("restore the file, or move it away to begin a new one with the rows of this run, or %s", last)
 }
 
 // logContinued logs that rows are added to a file whose jobs continue from the values of an earlier run, or
@@ -247,16 +247,16 @@ func (p *Publisher) logContinued(name, jobs string) {
 
 // checkMerge checks that rows can be merged at all.
 func (p *Publisher) checkMerge() error {
-	refuse := func(message, hint string) error {
-		return &engine.Error{Class: failure.Config, Op: "merge", Message: message, Hint: hint}
+	refuse := func(message, hint string, args ...any) error {
+		return (&engine.Error{Class: failure.Config, Op: "merge", Message: message}).WithRemedy(hint, args...)
 	}
 	switch {
 	case !p.options.Merge:
 		return nil
 	case p.options.Append:
-		return refuse("PublisherOptions.Append adds rows, and PublisherOptions.Merge replaces those with the same key", "use one of them")
+		return refuse("rows are either added, or replace those with the same key", "use %s or %s", remedy.Append, remedy.Merge)
 	case p.options.Dir == "":
-		return refuse("PublisherOptions.Merge needs files", "rows that were written to a stream cannot be replaced")
+		return refuse("rows that were written to a stream cannot be replaced", "use %s with %s", remedy.Merge, remedy.Dir)
 	case p.options.Format.kind() == Singer:
 		return refuse("messages of format singer cannot be merged",
 			"the target does that, by the key_properties; for a file, use ndjson, csv or parquet")

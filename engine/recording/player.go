@@ -198,7 +198,7 @@ func differences(x Exchange, req *http.Request) []string {
 		out = append(out, "the method is "+x.Method)
 	}
 	if address.Host != req.URL.Host || address.Scheme != req.URL.Scheme {
-		out = append(out, fmt.Sprintf("the origin is %s://%s (see WithBaseURL)", address.Scheme, address.Host))
+		out = append(out, fmt.Sprintf("the origin is %s://%s (the base URL of the run is another one)", address.Scheme, address.Host))
 	}
 	if address.Path != req.URL.Path {
 		out = append(out, "the path is "+address.Path)

@@ -315,7 +315,7 @@ func TestARequestThatWasNotRecordedNamesTheNearest(t *testing.T) {
 	for _, test := range []struct{ name, method, address, want string }{
 		{"another parameter", "GET", "https://api.test/users?limit=10&offset=10", nearest + "offset is 0"},
 		{"two parameters", "GET", "https://api.test/users?limit=20&offset=0&sort=id", nearest + "limit is 10 and sort is missing"},
-		{"another origin", "GET", "http://localhost:1/users?limit=10&offset=0", nearest + "the origin is https://api.test (see WithBaseURL)"},
+		{"another origin", "GET", "http://localhost:1/users?limit=10&offset=0", nearest + "the origin is https://api.test (the base URL of the run is another one)"},
 		{"another path", "GET", "https://api.test/v2/users?limit=10&offset=0", nearest + "the path is /users"},
 		{"another method", "POST", "https://api.test/users?limit=10&offset=0", nearest + "the method is GET"},
 		{"nothing similar", "GET", "https://api.test/?a=1&b=2&c=3", ""},

@@ -94,7 +94,7 @@ func (d *decoder) shape(s *Shape, v any, path string, count, depth int) {
 	}
 	for _, m := range object {
 		if !slices.Contains(keys, m.Name) {
-			d.found.Errorf(diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).WithHint(diag.DidYouMean(m.Name, keys))
+			d.found.Errorf(diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).WithNearest(m.Name, keys)
 		}
 	}
 	d.types(s, object, diag.Join(path, "types"))

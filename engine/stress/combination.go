@@ -78,7 +78,7 @@ func find(name string) (*Behaviour, error) {
 		names[i] = b.Name
 	}
 	if slices.ContainsFunc(treeBehaviours, func(b *Behaviour) bool { return strings.EqualFold(b.Name, name) }) {
-		return nil, fmt.Errorf("%q is about several partitions, and a simulation is of one list; run Engine.Stress", name)
+		return nil, fmt.Errorf("%q is about several partitions, and a simulation is of one list; stress plays it", name)
 	}
 	text := fmt.Sprintf("there is no behaviour %q; ", name)
 	if hint := diag.DidYouMean(name, names); hint != "" {

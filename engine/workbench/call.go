@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 )
 
 // A Request has the arguments of a call. Each call reads only some of them.
@@ -92,6 +93,8 @@ type Error struct {
 	Message     string       `json:"message"`
 	Hint        string       `json:"hint,omitempty"`
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"` // if the configuration has mistakes
+
+	Remedy remedy.Remedy `json:"-"` // the hint, for a face that has other words for what it names
 }
 
 // Error returns the message.
@@ -106,11 +109,11 @@ func (d *Document) errorOf(err error) *Error {
 			out.Diagnostics = append(out.Diagnostics, d.diagnostic(diagnostic))
 		}
 		if len(found) == 1 {
-			out.Message, out.Hint = found[0].Message, found[0].Hint
+			out.Message, out.Hint, out.Remedy = found[0].Message, found[0].Hint, found[0].Remedy
 		}
 	}
 	if failed, ok := errors.AsType[*engine.Error](err); ok {
-		out.Message, out.Hint = failed.Message, failed.Hint
+		out.Message, out.Hint, out.Remedy = failed.Message, failed.Hint, failed.Remedy
 	}
 	return out
 }

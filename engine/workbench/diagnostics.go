@@ -18,7 +18,7 @@ type Diagnostic struct {
 	Message  string `json:"message"`
 	Hint     string `json:"hint,omitempty"` // how to fix it, if known
 	Path     string `json:"path,omitempty"` // config path
-	Fix      *Fix   `json:"fix,omitempty"`  // if a change of the text follows from the hint
+	Fix      *Fix   `json:"fix,omitempty"`  // if the remedy is another word
 }
 
 // A Fix is a change of the text.
@@ -58,8 +58,8 @@ func (d *Document) diagnostic(dg *diag.Diagnostic) Diagnostic {
 		start, end = d.token(start)
 	}
 	out.Range = d.lines().span(start, end)
-	if word, ok := replacement(dg.Hint); ok && start < end {
-		out.Fix = d.fix(dg, start, end, word)
+	if word := dg.Remedy.Replacement; word != "" && start < end {
+		out.Fix = d.fix(start, end, word)
 	}
 	return out
 }
@@ -100,34 +100,16 @@ const operatorCharacters = "=!<>&|+-*/%^?~"
 
 func isWord(c rune) bool { return c == '_' || c == '$' || unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// replacements match the hints that name what should stand in the place of a word or an operator.
-var replacements = []*regexp.Regexp{
-	regexp.MustCompile(`^did you mean "([^"]+)"\?$`),
-	regexp.MustCompile(`^write ([=!<>&|]+|nil|true|false|not|and|or)(?:,|$)`),
-	regexp.MustCompile(`^write (\w+)\(…\)`),
-}
-
-// replacement returns the word that a hint names.
-func replacement(hint string) (word string, ok bool) {
-	for _, form := range replacements {
-		if m := form.FindStringSubmatch(hint); m != nil {
-			return m[1], true
-		}
-	}
-	return "", false
-}
-
 // fix returns the fix that replaces the part of the text that a diagnostic is about with a word. It returns nil
-// if the hint proposes a call and the text has none, or if the word contains the quotes around the text.
-func (d *Document) fix(dg *diag.Diagnostic, start, end int, word string) *Fix {
+// if the word contains the quotes around the text.
+func (d *Document) fix(start, end int, word string) *Fix {
 	written := d.Text[start:end]
 	quote := ""
 	if strings.HasPrefix(written, `"`) || strings.HasPrefix(written, `'`) {
 		quote = written[:1]
 	}
 	change := Edit{Range: d.lines().span(start, end), Text: quote + word + quote}
-	called := strings.HasPrefix(d.Text[end:], "(")
-	if strings.Contains(dg.Hint, "(…)") && !called || strings.Contains(word, quote) && quote != "" {
+	if quote != "" && strings.Contains(word, quote) {
 		return nil
 	}
 	return &Fix{Title: "Replace " + strings.Trim(written, quote) + " by " + word, Edits: []Edit{change}}

@@ -9,17 +9,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/remedy"
 )
 
 // A Diagnostic is one mistake in a configuration.
 type Diagnostic struct {
-	Path     string   // config path: parameters.api.pagination.limit
+	Path     string   // config path: parameters.api.pagination.limit; the name of an option outside of a configuration
 	File     string   // file name; empty for a configuration built in Go
 	Pos      Position // zero for a configuration built in Go
 	Severity Severity
 	Message  string // lower case, without the location
 	Hint     string // how to fix it, if known: did you mean "limit"?
 	Snippet  string // the line and a caret, if the text is known
+
+	Remedy remedy.Remedy // what the hint proposes, if an editor can apply it, or a command has other words for it
+	Option *remedy.Name  // the option that is wrong, which the path names in Go; nil for a place in a configuration
 }
 
 // Severity says what a diagnostic means for the configuration.
@@ -58,6 +63,35 @@ func (d *Diagnostic) Location() string { return d.Pos.In(d.File) }
 func (d *Diagnostic) WithHint(hint string) *Diagnostic {
 	d.Hint = hint
 	return d
+}
+
+// WithRemedy sets a remedy, and the hint to its words for a program: see [remedy.New].
+func (d *Diagnostic) WithRemedy(format string, args ...any) *Diagnostic {
+	d.Remedy = remedy.New(format, args...)
+	return d.WithHint(d.Remedy.String())
+}
+
+// WithReplacement sets the hint, and says what to write in the place of the word at the position.
+func (d *Diagnostic) WithReplacement(word, hint string) *Diagnostic {
+	d.Remedy.Replacement = word
+	return d.WithHint(hint)
+}
+
+// WithNearest proposes the word that is nearest to the one that was written. If none is near, the
+// diagnostic keeps its hint.
+func (d *Diagnostic) WithNearest(written string, words []string) *Diagnostic {
+	if word := Nearest(written, words); word != "" {
+		return d.WithReplacement(word, DidYouMean(written, words))
+	}
+	return d
+}
+
+// Hide changes the message, and the hint with its remedy, to hide secrets.
+func (d *Diagnostic) Hide(hide func(string) string) {
+	d.Message = hide(d.Message)
+	if hint := hide(d.Hint); hint != d.Hint {
+		d.Hint, d.Remedy = hint, remedy.Remedy{}
+	}
 }
 
 // Diagnostics is a list of diagnostics. As an error it lists every one of them;
@@ -158,7 +192,7 @@ func (c *Collector) Warnf(place Place, format string, args ...any) *Diagnostic {
 // Report adds a diagnostic of a severity. Only the first thousand of each severity are
 // kept.
 func (c *Collector) Report(severity Severity, place Place, format string, args ...any) *Diagnostic {
-	d := &Diagnostic{Path: place.path, Severity: severity, Message: fmt.Sprintf(format, args...)}
+	d := &Diagnostic{Path: place.path, Option: place.option, Severity: severity, Message: fmt.Sprintf(format, args...)}
 	if c.count[severity]++; c.count[severity] > maxReported {
 		return d
 	}
@@ -190,22 +224,23 @@ func (c *Collector) Diagnostics() Diagnostics {
 type Place struct {
 	path   string
 	offset func(*Source) int // a byte offset, or -1 if unknown; nil if it is not in the source
+	option *remedy.Name
 }
 
 // Value is the place of the value at a config path.
 func Value(path string) Place {
-	return Place{path, func(s *Source) int { return s.ValueAt(path) }}
+	return Place{path: path, offset: func(s *Source) int { return s.ValueAt(path) }}
 }
 
 // Key is the place of the key at a config path.
 func Key(path string) Place {
-	return Place{path, func(s *Source) int { return s.KeyAt(path) }}
+	return Place{path: path, offset: func(s *Source) int { return s.KeyAt(path) }}
 }
 
 // Within is the place at a byte offset in the string at a config path. If the
 // source spells the string with escapes, it is the place of the whole string.
 func Within(path, text string, offset int) Place {
-	return Place{path, func(s *Source) int {
+	return Place{path: path, offset: func(s *Source) int {
 		start := s.ValueAt(path)
 		if start < 0 {
 			return start
@@ -222,11 +257,14 @@ func Within(path, text string, offset int) Place {
 
 // Offset is the place at a byte offset of the source.
 func Offset(path string, offset int) Place {
-	return Place{path, func(*Source) int { return offset }}
+	return Place{path: path, offset: func(*Source) int { return offset }}
 }
 
-// Outside is a place that is not in the source, such as an option of the caller.
+// Outside is a place that is not in the source, such as an input.
 func Outside(name string) Place { return Place{path: name} }
+
+// Option is the place of an option of the caller.
+func Option(name remedy.Name) Place { return Place{path: name.Go, option: &name} }
 
 // DidYouMean returns a hint with the word nearest to the one that was written,
 // like `did you mean "limit"?`, or "" if no word is near.

@@ -165,9 +165,9 @@ func addPart(lease *transport.Lease, rule rules.Rule, text string) {
 // unusable returns the error for a response that lacks the values that the configuration reads.
 func (l *login) unusable(r *transport.Response, err error) error {
 	what := fmt.Sprintf("the response of the login (status %d, %s) does not give what requests need: ", r.Status, r.ContentType())
-	e := l.fault(failure.Response, what, err)
-	e.Method, e.URL, e.Status = l.call.Method, l.Redactor.URL(l.call.URL), r.Status
-	return e
+	return l.fault(failure.Response, what, err).With(func(e *failure.Error) {
+		e.Method, e.URL, e.Status = l.call.Method, l.Redactor.URL(l.call.URL), r.Status
+	})
 }
 
 // hideBody hides the values of the response from which the parts are made.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -62,8 +63,8 @@ func (o *oauth) obtain(ctx context.Context) (*transport.Lease, error) {
 		if err == nil && issued.rotated != "" && !o.warned {
 			o.warned = true
 			o.Log.Warn("the API has replaced the refresh token, and there is no file to store the new one in: "+
-				"the configured token is probably of no use to the next run (WithTokenStore stores it)",
-				"event", "warn", "code", "refresh_token_not_stored")
+				"the configured token is probably of no use to the next run",
+				"event", "warn", "code", "refresh_token_not_stored", "hint", remedy.New("%s stores it", remedy.TokenStore))
 		}
 		return issued.lease(), err
 	}
@@ -177,9 +178,7 @@ func asAuthentication(action string, err error) error {
 	if !ok {
 		return err
 	}
-	marked := *known
-	marked.Op, marked.Message = "authenticate", action+known.Message
-	return &marked
+	return known.With(func(e *failure.Error) { e.Op, e.Message = "authenticate", action+e.Message })
 }
 
 // decide adds the remedy to an error response of the token endpoint (RFC 6749, section 5.2).

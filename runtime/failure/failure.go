@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/panics"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 )
 
 // A Class is a kind of failure. It decides the exit status of the command, and tells whether the
@@ -72,7 +73,8 @@ func ExitStatus(err error) int {
 }
 
 // An Error says why a run failed. errors.Is matches it with the error of its class, such as
-// [ErrTransient].
+// [ErrTransient]. Other runs and requests may have the same error, so it is not changed after it was
+// returned: [Error.With] returns a copy.
 type Error struct {
 	Class Class
 	Job   string // id of the job
@@ -87,6 +89,8 @@ type Error struct {
 	Message string // cause in words, without job and place
 	Hint    string // remedy, if one is known
 	Err     error  // the cause; may be nil
+
+	Remedy remedy.Remedy // the hint, for a face that has other words for what it names: see [Error.WithRemedy]
 }
 
 // Errors for use with errors.Is: each matches any error of its class.
@@ -102,6 +106,24 @@ var (
 	ErrSuspect   = &Error{Class: Suspect}
 	ErrCancelled = &Error{Class: Cancelled}
 )
+
+// With returns a copy of the error with a change.
+func (e *Error) With(change func(*Error)) *Error {
+	changed := *e
+	change(&changed)
+	return &changed
+}
+
+// WithHint returns a copy of the error with another hint.
+func (e *Error) WithHint(hint string) *Error {
+	return e.With(func(e *Error) { e.Hint, e.Remedy = hint, remedy.Remedy{} })
+}
+
+// WithRemedy returns a copy of the error whose hint is a remedy in the words of a program: see [remedy.New].
+func (e *Error) WithRemedy(format string, args ...any) *Error {
+	r := remedy.New(format, args...)
+	return e.With(func(e *Error) { e.Hint, e.Remedy = r.String(), r })
+}
 
 // Error returns the job and the page, the request, the cause and the hint, on one line.
 func (e *Error) Error() string {
@@ -149,8 +171,7 @@ func (e *Error) Is(target error) bool {
 	return ok && class.Class == e.Class && class.Message == "" && class.Job == "" && class.Err == nil
 }
 
-// Exited returns the error of work whose goroutine was ended by runtime.Goexit. Each call returns
-// another error, since its place is added to an error.
+// Exited returns the error of work whose goroutine was ended by runtime.Goexit.
 func Exited() error {
 	return &Error{
 		Class: Internal, Op: "run", Message: "a function of the program ended its goroutine with runtime.Goexit",

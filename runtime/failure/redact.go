@@ -38,10 +38,13 @@ func (r *redaction) error(err error) error {
 	case nil:
 		return nil
 	case *Error:
-		e := *known
-		e.Partition, e.URL, e.Message, e.Hint = r.text(e.Partition), r.text(e.URL), r.text(e.Message), r.text(e.Hint)
-		e.Err = r.error(e.Err)
-		return &e
+		e := known
+		if hint := r.text(known.Hint); hint != known.Hint {
+			e = known.WithHint(hint)
+		}
+		return e.With(func(e *Error) {
+			e.Partition, e.URL, e.Message, e.Err = r.text(e.Partition), r.text(e.URL), r.text(e.Message), r.error(e.Err)
+		})
 	case *panics.Error:
 		return &panics.Error{Text: r.text(known.Text), Trace: known.Trace}
 	}

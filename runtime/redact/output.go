@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -65,6 +66,11 @@ func (h handler) any(v any) any {
 	switch v := v.(type) {
 	case error:
 		return errors.New(h.change(v.Error()))
+	case remedy.Remedy: // not as a text, since each face words it
+		if text := v.String(); h.change(text) != text {
+			return h.change(text)
+		}
+		return v
 	case fmt.Stringer:
 		return h.change(v.String())
 	case []string:

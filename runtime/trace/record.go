@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -73,6 +74,8 @@ type Fault struct {
 	Class   string `json:"class,omitempty"` // class, such as "api"; empty for an error of the sink
 	Message string `json:"message"`         // one sentence, with the job and the page
 	Hint    string `json:"hint,omitempty"`  // how to fix it
+
+	Remedy remedy.Remedy `json:"-"` // the hint, for a face that has other words for what it names
 }
 
 // A Decision says whether a job continues after a page.
@@ -149,9 +152,11 @@ func FaultOf(err error, secrets *redact.Redactor) *Fault {
 	if !ok {
 		return &Fault{Message: secrets.String(err.Error())}
 	}
-	plain := *known
-	plain.Hint = ""
-	return &Fault{Class: string(known.Class), Message: secrets.String(plain.Error()), Hint: secrets.String(known.Hint)}
+	fault := &Fault{Class: string(known.Class), Message: secrets.String(known.WithHint("").Error()), Hint: secrets.String(known.Hint)}
+	if fault.Hint == known.Hint {
+		fault.Remedy = known.Remedy
+	}
+	return fault
 }
 
 // WaitsOf returns the waits of an exchange, without secrets.

@@ -134,9 +134,7 @@ func (c *Client) lease(ctx context.Context, call Call) (*Lease, error) {
 	if !ok {
 		return nil, err
 	}
-	copied := *known // other waiting requests receive the same error
-	copied.Err = errors.Join(errNoLease, err)
-	return nil, &copied
+	return nil, known.With(func(e *failure.Error) { e.Err = errors.Join(errNoLease, err) })
 }
 
 // errNoLease marks an error that was already retried at its source.

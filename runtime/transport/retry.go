@@ -100,10 +100,10 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 		"attempt", call.attempt, "wait_ms", wait.Milliseconds(), "wait_source", source, "url", c.show(call.URL))
 	c.observe(ctx, call, Event{Kind: EventRetry, Time: clock.Now(), Duration: wait, Status: cause.Status, Source: source, Err: cause})
 	if err := clock.Sleep(ctx, wait); err != nil {
-		e := *cause
-		e.Class, e.Err = failure.Cancelled, errors.Join(err, context.Cause(ctx))
-		e.Message = Interruption(ctx) + " while waiting to retry: " + cause.Message
-		return &e
+		return cause.With(func(e *failure.Error) {
+			e.Class, e.Err = failure.Cancelled, errors.Join(err, context.Cause(ctx))
+			e.Message = Interruption(ctx) + " while waiting to retry: " + e.Message
+		})
 	}
 	return nil
 }
@@ -111,9 +111,7 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 // exhausted returns the last transient error of a call, with the reason why there is no further
 // attempt.
 func exhausted(cause *failure.Error, reason string) error {
-	e := *cause
-	e.Class, e.Message = failure.Transient, cause.Message+reason
-	return &e
+	return cause.With(func(e *failure.Error) { e.Class, e.Message = failure.Transient, e.Message+reason })
 }
 
 // retryWait returns the wait after an attempt, its source (a header of the response, or "backoff"),

@@ -62,8 +62,7 @@ func (c *Client) judge(
 		return c.statusError(failure.Transient, call, r), true
 	case action == Fail:
 		e := c.statusError(failure.API, call, r)
-		e.Hint = cmp.Or(decision.Message, e.Hint)
-		return e, false
+		return e.WithHint(cmp.Or(decision.Message, e.Hint)), false
 	case r.Status < http.StatusBadRequest:
 		return c.judgePage(call, r)
 	}
@@ -73,17 +72,18 @@ func (c *Client) judge(
 // judgeError judges an attempt without a response. It treats an error as transient
 // unless it is known to be permanent, since there is no complete list of network errors.
 func (c *Client) judgeError(ctx context.Context, call Call, err error) (*failure.Error, bool) {
-	e := c.fault(failure.Transient, call, 0, "")
 	if ctx.Err() != nil {
-		e.Class, e.Message, e.Err = failure.Cancelled, Interruption(ctx), errors.Join(ctx.Err(), context.Cause(ctx))
+		e := c.fault(failure.Cancelled, call, 0, Interruption(ctx))
+		e.Err = errors.Join(ctx.Err(), context.Cause(ctx))
 		return e, false
 	}
+	e := c.fault(failure.Transient, call, 0, "")
 	if known, ok := errors.AsType[*failure.Error](err); ok {
-		placed := *known // a transport may return the same error again, and to other runs
-		if placed.URL == "" {
-			placed.Method, placed.URL = e.Method, e.URL
+		placed := known
+		if known.URL == "" {
+			placed = known.With(func(k *failure.Error) { k.Method, k.URL = e.Method, e.URL })
 		}
-		return &placed, known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)
+		return placed, known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)
 	}
 	e.Err = withoutURL(err)
 	e.Message = c.options.Redactor.String(e.Err.Error())
@@ -188,14 +188,14 @@ func (c *Client) statusError(class failure.Class, call Call, r *Response) *failu
 	if len(bytes.TrimSpace(r.Body)) > 0 {
 		message += fmt.Sprintf("; the response (%s) begins with %s", r.ContentType(), c.options.Redactor.Excerpt(r.Head(), len(r.Body)))
 	}
-	e := c.fault(class, call, r.Status, message, statusHint(r.Status))
-	if class == failure.Transient {
-		e.Hint = "" // the hint is for a permanent status
+	hint := ""
+	if class != failure.Transient { // the hint is for a permanent status
+		hint = statusHint(r.Status)
 	}
 	if lost := c.lostPath(call.URL); lost != "" && r.Status == http.StatusNotFound {
-		e.Hint = fmt.Sprintf("the request does not have %q, since api.baseUrl does not end with a slash: end it with %s/", lost, lost)
+		hint = fmt.Sprintf("the request does not have %q, since api.baseUrl does not end with a slash: end it with %s/", lost, lost)
 	}
-	return e
+	return c.fault(class, call, r.Status, message, hint)
 }
 
 // lostPath returns the last part of the path of baseUrl if the request lost it, because baseUrl

@@ -3,7 +3,11 @@
 // them.
 package status
 
-import "time"
+import (
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules/remedy"
+)
 
 // Version is the version of the JSON of a [Run], an [Overview] and a [Partition]. It changes when
 // a key is removed or changes its meaning, but not when a key is added.
@@ -152,6 +156,8 @@ type Warning struct {
 	ID      string `json:"id" doc:"failed, search, full, lost, noWorkers, silent or problem"`
 	Message string `json:"message" doc:"one sentence without its full stop"`
 	Hint    string `json:"hint" doc:"what to do"`
+
+	Remedy remedy.Remedy `json:"-"` // the hint, for a face that has other words for what it names
 }
 
 // A Partition describes how far a partition is.

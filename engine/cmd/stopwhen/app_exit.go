@@ -101,7 +101,7 @@ func (a *app) report(err error) {
 	w := a.redactor.Writer(a.guard(a.stderr))
 	defer w.Close()
 	if a.logFormat == formatJSON {
-		a.reportEvents(slog.New(translator{slog.NewJSONHandler(printable.Writer(w, printable.JSON), nil), a}), err)
+		a.reportEvents(slog.New(slog.NewJSONHandler(printable.Writer(w, printable.JSON), nil)), err)
 		return
 	}
 	if mistakes, ok := errors.AsType[diag.Diagnostics](err); ok {
@@ -132,8 +132,8 @@ func joined(err error) []error {
 
 func (a *app) reportEvents(log *slog.Logger, err error) {
 	if mistakes, ok := errors.AsType[diag.Diagnostics](err); ok {
-		for _, m := range mistakes {
-			log.Error(m.Message, "event", "config_fault", "path", a.inFlags(m.Path), "place", m.Location(), "hint", a.inFlags(m.Hint))
+		for _, m := range a.printed(mistakes) {
+			log.Error(m.Message, "event", "config_fault", "path", m.Path, "place", m.Location(), "hint", m.Hint)
 		}
 		err = configError(mistakes)
 	}
@@ -141,7 +141,7 @@ func (a *app) reportEvents(log *slog.Logger, err error) {
 	if class := classOf(err); class != "" {
 		attrs = append(attrs, "class", class)
 	}
-	log.Error(err.Error(), attrs...)
+	log.Error(a.messageOf(err), attrs...)
 }
 
 // configError summarizes the errors of a configuration.

@@ -58,7 +58,7 @@ func (a *app) newLogger(w io.Writer, level slog.Level) *slog.Logger {
 	if a.logFormat == formatJSON {
 		handler = slog.NewJSONHandler(printable.Writer(w, printable.JSON), &slog.HandlerOptions{Level: level})
 	}
-	handler = translator{handler, a}
+	handler = worder{handler, a}
 	log.SetFlags(0)
 	log.SetOutput(slog.NewLogLogger(handler, slog.LevelDebug).Writer()) // net/http logs through it
 	return slog.New(handler)

@@ -50,9 +50,9 @@ func (e *exampleError) Unwrap() error { return e.error }
 // textOf returns an error as a text that is safe to print.
 func (a *app) textOf(err error) string {
 	if e, ok := errors.AsType[*exampleError](err); ok {
-		return printable.Text(a.inFlags(e.error.Error())) + "\n\n" + printable.Lines(e.example)
+		return printable.Text(a.messageOf(e.error)) + "\n\n" + printable.Lines(e.example)
 	}
-	return printable.Text(a.inFlags(err.Error()))
+	return printable.Text(a.messageOf(err))
 }
 
 // printed returns copies of diagnostics that are safe to print. Only a snippet has
@@ -61,8 +61,11 @@ func (a *app) printed(mistakes diag.Diagnostics) diag.Diagnostics {
 	safe := make(diag.Diagnostics, len(mistakes))
 	for i, m := range mistakes {
 		clone := *m
+		clone.Hint = a.words(m.Hint, m.Remedy)
+		if m.Option != nil {
+			clone.Path = a.word(*m.Option)
+		}
 		clone.Snippet = ""
-		printable.Change(&clone, a.inFlags) // a path may be an option
 		printable.Strings(&clone)
 		clone.Snippet = printable.Lines(m.Snippet)
 		safe[i] = &clone

@@ -165,7 +165,7 @@ func TestHealthSaysWhyAProgramDoesNotWork(t *testing.T) {
 	}
 	awaitHealth(`^200 ok\n$`)
 	call(t, "submit", config, "-q", "--run", "token", nats)
-	awaitHealth(`^503 run token: this worker cannot run it: .*TOKEN_OF_NOBODY.*--env.*\n$`)
+	awaitHealth(`^503 run token: this worker cannot run it: environment variable TOKEN_OF_NOBODY is not set.*\n$`)
 	require.NoError(t, hub.Process.Kill())
 	awaitHealth(`^503 the connection to NATS is lost\n$`)
 }

@@ -114,10 +114,12 @@ func (c *statusCommand) statusOf(s *connection, id string) error {
 		run, err := s.Run(s.ctx, id)
 		if err == nil {
 			now, err = run.Status(s.ctx)
-			c.translate(now)
 		}
 		if err != nil {
 			return true, err
+		}
+		for i, w := range now.Warnings {
+			now.Warnings[i].Hint = c.words(w.Hint, w.Remedy)
 		}
 		over = now.Phase != status.Running // before the texts become printable
 		return over, c.show(func(w io.Writer) error { return c.writeStatus(w, now) })
@@ -170,7 +172,6 @@ func (c *statusCommand) show(write func(io.Writer) error) error {
 func (c *statusCommand) overview(s *connection) error {
 	return c.follow(s.ctx, func() (over bool, err error) {
 		o, err := s.Overview(s.ctx)
-		c.translate(o)
 		if err != nil {
 			return true, err
 		}

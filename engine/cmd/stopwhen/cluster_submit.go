@@ -100,7 +100,7 @@ func (c *submitCommand) Run(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		logWarnings(logger, checked.Warnings())
+		c.logWarnings(logger, checked.Warnings())
 		return signalError(ctx, mayNotSubmit(c.openRuns(ctx, o, nil, func(runs *cluster.Cluster) error {
 			run, err := runs.Submit(ctx, *s)
 			if err != nil {
@@ -130,11 +130,11 @@ func (c *submitCommand) submitted(run *cluster.Run) string {
 	natsArgs, resubmission := c.natsArgs(), run.Resubmission()
 	if resubmission == nil {
 		return fmt.Sprintf("run %s is submitted; next: %s, stopwhen collect %s --out DIR%s, stopwhen status %s%s",
-			run.ID(), run.WorkerHint(), run.ID(), natsArgs, run.ID(), natsArgs)
+			run.ID(), c.word(run.WorkerHint()), run.ID(), natsArgs, run.ID(), natsArgs)
 	}
 	text := fmt.Sprintf("run %s exists already; its tasks that have not ended are queued", run.ID())
 	if resubmission.Cancelled {
-		text = fmt.Sprintf("run %s exists already and was cancelled; it continues (%s)", run.ID(), run.WorkerHint())
+		text = fmt.Sprintf("run %s exists already and was cancelled; it continues (%s)", run.ID(), c.word(run.WorkerHint()))
 	}
 	if resubmission.MaxBytes != resubmission.Before {
 		before := "no limit"

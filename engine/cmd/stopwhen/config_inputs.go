@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -79,7 +80,7 @@ func withoutText(err error) error {
 // checkGiven reports mistakes in the inputs and the jobs that the flags name. Inputs
 // that are missing are reported when the engine runs.
 func (s *loader) checkGiven(e *engine.Engine, inputs map[string]any) error {
-	paths := map[string]bool{"WithJobs": true}
+	paths := map[string]bool{remedy.Jobs.Go: true}
 	for name := range inputs {
 		paths[rules.InputPath(name)] = true
 	}
@@ -122,6 +123,7 @@ func hideSecrets(err error, secrets []string) {
 	mistakes, _ := errors.AsType[diag.Diagnostics](err)
 	redactor := redact.New(secrets)
 	for _, m := range mistakes {
-		m.Message, m.Hint, m.Snippet = redactor.String(m.Message), redactor.String(m.Hint), redactor.String(m.Snippet)
+		m.Hide(redactor.String)
+		m.Snippet = redactor.String(m.Snippet)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -206,6 +205,5 @@ func (s *loader) build(l *loaded, others ...engine.Option) error {
 		return err
 	}
 	hideSecrets(l.Warnings().Err(), env.read)
-	printable.Change(l.Warnings(), s.inFlags)
 	return nil
 }

@@ -104,6 +104,7 @@ func (d *detectCommand) Run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if mistake, ok := errors.AsType[*detect.RequestError](err); ok {
+		mistake.Hint = d.words(mistake.Hint, mistake.Remedy)
 		return &usageError{mistake.Error()}
 	}
 	if result == nil {

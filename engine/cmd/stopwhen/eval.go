@@ -111,7 +111,6 @@ func (c *evalCommand) write(result *trace.Evaluation) error {
 	case result.Err != nil:
 		return &engine.Error{Class: failure.Response, Op: "eval", Message: result.Err.Error(), Err: result.Err}
 	}
-	c.translate(report)
 	if c.format == formatJSON {
 		return c.writeJSON(report)
 	}

@@ -183,7 +183,7 @@ func (x *extraction) runLoaded(l *loaded) error {
 
 // extract runs the jobs and writes their pages.
 func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err error) {
-	logWarnings(logger, l.Warnings())
+	x.logWarnings(logger, l.Warnings())
 	if x.discarded != "" {
 		logger.Warn(fmt.Sprintf("standard output is closed or %s: %s will be discarded", os.DevNull, x.discarded), "event", "discarded")
 	}
@@ -221,8 +221,8 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 }
 
 // logWarnings logs the warnings of a configuration.
-func logWarnings(logger *slog.Logger, warnings engine.Diagnostics) {
-	for _, w := range warnings {
+func (a *app) logWarnings(logger *slog.Logger, warnings engine.Diagnostics) {
+	for _, w := range a.printed(warnings) {
 		message := fmt.Sprintf("%s: %s", w.Path, w.Message)
 		if w.Hint != "" {
 			message += " (" + w.Hint + ")"

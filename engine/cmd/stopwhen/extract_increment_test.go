@@ -182,7 +182,7 @@ func TestJobsThatContinueAndJobsThatStartDoNotShareAFile(t *testing.T) {
 	text = strings.Replace(text, `"dataField": "data"}`, `"dataField": "data"}, {"id": "other", "endpoint": "items", "dataField": "data", "dataType": "items"}`, 1)
 	require.NoError(t, os.WriteFile(g.config, []byte(text), 0o600))
 	require.Contains(t, g.run(t, 2, "--kept", kept),
-		"job items continues from kept values, so its rows are added, but job other starts at the beginning; give each job its own dataType")
+		"job items continues from kept values, so its rows are added, but job other starts at the beginning (give each job its own dataType")
 	g.require(t, 5)
 }
 

@@ -170,7 +170,11 @@ func (x *extraction) writeResult(files []output.FileReport, result *engine.Resul
 	if x.result == "" {
 		return nil
 	}
-	x.translate(result)
+	for i := range result.Jobs {
+		if failed := result.Jobs[i].Error; failed != nil {
+			failed.Hint = x.words(failed.Hint, failed.Remedy)
+		}
+	}
 	text, err := json.MarshalIndent(struct {
 		*engine.Result
 		Outputs []output.FileReport `json:"outputs,omitempty"`

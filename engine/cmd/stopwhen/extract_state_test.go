@@ -385,7 +385,7 @@ func TestStateWithParallelJobsNeedsAFilePerJob(t *testing.T) {
 	config := fmt.Sprintf(`{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [
 		{"id": "a", "endpoint": "users", "dataType": "users"}, {"id": "b", "endpoint": "users", "dataType": "users", "params": {"x": 1}}]}}`, s.api.URL)
 	s.write(t, config)
-	require.Contains(t, s.run(t, 2, "--jobs", "2"), "--jobs with --state: several jobs write to the same file")
+	require.Contains(t, s.run(t, 2, "--jobs", "2"), "cannot be resumed from a state (give each job its own dataType with --out DIR, or omit --jobs)")
 	s.write(t, strings.Replace(config, `"dataType": "users"`, `"dataType": "other"`, 1))
 	s.run(t, 0, "--jobs", "2", "--prefetch", "4", "--restart")
 	require.Equal(t, allItems(), s.items(t))

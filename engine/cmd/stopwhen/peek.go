@@ -77,7 +77,6 @@ func (c *peekCommand) Run(_ *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c.translate(report)
 	if c.format == formatJSON {
 		err = c.writeJSON(report)
 	} else {

@@ -107,7 +107,6 @@ func (c *replayCommand) Run(_ *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	c.translate(report)
 	if err := c.writeReplay(report); err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (c *studioCommand) desk(args []string) (*studio.Desk, error) {
 	bench := workbench.New(append(env.options(), engine.WithDialect(c.dialect), engine.WithBaseURL(c.baseURL),
 		engine.WithInputs(inputs), engine.WithJobs(c.jobs...))...)
 	desk := &studio.Desk{
-		Session: session.New(bench, session.Live(transport.Default())), Case: c.fixture, Live: true, Version: version(), Notes: c.inFlags,
+		Session: session.New(bench, session.Live(transport.Default())), Case: c.fixture, Live: true, Version: version(), Words: c.word,
 	}
 	if c.fixture != "" {
 		if _, err := fixtures.Find(c.fixture); err != nil {

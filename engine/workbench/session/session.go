@@ -19,6 +19,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 )
 
 // A Session answers the calls of one page. It is safe for concurrent use.
@@ -127,9 +128,12 @@ func errorOf(err error) *workbench.Error {
 		return known
 	}
 	if found, ok := errors.AsType[diag.Diagnostics](err); ok && len(found) > 0 {
-		out := &workbench.Error{Message: found[0].Message, Hint: found[0].Hint}
+		out := &workbench.Error{Message: found[0].Message, Hint: found[0].Hint, Remedy: found[0].Remedy}
 		if len(found) > 1 {
 			out.Hint = strings.TrimPrefix(fmt.Sprintf("%s; %d more mistakes", out.Hint, len(found)-1), "; ")
+			if out.Remedy.InWords() {
+				out.Remedy = remedy.New("%s; %d more mistakes", out.Remedy, len(found)-1)
+			}
 		}
 		return out
 	}

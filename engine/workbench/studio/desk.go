@@ -16,17 +16,18 @@ import (
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/engine/workbench/session"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 )
 
 // A Desk answers the calls of the page: those of a session, and those about the files. It writes the
 // configuration and its recording, and only when the user saves.
 type Desk struct {
 	Session *session.Session
-	Path    string              // of the configuration; "" if it is not saved
-	Case    string              // name of a built-in case, which is played first; "" for none
-	Live    bool                // whether runs can ask the API
-	Version string              // of the program
-	Notes   func(string) string // rewrites a message of a library in the words of the command; may be nil
+	Path    string                   // of the configuration; "" if it is not saved
+	Case    string                   // name of a built-in case, which is played first; "" for none
+	Live    bool                     // whether runs can ask the API
+	Version string                   // of the program
+	Words   func(remedy.Name) string // words the remedies of messages; nil words them for a program
 
 	masks masks
 	mu    sync.Mutex
@@ -65,13 +66,12 @@ func (d *Desk) safe(err error) error {
 	if !ok {
 		problem = &workbench.Error{Message: err.Error()}
 	}
-	text := func(s string) string {
-		if d.Notes != nil {
-			s = d.Notes(s)
-		}
-		return string(d.masks.hideJSON([]byte(s)))
+	hint := problem.Hint
+	if d.Words != nil && problem.Remedy.InWords() {
+		hint = problem.Remedy.Words(d.Words)
 	}
-	return &workbench.Error{Message: text(problem.Message), Hint: text(problem.Hint)}
+	text := func(s string) string { return string(d.masks.hideJSON([]byte(s))) }
+	return &workbench.Error{Message: text(problem.Message), Hint: text(hint)}
 }
 
 func (d *Desk) call(ctx context.Context, method string, params json.RawMessage) (any, error) {

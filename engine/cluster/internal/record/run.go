@@ -10,6 +10,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules/remedy"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
@@ -76,16 +78,13 @@ func (r *Run) IsSearch(task partition.Task) bool {
 	return slices.ContainsFunc(r.Outlines, func(o partition.Outline) bool { return o.Job == task.Job && task.Level < o.Variables })
 }
 
-// WorkerHint returns the call that starts a worker for the run, for use in messages.
-func (r *Run) WorkerHint() string {
-	var words []string
+// WorkerHint returns the call and the command that start a worker for the run, for use in messages.
+func (r *Run) WorkerHint() remedy.Name {
+	needs := value.Map(r.Secrets, remedy.Input.Of)
 	if len(r.Env) > 0 {
-		words = append(words, "WithEnv "+strings.Join(r.Env, ","))
+		needs = slices.Insert(needs, 0, remedy.Env.Of(strings.Join(r.Env, ",")))
 	}
-	for _, name := range r.Secrets {
-		words = append(words, "WithInputs "+name+"=VALUE")
-	}
-	return "Cluster.Work(" + strings.Join(words, " ") + ")"
+	return remedy.Work.With(needs...)
 }
 
 // A Worker is the record of a worker on the server.

@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -133,7 +134,7 @@ func silent(what string, waited time.Duration, err error) error {
 // A cause explains why the server refused a request, and suggests a remedy.
 type cause struct {
 	class         failure.Class
-	message, hint string
+	message, hint string // the hint may have a verb for [remedy.Replicas]
 }
 
 // causes maps error codes to causes. Other errors are printed unchanged.
@@ -145,8 +146,8 @@ var causes = map[jetstream.ErrorCode]cause{
 	codeMessageTooLarge: {failure.IO, "the message is larger than the stream allows", "remove max_msg_size from the stream"},
 	codeHeaderTooLarge:  {failure.Internal, "the headers of a message are too large", ""},
 	codeNoPeers: {failure.Config, "fewer servers of the NATS cluster are running than the run has replicas",
-		"start the others, or set Options.Replicas to a smaller number"},
-	codeReplicas:         {failure.Config, "the NATS server is not in a cluster, and cannot keep replicas", "set Options.Replicas to 1"},
+		"start the others, or use %s with a smaller number"},
+	codeReplicas:         {failure.Config, "the NATS server is not in a cluster, and cannot keep replicas", "use %s with 1"},
 	codeNoBatches:        {failure.Config, "the stream does not allow atomic batches", "set allow_atomic for the stream"},
 	codeStoreFailed:      {failure.IO, "the stream is full, or cannot be written", "raise its limit, or delete runs that are not needed"},
 	codeInsufficient:     {failure.IO, "the NATS server has no room left", "free disk space, raise its limits, or delete runs"},
@@ -169,7 +170,11 @@ func explain(what string, err error) error {
 		return err
 	}
 	if c, ok := causes[codeOf(err)]; ok {
-		return &failure.Error{Class: c.class, Op: "store", Message: what + ": " + c.message + ": " + err.Error(), Hint: c.hint, Err: err}
+		failed := &failure.Error{Class: c.class, Op: "store", Message: what + ": " + c.message + ": " + err.Error(), Hint: c.hint, Err: err}
+		if strings.Contains(c.hint, "%s") {
+			return failed.WithRemedy(c.hint, remedy.Replicas)
+		}
+		return failed
 	}
 	if errors.Is(err, nats.ErrConnectionClosed) {
 		return &failure.Error{Class: failure.Transient, Op: "store", Message: what + ": the connection to the NATS server was closed", Err: err}

@@ -132,12 +132,12 @@ func TestAClusterThatIsTooSmallSaysSo(t *testing.T) {
 	_, err := Open(t.Context(), all[0].connect(), Options{Patience: time.Minute})
 	require.ErrorIs(t, err, failure.ErrConfig)
 	require.ErrorContains(t, err, "open the queue: fewer servers of the NATS cluster are running than the run has replicas")
-	require.ErrorContains(t, err, "(start the others, or set Options.Replicas to a smaller number)")
+	require.ErrorContains(t, err, "(start the others, or use Options.Replicas with a smaller number)")
 	s := all[1].open(Options{Replicas: 1})
 	require.NoError(t, s.CreateRun(t.Context(), "one", "s", 0))
 	err = all[0].open(Options{Patience: time.Minute}).CreateRun(t.Context(), "two", "s", 0)
 	require.ErrorIs(t, err, failure.ErrConfig)
-	require.ErrorContains(t, err, "set Options.Replicas to a smaller number")
+	require.ErrorContains(t, err, "use Options.Replicas with a smaller number")
 	_, err = s.js.Stream(t.Context(), "STOPWHEN_RUN_two")
 	require.ErrorIs(t, err, jetstream.ErrStreamNotFound, "nothing was created")
 }
@@ -146,5 +146,5 @@ func TestAServerAloneKeepsNoReplicas(t *testing.T) {
 	_, err := Open(t.Context(), startServer(t).connect(), Options{Replicas: 3})
 	require.ErrorIs(t, err, failure.ErrConfig)
 	require.ErrorContains(t, err, "the NATS server is not in a cluster, and cannot keep replicas")
-	require.ErrorContains(t, err, "(set Options.Replicas to 1)")
+	require.ErrorContains(t, err, "(use Options.Replicas with 1)")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -14,8 +15,8 @@ import (
 // addWarnings adds problems that a user should act on.
 func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.Info) error {
 	out.Warnings = []status.Warning{}
-	add := func(id, hint, message string, values ...any) {
-		out.Warnings = append(out.Warnings, status.Warning{ID: id, Message: fmt.Sprintf(message, values...), Hint: hint})
+	add := func(id string, hint remedy.Remedy, message string, values ...any) {
+		out.Warnings = append(out.Warnings, status.Warning{ID: id, Message: fmt.Sprintf(message, values...), Hint: hint.String(), Remedy: hint})
 	}
 	room, waits := s.makeRoom(info), s.fleet.full[s.run.Run]
 	switch limit := info.MaxBytes; {
@@ -24,14 +25,14 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 		add("full", room, "the run has %s of the %s that it may have on the server, and the pages of workers wait for room",
 			value.Size(int(out.Stored.Bytes)), value.Size(int(limit)))
 	case waits:
-		add("full", "make room there, or delete runs: Run.Delete", "the server has no room, so workers wait to store their pages")
+		add("full", remedy.New("make room there, or delete runs"), "the server has no room, so workers wait to store their pages")
 	case info.IsFull():
 		add("full", room, "the run has %d %% of the bytes that it may have on the server, and workers wait when it has all",
 			100*out.Stored.Bytes/limit)
 	}
-	retry := "fix the cause, then: Run.Retry of " + s.run.Run
+	retry := remedy.New("fix the cause, then: %s", remedy.Retry.Of(s.run.Run))
 	if onlyMistakes(out) {
-		retry = "a run keeps its configuration: correct it, and submit it as a new run"
+		retry = remedy.New("a run keeps its configuration: correct it, and submit it as a new run")
 	}
 	if n := out.Total.Failed; n > 0 {
 		add("failed", retry, "%s failed", value.Counted(n, "partition"))
@@ -48,18 +49,18 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 	}
 	switch {
 	case lost > 0:
-		add("lost", "submit the run again, with the same id: Cluster.Submit("+s.run.Run+")",
+		add("lost", remedy.New("submit the run again, with the same id: %s", remedy.Submit.Of(s.run.Run)),
 			"the queue has lost tasks: %d of those that are known have not ended, and are not queued", lost)
 	case out.Workers.Count == 0:
-		add("noWorkers", s.run.WorkerHint(), "no worker runs the tasks that wait")
+		add("noWorkers", remedy.New("%s", s.run.WorkerHint()), "no worker runs the tasks that wait")
 	}
 	for _, w := range out.Workers.List {
 		if w.Silent && s.fleet.silent[[2]string{w.Name, s.run.Run}] {
 			seconds := int(out.At.Sub(w.Heard).Seconds())
-			add("silent", "other workers get its tasks", "worker %s on %s has been silent for %d seconds", w.Name, w.Host, seconds)
+			add("silent", remedy.New("other workers get its tasks"), "worker %s on %s has been silent for %d seconds", w.Name, w.Host, seconds)
 		}
 		if w.Problem != "" {
-			add("problem", "other workers may run it; otherwise set it right on that machine", "worker %s on %s: %s", w.Name, w.Host, w.Problem)
+			add("problem", remedy.New("other workers may run it; otherwise set it right on that machine"), "worker %s on %s: %s", w.Name, w.Host, w.Problem)
 		}
 	}
 	return nil
@@ -78,13 +79,13 @@ func onlyMistakes(out *status.Run) bool {
 // makeRoom returns a remedy for a run without room on the server. A collection can release all
 // messages except the remaining ones, unless one task runs several jobs, because their positions
 // differ.
-func (s *survey) makeRoom(info store.Info) string {
-	const raise = "submit it again, with the same id and a larger Submission.MaxBytes"
+func (s *survey) makeRoom(info store.Info) remedy.Remedy {
+	const raise = "submit it again, with the same id and a larger %s"
 	if s.run.Whole && len(s.run.Outlines) > 1 || info.Messages <= uint64(s.unreleasable) {
-		return raise + "; CollectOptions.Release would delete nothing, since the pages that are stored must remain"
+		return remedy.New(raise+"; %s would delete nothing, since the pages that are stored must remain", remedy.MaxBytes, remedy.Release)
 	}
-	return fmt.Sprintf("Run.Collect of %s with a state and CollectOptions.Release deletes pages that it has written; ", s.run.Run) +
-		"if those that must remain fill the limit, " + raise
+	return remedy.New("%s deletes pages that it has written; if those that must remain fill the limit, "+raise,
+		remedy.CollectAndRelease.Of(s.run.Run), remedy.MaxBytes)
 }
 
 // lostAgain is the time after which seemingly lost tasks are counted again, because a task that
