@@ -14,21 +14,22 @@ import (
 type auditCompiler struct {
 	mu       sync.Mutex
 	shared   *shared
-	triggers map[string]*Trigger // by the ID of the rule
+	triggers map[[2]string]*Trigger // by the ID and the source of the rule
 }
 
 var sharedAuditCompiler = sync.OnceValue(func() *auditCompiler {
-	return &auditCompiler{shared: newShared(nil), triggers: map[string]*Trigger{}}
+	return &auditCompiler{shared: newShared(nil), triggers: map[[2]string]*Trigger{}}
 })
 
 // trigger returns a compiled rule.
 func (a *auditCompiler) trigger(rule *rules.Rule) *Trigger {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known := a.triggers[rule.ID]
+	key := [2]string{rule.ID, rule.Source}
+	known := a.triggers[key]
 	if known == nil {
 		known = a.compile(*rule)
-		a.triggers[rule.ID] = known
+		a.triggers[key] = known
 	}
 	return known
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // The rules of the audit are compiled only when a list has ended, so a mistake in their
@@ -36,6 +37,19 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 	}
 	require.Equal(t, want, got)
 	require.Same(t, j.AuditTriggers()[0], job(t, `{"method": "offset", "limit": 5}`).AuditTriggers()[0])
+}
+
+// The rules about partitions have no facts that they require.
+func TestEveryRuleAboutPartitionsIsCompiled(t *testing.T) {
+	j := job(t, `{"method": "pagenum"}`)
+	for _, rule := range rules.PartitionAudits() {
+		require.Contains(t, value.Map(j.AuditTriggers(), func(t *Trigger) string { return t.Rule.ID }), rule.ID, "audit.ignore has the same ids")
+		compiled := j.AuditRule(&rule)
+		require.Len(t, compiled.Message.holes, strings.Count(rule.Message, "{"), "%s: an expression of the message is text", rule.ID)
+		met, err := compiled.EvalBool(&language.Machine{}, &rules.Context{Partitions: &rules.PartitionFacts{}})
+		require.NoError(t, err)
+		require.False(t, met, "%s is met without facts", rule.ID)
+	}
 }
 
 // A rule whose facts are missing is not evaluated, so it must not be met then.

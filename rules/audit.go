@@ -384,4 +384,60 @@ func audits(rows []Rule) []Rule {
 // commonAudit holds the rules for jobs whose windows are not split.
 var commonAudit = slices.DeleteFunc(slices.Clone(auditTable), func(r Rule) bool { return r.Splits })
 
+// PartitionFacts holds the observations about the partitions of a job. The rules of [PartitionAudits]
+// see it as `partitions`.
+type PartitionFacts struct {
+	Parent    string `expr:"parent" doc:"the job for whose items the partitions are; empty: none"`
+	Restarted bool   `expr:"restarted" doc:"whether the list of this job was restarted"`
+
+	Absent      string `expr:"absent" doc:"paths of these items that the job reads and no item has; empty: none"`
+	AbsentInAll bool   `expr:"absentInAll" doc:"whether every request, or the items of several partitions, lack a value for that reason"`
+
+	Nil       string `expr:"nil" doc:"a rule whose value is nil in a partition; empty: none"`
+	NilSource string `expr:"nilSource" doc:"its source"`
+	NilParts  bool   `expr:"nilParts" doc:"whether only a part of the value is nil"`
+	NilIn     int    `expr:"nilIn" doc:"the number of partitions in which it is nil"`
+	NilOf     int    `expr:"nilOf" doc:"the number of partitions that compute it"`
+
+	Alike int    `expr:"alike" doc:"partitions with items, if all have the same items on their first pages; 0: they differ"`
+	Again int    `expr:"again" doc:"items that an earlier partition has, too"`
+	Key   string `expr:"key" doc:"the paths of the key of the items; empty: none"`
+}
+
+// partitionAudits is the table of audit rules about the partitions of a job. They are evaluated when all have
+// ended. Their ids are those of [auditTable], so that audit.ignore leaves out both.
+var partitionAudits = audits([]Rule{
+	{ID: "audit.restart",
+		Source:  `partitions.restarted`,
+		Clause:  "an onError rule restarted the list of the parent",
+		Message: "the list of {partitions.parent} was restarted, so partitions for its first items ran twice; remove the duplicates by their identifiers"},
+	{ID: "audit.missing", Auditing: Auditing{Proof: `partitions.absentInAll`},
+		Source:  `partitions.absent != ""`,
+		Clause:  "no item of the parent has a path that the job reads",
+		Message: "no item of {partitions.parent} has {partitions.absent}, which {job.id} reads; check the spelling"},
+	{ID: "audit.missing", Auditing: Auditing{Proof: `partitions.nilIn == partitions.nilOf`},
+		Source: `partitions.nilIn > 0`,
+		Clause: "a value of the requests is nil in a partition",
+		Message: `{partitions.nil} ({partitions.nilSource}) {partitions.nilParts ? "has a value that is" : "is"} nil {partitions.nilIn == partitions.nilOf ? ` +
+			`"in every partition (" + text(partitions.nilOf) + "), so that no request had" : ` +
+			`"in " + text(partitions.nilIn) + " of " + text(partitions.nilOf) + " partitions, whose requests lack"} it; ` +
+			`check the path or, if it may be nil, {partitions.nilParts ? "add ?? nil to it" : "say so: " + partitions.nilSource + " ?? nil"}`},
+	{ID: "audit.repeated",
+		Source: `partitions.alike > 1`,
+		Clause: "the first pages of all partitions have the same items",
+		Message: "the first pages of all partitions that have items ({partitions.alike}) have the same items; " +
+			"check the names of the parameters that differ from partition to partition: the API may ignore them"},
+	{ID: "audit.duplicate",
+		Source: `partitions.again > 0 and partitions.alike < 2`,
+		Clause: "items of a partition occur in an earlier one",
+		Message: `{partitions.key == "" ? "earlier windows have the same items, too: " + text(partitions.again) + ` +
+			`"; the API may include the end of a window: set granularity" : ` +
+			`"the key (" + partitions.key + ") of " + text(partitions.again) + (partitions.again == 1 ? " item" : " items") + ` +
+			`" occurs in an earlier partition, too; merging writes the last of each key: ` +
+			`if the items are not the same, add the value of the partition to the key"}`},
+})
+
+// PartitionAudits returns the audit rules about the partitions of a job.
+func PartitionAudits() []Rule { return partitionAudits }
+
 func auditIDs() []string { return value.Map(auditTable, func(r Rule) string { return r.ID }) }

@@ -78,6 +78,8 @@ type Context struct {
 	List  *ListFacts `expr:"list" scope:"audit" doc:"what the job noticed of the list as a whole"`
 	Hints *Hints     `expr:"hints" scope:"audit" doc:"what the last response says about its list"`
 
+	Partitions *PartitionFacts `expr:"partitions" scope:"audit" doc:"what the job noticed of its partitions, when all have ended"`
+
 	Now func() time.Time `expr:"now" doc:"time at which this page's request was made; the same for the whole page"`
 
 	// Values decodes the page's items when rules read them. If it is nil, Items holds them.

@@ -62,33 +62,53 @@ func AuditContract(job *compile.Job, file, drift string, frozen bool) *trace.Fin
 	return findingOf(job, trace.FindingContract, rules.ListFacts{File: file, Drift: drift, Frozen: frozen})
 }
 
-// findingRestart is the id of the audit rule about a list that was read again from its start.
-const findingRestart = "audit.restart"
-
 // Restarted returns the finding about a child of a job with the given findings, or nil: if the list of
 // the parent was restarted, partitions of its items ran twice.
 func Restarted(job *compile.Job, parent []trace.Finding) *trace.Finding {
-	restarted := slices.ContainsFunc(parent, func(f trace.Finding) bool { return f.ID == findingRestart })
-	if !restarted || slices.Contains(job.Ruleset.IgnoredFindings, findingRestart) {
-		return nil
+	restarted := slices.ContainsFunc(parent, func(f trace.Finding) bool { return f.ID == "audit.restart" })
+	return findingOfPartitions(job, rules.PartitionFacts{Restarted: restarted})
+}
+
+// findingOfPartitions returns the finding of the first rule about partitions that is met, given the facts that
+// the rule reads besides the parent, or nil.
+func findingOfPartitions(job *compile.Job, facts rules.PartitionFacts) *trace.Finding {
+	if job.Parent != nil {
+		facts.Parent = job.Parent.ID()
 	}
-	return &trace.Finding{ID: findingRestart, Weight: rules.WeightHint, Message: fmt.Sprintf(
-		"the list of %s was restarted, so partitions for its first items ran twice; remove the duplicates by their identifiers", job.Parent.ID())}
+	table := rules.PartitionAudits()
+	for i := range table {
+		if f := findingIf(job, &table[i], &rules.Context{Partitions: &facts, Job: rules.JobFacts{ID: job.ID()}}); f != nil {
+			return f
+		}
+	}
+	return nil
 }
 
 // findingOf returns the finding of a rule of the audit about a job as a whole, given the facts that
 // the rule reads, or nil if the rule is not met or the configuration ignores it.
 func findingOf(job *compile.Job, id string, facts rules.ListFacts) *trace.Finding {
-	index := slices.IndexFunc(job.Ruleset.Rules, func(rule rules.Rule) bool { return rule.ID == id })
-	if index < 0 {
+	if index := indexOf(job, id); index >= 0 {
+		return findingIf(job, &job.Ruleset.Rules[index], &rules.Context{List: &facts, Hints: &rules.Hints{}})
+	}
+	return nil
+}
+
+// indexOf returns the index of a rule in the ruleset of a job, or -1.
+func indexOf(job *compile.Job, id string) int {
+	return slices.IndexFunc(job.Ruleset.Rules, func(rule rules.Rule) bool { return rule.ID == id })
+}
+
+// findingIf returns the finding of a rule of the audit, or nil if the rule is not met or the configuration
+// ignores its id.
+func findingIf(job *compile.Job, listed *rules.Rule, c *rules.Context) *trace.Finding {
+	if indexOf(job, listed.ID) < 0 {
 		return nil
 	}
-	rule := job.AuditRule(&job.Ruleset.Rules[index])
-	m, c := &language.Machine{}, &rules.Context{List: &facts, Hints: &rules.Hints{}}
+	rule, m := job.AuditRule(listed), &language.Machine{}
 	if met, err := rule.EvalBool(m, c); err != nil || !met {
 		return nil
 	}
-	return &trace.Finding{ID: id, Weight: rule.Weight(m, c), Message: rule.Message.Text(m, c), Because: rule.Because(c)}
+	return &trace.Finding{ID: listed.ID, Weight: rule.Weight(m, c), Message: rule.Message.Text(m, c), Because: rule.Because(c)}
 }
 
 // facts returns the facts about the list as a whole.

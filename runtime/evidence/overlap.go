@@ -1,13 +1,11 @@
 package evidence
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -62,36 +60,20 @@ func (o *Overlap) add(other *Overlap) {
 	}
 }
 
-// The ids of the audit rules about items that occur again.
-const (
-	findingDuplicate = "audit.duplicate"
-	findingRepeated  = "audit.repeated"
-)
-
 // Finding returns the finding that partitions of a job have the same items, or nil.
 func (o *Overlap) Finding(job *compile.Job) *trace.Finding {
-	f := &trace.Finding{Weight: rules.WeightHint}
-	hasKey := len(job.Spec().Key) > 0
-	switch {
-	case o == nil:
-		return nil
-	case o.Other > 0 && hasKey && !slices.ContainsFunc(job.For, isWindow): // an item may change, and then be in a later window
-		return findingOf(job, trace.FindingAmbiguous, rules.ListFacts{Ambiguous: o.Other, KeyPaths: strings.Join(job.Spec().Key, ", ")})
-	case o.Lists > 1 && !o.Differ:
-		f.ID, f.Message = findingRepeated, fmt.Sprintf("the first pages of all partitions that have items (%d) have the same items; "+
-			"check the names of the parameters that differ from partition to partition: the API may ignore them", o.Lists)
-	case o.Again+o.Other > 0 && hasKey:
-		f.ID, f.Message = findingDuplicate, fmt.Sprintf("the key (%s) of %s occurs in an earlier partition, too; "+
-			"merging writes the last of each key: if the items are not the same, add the value of the partition to the key",
-			strings.Join(job.Spec().Key, ", "), value.Counted(o.Again+o.Other, "item"))
-	case o.Again > 0:
-		f.ID, f.Message = findingDuplicate, fmt.Sprintf("earlier windows have the same items, too: %d; "+
-			"the API may include the end of a window: set granularity", o.Again)
-	default:
+	if o == nil {
 		return nil
 	}
-	if slices.Contains(job.Ruleset.IgnoredFindings, f.ID) {
-		return nil
+	facts := rules.PartitionFacts{Again: o.Again, Key: strings.Join(job.Spec().Key, ", ")}
+	if facts.Key != "" {
+		if o.Other > 0 && !slices.ContainsFunc(job.For, isWindow) { // an item may change, and then be in a later window
+			return findingOf(job, trace.FindingAmbiguous, rules.ListFacts{Ambiguous: o.Other, KeyPaths: facts.Key})
+		}
+		facts.Again += o.Other
 	}
-	return f
+	if !o.Differ {
+		facts.Alike = o.Lists
+	}
+	return findingOfPartitions(job, facts)
 }

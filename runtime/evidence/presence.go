@@ -1,9 +1,7 @@
 package evidence
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -68,11 +66,8 @@ func (p *Presence) Save() map[string][][]string {
 func (p *Presence) Finding(job *compile.Job, partitions int, values NilCounts) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.missing[job]) == 0 || slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
-		return nil
-	}
 	var paths []string
-	weight := rules.WeightHint
+	inAll := false
 	for _, path := range p.missing[job] {
 		if partitions > 0 && !job.CopiesFromItem(path) {
 			continue
@@ -80,15 +75,10 @@ func (p *Presence) Finding(job *compile.Job, partitions int, values NilCounts) *
 		paths = append(paths, rules.FormatPath(job.For[0].Name, path))
 		isNil := func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }
 		if slices.ContainsFunc(job.Computed, isNil) || partitions > 1 && job.FillsFromItem(path) {
-			weight = rules.WeightEvidence
+			inAll = true
 		}
 	}
-	if paths == nil {
-		return nil
-	}
-	return &trace.Finding{ID: findingMissing, Weight: weight, Message: fmt.Sprintf(
-		"no item of %s has %s, which %s reads; check the spelling",
-		job.Parent.ID(), strings.Join(paths, ", nor "), job.ID())}
+	return findingOfPartitions(job, rules.PartitionFacts{Absent: joinMissing(paths), AbsentInAll: inAll})
 }
 
 // lacks reports whether an expression reads a path that no item of the parent has.
@@ -156,24 +146,16 @@ func (v NilCounts) always(e *language.Expression) bool {
 // is evidence, since each of them has requested another list than the configuration says; a value that
 // was nil in some partitions is a hint. Paths of found are left out, because found reports them itself.
 func (v NilCounts) Findings(job *compile.Job, found *Presence) (findings []trace.Finding) {
-	if slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
-		return nil
-	}
 	for _, e := range job.Computed {
 		count := v[e.Rule.ID]
 		if count.Nil == 0 || found.lacks(job, e) {
 			continue
 		}
-		weight, in := rules.WeightHint, fmt.Sprintf("in %d of %d partitions, whose requests lack", count.Nil, count.All)
-		if v.always(e) {
-			weight, in = rules.WeightEvidence, fmt.Sprintf("in every partition (%d), so that no request had", count.All)
+		if f := findingOfPartitions(job, rules.PartitionFacts{
+			Nil: e.Rule.ID, NilSource: e.Rule.Source, NilParts: e.IsComposite(), NilIn: count.Nil, NilOf: count.All,
+		}); f != nil {
+			findings = append(findings, *f)
 		}
-		verb, hint := "is", "say so: "+e.Rule.Source+" ?? nil"
-		if e.IsComposite() {
-			verb, hint = "has a value that is", "add ?? nil to it"
-		}
-		findings = append(findings, trace.Finding{ID: findingMissing, Weight: weight, Message: fmt.Sprintf(
-			"%s (%s) %s nil %s it; check the path or, if it may be nil, %s", e.Rule.ID, e.Rule.Source, verb, in, hint)})
 	}
 	return findings
 }
