@@ -408,9 +408,10 @@ type PartitionFacts struct {
 // ended. Their ids are those of [auditTable], so that audit.ignore leaves out both.
 var partitionAudits = audits([]Rule{
 	{ID: "audit.restart",
-		Source:  `partitions.restarted`,
-		Clause:  "an onError rule restarted the list of the parent",
-		Message: "the list of {partitions.parent} was restarted, so partitions for its first items ran twice; remove the duplicates by their identifiers"},
+		Source: `partitions.restarted`,
+		Clause: "an onError rule restarted the list of the parent",
+		Message: "the list of {partitions.parent} was restarted, so partitions for its first items ran twice; " +
+			"remove the duplicates by their identifiers"},
 	{ID: "audit.missing", Auditing: Auditing{Proof: `partitions.absentInAll`},
 		Source:  `partitions.absent != ""`,
 		Clause:  "no item of the parent has a path that the job reads",
@@ -418,8 +419,8 @@ var partitionAudits = audits([]Rule{
 	{ID: "audit.missing", Auditing: Auditing{Proof: `partitions.nilIn == partitions.nilOf`},
 		Source: `partitions.nilIn > 0`,
 		Clause: "a value of the requests is nil in a partition",
-		Message: `{partitions.nil} ({partitions.nilSource}) {partitions.nilParts ? "has a value that is" : "is"} nil {partitions.nilIn == partitions.nilOf ? ` +
-			`"in every partition (" + text(partitions.nilOf) + "), so that no request had" : ` +
+		Message: `{partitions.nil} ({partitions.nilSource}) {partitions.nilParts ? "has a value that is" : "is"} nil ` +
+			`{partitions.nilIn == partitions.nilOf ? "in every partition (" + text(partitions.nilOf) + "), so that no request had" : ` +
 			`"in " + text(partitions.nilIn) + " of " + text(partitions.nilOf) + " partitions, whose requests lack"} it; ` +
 			`check the path or, if it may be nil, {partitions.nilParts ? "add ?? nil to it" : "say so: " + partitions.nilSource + " ?? nil"}`},
 	{ID: "audit.repeated",

@@ -95,7 +95,8 @@ var placesOfKeys = sync.OnceValue(func() map[string]string {
 })
 
 // keyHint returns the hint for a key that an object cannot have and that is near none of
-// its keys: the method or the place to which the key belongs, or all keys that are known. method is the method that the object selects, or nil.
+// its keys: the method or the place to which the key belongs, or all keys that are known.
+// method is the method that the object selects, or nil.
 func (c *Catalog) keyHint(name string, method any, fields []Field) string {
 	owners, known := c.methodsWith(name, method)
 	if known && owners != nil {

@@ -298,8 +298,8 @@ func (r *reader) split(path, delimiter string) []string {
 }
 
 // nearest adds to the mistake of an unknown name the name that was probably meant, or all known names.
-func nearest(d *diag.Diagnostic, name string, known []string) *diag.Diagnostic {
-	return d.WithHint(knownHere(known)).WithNearest(name, known)
+func nearest(d *diag.Diagnostic, name string, known []string) {
+	d.WithHint(knownHere(known)).WithNearest(name, known)
 }
 
 // knownHere returns a hint that lists the known names.

@@ -95,7 +95,8 @@ func hiddenName(name, text string) bool {
 
 // reportMissing reports an attribute that does not exist.
 func (a *attributes) reportMissing(path, name string) {
-	d := nearest(a.diags.Errorf(diag.Value(path), "config has no value %q", name), name, a.values.Names())
+	d := a.diags.Errorf(diag.Value(path), "config has no value %q", name)
+	nearest(d, name, a.values.Names())
 	inner := slices.DeleteFunc(a.values.Names(), func(known string) bool { return !strings.HasPrefix(known, name+".") })
 	if len(inner) > 0 {
 		d.WithReplacement("", "its values are "+strings.Join(inner[:min(len(inner), 20)], ", "))

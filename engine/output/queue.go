@@ -115,7 +115,8 @@ func (p *Publisher) openQueues() error {
 		}
 		if p.store.Path() != "" {
 			return (&engine.Error{
-				Class: failure.Config, Op: "output", Message: "several jobs write to the same file at the same time, which cannot be resumed from a state",
+				Class: failure.Config, Op: "output",
+				Message: "several jobs write to the same file at the same time, which cannot be resumed from a state",
 			}).WithRemedy("give each job its own dataType with %s, or omit %s", remedy.Dir, remedy.Queued)
 		}
 		p.queues[t] = newQueue(t, &p.waiting, roots)

@@ -72,7 +72,8 @@ var (
 	Partitions = Name{"Run.Partitions of %s", "stopwhen status --partitions %s"}
 	Release    = Name{"CollectOptions.Release", "--release"}
 
-	CollectAndRelease = Name{"Run.Collect of %s with a state and CollectOptions.Release", "stopwhen collect %s --release --state FILE --out DIR"}
+	CollectAndRelease = Name{"Run.Collect of %s with a state and CollectOptions.Release",
+		"stopwhen collect %s --release --state FILE --out DIR"}
 
 	Replicas = Name{"Options.Replicas", "--replicas"}
 	Retry    = Name{"Run.Retry of %s", "stopwhen retry %s"}

@@ -60,7 +60,8 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 			add("silent", remedy.New("other workers get its tasks"), "worker %s on %s has been silent for %d seconds", w.Name, w.Host, seconds)
 		}
 		if w.Problem != "" {
-			add("problem", remedy.New("other workers may run it; otherwise set it right on that machine"), "worker %s on %s: %s", w.Name, w.Host, w.Problem)
+			add("problem", remedy.New("other workers may run it; otherwise set it right on that machine"),
+				"worker %s on %s: %s", w.Name, w.Host, w.Problem)
 		}
 	}
 	return nil
