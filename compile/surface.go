@@ -15,7 +15,7 @@ import (
 type Surface struct {
 	Values   []ResponseValue // in the order of the rules, each place once
 	Keys     [][]string      // paths in an item; a path without keys is the item itself
-	Literals []any           // the texts and numbers in the rules, each once, except statuses
+	Literals []any           // the texts and numbers in the rules, each once, except statuses and limits on the run
 }
 
 // A ResponseValue is one place of a response whose value rules read.
@@ -149,12 +149,14 @@ func (s *surfaceFinder) ofItem(r language.Read) (path []string, ofItem bool) {
 	return path[1:], true
 }
 
-// addLiterals adds the constants in an expression, except statuses.
+// addLiterals adds the constants in an expression, except statuses and limits on the run.
 func (s *surfaceFinder) addLiterals(e *language.Expression) {
 	literals := e.Literals()
-	for _, status := range e.ComparedWith("status") {
-		if i := slices.Index(literals, status); i >= 0 {
-			literals = slices.Delete(literals, i, i+1)
+	for _, field := range []string{"status", "page", "total.pages", "total.items", "total.bytes", "total.seconds"} {
+		for _, v := range e.ComparedWith(field) {
+			if i := slices.Index(literals, v); i >= 0 {
+				literals = slices.Delete(literals, i, i+1)
+			}
 		}
 	}
 	for _, v := range literals {

@@ -47,11 +47,11 @@ func (e *Expression) Literals() (literals []any) {
 }
 
 // ComparedWith returns the constants that the expression compares with a field of the context: 403 and 404 for
-// the field status of status in [403, 404].
+// the field status of status in [403, 404]. The field may be one of a field: total.pages.
 func (e *Expression) ComparedWith(field string) (literals []any) {
 	for node := range nodes(e.code.syntax) {
 		b, isBinary := node.(*ast.BinaryNode)
-		if !isBinary || !isIdentifier(b.Left, field) && !isIdentifier(b.Right, field) {
+		if !isBinary || b.Left.String() != field && b.Right.String() != field {
 			continue
 		}
 		for inner := range nodes(b) {

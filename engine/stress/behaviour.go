@@ -36,10 +36,15 @@ type need struct {
 }
 
 var (
-	needPages        = need{"the job makes one request", func(p *plan) bool { return p.paged }}
-	needLinks        = needRead(pointer, "the rules read no link or token")
-	needFlags        = needRead(flag, "the rules read no flag")
-	needAmounts      = needRead(amount, "the rules read no total or number of pages")
+	needPages      = need{"the job makes one request", func(p *plan) bool { return p.paged }}
+	needLinks      = needRead(pointer, "the rules read no link or token")
+	needFlags      = needRead(flag, "the rules read no flag")
+	needAmounts    = needRead(amount, "the rules read no total or number of pages")
+	needItemCounts = need{"the rules read no number of items", func(p *plan) bool {
+		return slices.ContainsFunc(p.signals, func(s *signal) bool {
+			return s.meaning.kind == amount && s.meaning.name != "pages" && s.meaning.name != "list"
+		})
+	}}
 	needKeys         = need{"requests do not name the key of an item", func(p *plan) bool { return p.locator.kind == byKey }}
 	needMovableItems = need{"the list is sorted by an identifier", func(p *plan) bool { return !p.byIdentifier() }}
 	needTokens       = need{"requests carry no token or link", func(p *plan) bool { return p.locator.kind == byToken }}
@@ -200,8 +205,8 @@ var behaviours = []*Behaviour{
 		Says: "The total is higher than the number of items."},
 	{Name: "totalTooLow", Group: "totals", needs: []need{needAmounts, needPages}, reply: withoutLastPage,
 		Says: "The total lacks the last page: it is that of the pages before it."},
-	{Name: "totalOneLess", Group: "totals", needs: []need{needAmounts}, reply: counted(-1),
-		Says: "The total is one less than the number of items, or of pages."},
+	{Name: "totalOneLess", Group: "totals", needs: []need{needItemCounts}, reply: counted(-1),
+		Says: "The total is one less than the number of items."},
 	{Name: "totalZero", Group: "totals", needs: []need{needAmounts}, reply: says(amount, 0),
 		Says: "The total is 0."},
 	{Name: "totalNull", Group: "totals", needs: []need{needAmounts}, reply: says(amount, nil),

@@ -1,6 +1,7 @@
 package stress_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,7 @@ func TestATotalThatLacksTheLastPageEndsTheList(t *testing.T) {
 	require.Equal(t, []any{stress.Reported, 15, []string{"audit.missing"}}, []any{null.Verdict, null.Missing, null.Findings})
 	job = stressedJob(t, paged(`{"method": "pagecount", "limit": 10, "pagesField": "pages"}`), stress.Options{WithoutFixes: true})
 	require.Equal(t, 5, row(t, job, "totalTooLow").Missing, "page 2 of 2")
+	require.False(t, slices.ContainsFunc(job.Rows, func(r stress.Row) bool { return r.Behaviour == "totalOneLess" }), "it would be the same row")
 }
 
 // TestAPageSizeInAParameterOrARuleIsALimit has no setting limit.
@@ -127,6 +129,12 @@ func TestAPageSizeInAParameterOrARuleIsALimit(t *testing.T) {
 
 // TestAStatusIsNoPageSize has a rule about errors.
 func TestAStatusIsNoPageSize(t *testing.T) {
+	for _, rule := range []string{
+		`"forceStop": {"pages": 7}`, `"limitStop": {"count": 700}`, `"stopRules": ["total.items >= 70"]`, `"stopRules": ["7 < page"]`,
+	} {
+		job := stressedJob(t, paged(`{"method": "pagenum", `+rule+`}`), stress.Options{WithoutFixes: true})
+		require.Equal(t, 25, row(t, job, "ordinary").Served, "%s is a limit on the run", rule)
+	}
 	for _, when := range []string{"status == 403", "status in [403, 404]", "404 == status"} {
 		job := stressedJob(t, paged(`{"method": "pagenum", "onError": [{"when": "`+when+`", "do": "stop"}]}`), stress.Options{WithoutFixes: true})
 		require.Equal(t, 25, row(t, job, "ordinary").Served, when)
