@@ -171,6 +171,23 @@ func (j Job) label() string {
 // jobIDs returns the ids of the jobs, in their order.
 func (c *Config) jobIDs() []string { return value.Map(c.Jobs, func(j Job) string { return j.ID }) }
 
+// checkFiles warns if items of the job have a type whose file would be that of another type. files holds the type of
+// each file, by its name in lower case.
+func (j *Job) checkFiles(files map[string]string, diags *diag.Collector) {
+	if !j.Emits {
+		return
+	}
+	for _, dataType := range j.DataTypes() {
+		name := FileName(dataType)
+		if other, used := files[strings.ToLower(name)]; used && other != dataType {
+			diags.Warnf(diag.Value(j.path), "items of the types %q and %q cannot be written to files, as both would be named %s",
+				other, dataType, name).WithHint("set dataType to another name")
+			continue
+		}
+		files[strings.ToLower(name)] = dataType
+	}
+}
+
 // finishJobs sets the id of every job that has none: its endpoint, with its position if two jobs would share
 // it. Ids in the configuration must differ.
 func (c *Config) finishJobs(diags *diag.Collector) {
@@ -180,7 +197,7 @@ func (c *Config) finishJobs(diags *diag.Collector) {
 			count[j.label()]++
 		}
 	}
-	seen, types := make(map[string]bool, len(c.Jobs)), map[string]string{}
+	seen, types, files := make(map[string]bool, len(c.Jobs)), map[string]string{}, map[string]string{}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		if j.ID == "" {
@@ -192,6 +209,7 @@ func (c *Config) finishJobs(diags *diag.Collector) {
 		if j.DataType == "" {
 			j.DataType = j.ID
 		}
+		j.checkFiles(files, diags)
 		if other, shared := types[j.DataType]; !j.Typed && j.Emits && slices.Contains(j.DataTypes(), j.DataType) {
 			if shared {
 				diags.Warnf(diag.Value(j.path), "the jobs %s and %s cannot be written to files, as both would be named %s", other, j.ID, j.DataType).

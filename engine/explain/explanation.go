@@ -238,9 +238,8 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 			Message: run.Redact(w.Message), Hint: run.Redact(w.Hint), Path: w.Path, File: w.File, At: w.Pos, text: run.Redact(w.Error()),
 		})
 	}
-	files := fileNames(cfg)
 	for _, job := range jobs {
-		e.Jobs = append(e.Jobs, explainer{job, run.Redact}.explain(cfg, run, files))
+		e.Jobs = append(e.Jobs, explainer{job, run.Redact}.explain(cfg, run))
 	}
 	e.Terms = e.terms()
 	e.properties = propertiesOf(cfg, e, run.Redact)

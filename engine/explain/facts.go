@@ -247,14 +247,13 @@ func inWords(d time.Duration) string {
 	return value.Counted(int(d/time.Second), "second")
 }
 
-// addFiles adds the files to which the items of the job are written. names are the names of the files,
-// by type.
-func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config, names map[string]string) {
+// addFiles adds the files to which the items of the job are written.
+func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	if !j.Spec().Emits {
 		return
 	}
 	for _, dataType := range j.Spec().DataTypes() {
-		x.Files = value.AppendNew(x.Files, names[dataType])
+		x.Files = value.AppendNew(x.Files, rules.FileName(dataType))
 	}
 	for job := j.Job; job != nil; job = job.Parent {
 		x.Added = x.Added || len(job.Keeps) > 0
@@ -262,7 +261,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config, names map[st
 	x.published, x.added = "the list ends without an error", "the list is complete"
 	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
 		return other.ID != j.ID() && other.Emits &&
-			slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, names[t]) })
+			slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, rules.FileName(t)) })
 	})
 	if len(j.For) > 0 {
 		x.published, x.added = "the job does not fail", "all partitions are complete"
@@ -276,21 +275,6 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config, names map[st
 			x.published += ", and no other job that writes to it"
 		}
 	}
-}
-
-// fileNames returns the names of the files of all types of items.
-func fileNames(cfg *rules.Config) map[string]string {
-	var types []string
-	for _, job := range cfg.Jobs {
-		if job.Emits {
-			types = append(types, job.DataTypes()...)
-		}
-	}
-	names := map[string]string{}
-	for i, name := range rules.FileNames(types) {
-		names[types[i]] = name
-	}
-	return names
 }
 
 // outputInWords says where the items go, and in which form.

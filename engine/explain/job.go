@@ -18,8 +18,8 @@ type explainer struct {
 	redact func(string) string
 }
 
-// explain describes the job. files are the names of the files of items, by their types.
-func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]string) JobExplanation {
+// explain describes the job.
+func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	set := j.Ruleset
 	x := JobExplanation{
 		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, Limit: set.Limit, Items: j.items(),
@@ -32,7 +32,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]s
 		from := set.LimitFrom
 		x.LimitFrom = &from
 	}
-	j.addFiles(&x.Items, cfg, files)
+	j.addFiles(&x.Items, cfg)
 	x.describeRequests(j, run)
 	x.describeRules(j)
 	x.Needs, x.KeepSays = j.needs(), j.keepInWords()

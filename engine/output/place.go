@@ -8,7 +8,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -20,6 +19,7 @@ type Place struct {
 	LeftOut  []string // IDs of jobs left out by [engine.WithJobs] that otherwise write to the file
 
 	unnamed []string // IDs of the jobs, running or not, whose dataType is the default
+	other   string   // another type of items that has the same file; "" if there is none
 }
 
 // Places returns the files of all items below a directory. A job has the same file in every run,
@@ -39,18 +39,23 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 			writers = append(writers, writer{info, dataType})
 		}
 	}
-	names := rules.FileNames(value.Map(writers, func(w writer) string { return w.dataType }))
 	var places []Place
-	indexOf := map[string]int{} // index by data type
+	indexOf, byName := map[string]int{}, map[string]int{} // index by data type, and by name in lower case
 	running := map[string]bool{}
 	for _, job := range e.Jobs() {
 		running[job] = true
 	}
-	for i, w := range writers {
+	for _, w := range writers {
 		index, known := indexOf[w.dataType]
 		if !known {
 			index = len(places)
-			places = append(places, Place{Path: filepath.Join(dir, names[i]+"."+format.String()), DataType: w.dataType})
+			name := rules.FileName(w.dataType)
+			place := Place{Path: filepath.Join(dir, name+"."+format.String()), DataType: w.dataType}
+			if other, used := byName[strings.ToLower(name)]; used {
+				places[other].other, place.other = w.dataType, places[other].DataType
+			}
+			byName[strings.ToLower(name)] = index
+			places = append(places, place)
 			indexOf[w.dataType] = index
 		}
 		places[index].add(w.job, running[w.job.ID])
@@ -74,9 +79,17 @@ func (p *Place) add(job engine.JobInfo, runs bool) {
 	}
 }
 
-// check refuses a file that several jobs share by chance: the jobs have no dataType, and their endpoints
-// or ids are alike.
-func (p *Place) check() error {
+// Check refuses a file that jobs would share by chance: they have no dataType, and their endpoints or ids are
+// alike, or the names of two types of items give one name of a file. A number would tell these apart, but the file
+// of a type would be another one as soon as a job is added.
+func (p *Place) Check() error {
+	if p.other != "" {
+		return &engine.Error{
+			Class: failure.Config, Op: "output",
+			Message: fmt.Sprintf("items of the types %q and %q would both be written to %s", p.DataType, p.other, p.Path),
+			Hint:    "set dataType of a job to another name; the job that keeps its type keeps its file",
+		}
+	}
 	if len(p.unnamed) < 2 {
 		return nil
 	}

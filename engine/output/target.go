@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ func (p *Publisher) openTargets() error {
 		return err
 	}
 	for _, place := range places {
-		if err := cmp.Or(place.check(), refuseDirectories(place.Path)); err != nil {
+		if err := cmp.Or(place.Check(), refuseDirectories(place.Path)); err != nil {
 			return err
 		}
 	}
@@ -177,8 +178,11 @@ func (p *Publisher) chooseMode(t *target) error {
 	if err := p.requireKept(t.file, continues); err != nil {
 		return err
 	}
-	if p.options.Append || len(continues) == 0 {
+	switch {
+	case p.options.Append:
 		return nil
+	case len(continues) == 0:
+		return p.requireOwn(t)
 	}
 	name := t.file.rows.Name()
 	if len(starts) > 0 && !p.options.Merge {
@@ -210,6 +214,32 @@ func (p *Publisher) requireKept(f *file, continues []string) error {
 			same := !known || slices.Contains(slices.Collect(maps.Values(files)), now)
 			if len(p.options.Kept[keeper]) > 0 && !same && (now.Bytes > maxCounted || !f.isEmpty()) {
 				return p.refuseChanged(f.rows.Name(), keeper)
+			}
+		}
+	}
+	return nil
+}
+
+// requireOwn refuses to replace a file that has the rows of a job that continues from kept values and now writes to
+// another file, because its dataType has changed: its rows would be lost.
+func (p *Publisher) requireOwn(t *target) error {
+	now, err := t.file.rows.Snapshot()
+	if err != nil || now.Bytes == 0 {
+		return err
+	}
+	name := t.file.rows.Name()
+	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
+		for _, keeper := range p.engine.Job(job).Keepers {
+			follows := func(own string) bool { return slices.Contains(p.engine.Job(own).Keepers, keeper) }
+			if p.kept.files[keeper][filepath.Base(name)] != now || slices.ContainsFunc(t.jobs, follows) {
+				continue
+			}
+			return &engine.Error{
+				Class: failure.State, Op: "output",
+				Message: fmt.Sprintf("%s has the rows up to the kept values of job %s, which writes to another file now; job %s would replace them",
+					name, keeper, strings.Join(t.jobs, " and ")),
+				Hint: fmt.Sprintf("give job %s the dataType that it had and each other job one of its own, or rename the file as its "+
+					"dataType says", keeper),
 			}
 		}
 	}

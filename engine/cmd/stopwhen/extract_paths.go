@@ -283,6 +283,9 @@ func (x *extraction) addItems(l *loaded, list *purposes) error {
 		return nil
 	}
 	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
+		if err := f.Check(); err != nil {
+			return err
+		}
 		for _, path := range []string{f.Path, f.Path + checkpoint.PartialSuffix} {
 			if target, ok := linkTarget(path); ok && !output.IsStream(path) {
 				return &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; "+
