@@ -247,7 +247,11 @@ func (a *Auth) Summary() string {
 	case AuthQuery:
 		return "a fixed key, in the parameter " + a.Values["name"]
 	case AuthOAuth2:
-		return fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization, %s", a.Values["grant"], a.renewed())
+		text := fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization, %s", a.Values["grant"], a.renewed())
+		if a.Values["grant"] == "refresh_token" {
+			text += "; if the API replaces the refresh token, the new one is lost without --tokens or --state"
+		}
+		return text
 	case AuthLogin:
 		return fmt.Sprintf("the values that the response of %s %s gives, %s", a.Login.Method, a.Login.label(), a.renewed())
 	case AuthSign:

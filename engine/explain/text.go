@@ -141,10 +141,18 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 	t.writePartitions(x)
 	t.writeEnds(x)
 	base := "the job's endpoint and params, with"
+	has := func(role rules.Role) bool {
+		return slices.ContainsFunc(x.Next, func(r RuleExplanation) bool { return r.rule.Role == role })
+	}
+	isLink, isEndpoint := has(rules.RoleURL), has(rules.RoleEndpoint)
 	switch {
+	case !x.IncludeParams && (isLink || isEndpoint):
+		base = "without the job's endpoint and params, with"
 	case !x.IncludeParams:
 		base = "the job's endpoint, without its params, with"
-	case slices.ContainsFunc(x.Next, func(r RuleExplanation) bool { return r.rule.Role.Addresses() }):
+	case isEndpoint:
+		base = "the job's params, with"
+	case isLink:
 		base = "the job's params, which override those of a link, with"
 	}
 	t.writeSection("next request: "+base, x.Next)
