@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -69,26 +70,45 @@ func (d *decoder) readOAuth2(auth *Auth, s settings) {
 	}
 }
 
+// A TokenParam is a parameter of the token request with the value of a key. Only the given grant has it; an
+// empty Grant stands for all.
+type TokenParam struct{ Name, Key, Grant string }
+
+var (
+	grantParams = []TokenParam{
+		{"grant_type", "grant", ""}, {"refresh_token", "refreshToken", GrantRefresh},
+		{"username", "username", GrantPassword}, {"password", "password", GrantPassword}, {"scope", "scopes", ""},
+	}
+	clientParams = []TokenParam{{"client_id", "clientId", ""}, {"client_secret", "clientSecret", ""}}
+)
+
+// GrantParams returns the parameters that the grant asks for. Those of [Auth.Params] follow them.
+func (a *Auth) GrantParams() []TokenParam {
+	return slices.DeleteFunc(slices.Clone(grantParams), func(p TokenParam) bool { return p.Grant != "" && p.Grant != a.Values["grant"] })
+}
+
+// ClientParams returns the parameters with the id and the secret of the client, or nil if the header has them.
+func (a *Auth) ClientParams() []TokenParam {
+	if a.ClientPlace() == ClientInHeader {
+		return nil
+	}
+	return clientParams
+}
+
 // tokenParams returns the names of the parameters of the token request.
-func (a *Auth) tokenParams() []string {
-	names := []string{"grant_type"}
-	for _, p := range []struct{ key, name string }{
-		{"refreshToken", "refresh_token"}, {"username", "username"}, {"password", "password"}, {"scopes", "scope"},
-	} {
-		if a.sends(p.key) {
-			names = append(names, p.name)
-		}
-	}
-	for _, m := range a.Params {
-		names = value.AppendNew(names, m.Name)
-	}
-	if a.clientInHeader() == nil {
-		for _, p := range []struct{ key, name string }{{"clientId", "client_id"}, {"clientSecret", "client_secret"}} {
-			if a.sends(p.key) {
-				names = value.AppendNew(names, p.name)
+func (a *Auth) tokenParams() (names []string) {
+	add := func(params []TokenParam) {
+		for _, p := range params {
+			if a.sends(p.Key) {
+				names = value.AppendNew(names, p.Name)
 			}
 		}
 	}
+	add(a.GrantParams())
+	for _, m := range a.Params {
+		names = value.AppendNew(names, m.Name)
+	}
+	add(a.ClientParams())
 	return names
 }
 

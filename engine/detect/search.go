@@ -231,24 +231,17 @@ func (d *detection) fallBack(t *trial) *trial {
 }
 
 // lastLine returns the member of the last line of NDJSON whose name says that it leads to another page, if
-// the line has nothing that the first one has. It returns "" if there is none.
+// no other line has one of its members. It returns "" if there is none.
 func (d *detection) lastLine() string {
-	items := d.items.items
-	if d.page.format != rules.NDJSON || len(items) < 2 {
+	if d.page.format != rules.NDJSON {
 		return ""
 	}
-	first, _ := items[0].(value.Object)
-	last, _ := items[len(items)-1].(value.Object)
-	pointer := ""
-	for _, m := range last {
-		if _, ok := first.Get(m.Name); ok {
-			return ""
-		}
-		if text := textOf(m.Value); pointer == "" && text != "" && pointsOn(path{m.Name}, text) {
-			pointer = m.Name
+	for _, m := range apinames.Trailer(d.items.items, func(item any) value.Object { o, _ := item.(value.Object); return o }) {
+		if text := textOf(m.Value); text != "" && pointsOn(path{m.Name}, text) {
+			return m.Name
 		}
 	}
-	return pointer
+	return ""
 }
 
 // pointer describes the place of a value of the response whose name says that it leads to another

@@ -133,8 +133,7 @@ type ErrorSign struct {
 	Kind ErrorKind
 }
 
-// nextToData are the signs that count in a response with items, too. A status there may be that of an item which
-// has the list.
+// nextToData are the signs that count in a response with items, too, and in the objects of containersNextToData.
 var nextToData = []ErrorSign{
 	{[]string{"errors"}, ErrorValue}, {[]string{"error"}, ErrorValue}, {[]string{"Error"}, ErrorValue},
 	{[]string{"success"}, ErrorDenial}, {[]string{"ok"}, ErrorDenial},
@@ -149,21 +148,24 @@ var nextToData = []ErrorSign{
 	{[]string{"Errors"}, ErrorValue}, {[]string{"fault"}, ErrorValue}, {[]string{"Fault"}, ErrorValue},
 	{[]string{"exception"}, ErrorValue}, {[]string{"hasErrors"}, ErrorFlag}, {[]string{"has_errors"}, ErrorFlag},
 	{[]string{"hasError"}, ErrorFlag}, {[]string{"has_error"}, ErrorFlag},
+}
+
+// aboveLists are further signs that count in a response with items, too. A status there may be that of an item
+// which has the list.
+var aboveLists = []ErrorSign{
 	{[]string{"remark"}, ErrorRemark}, // Overpass
 	{[]string{"status"}, ErrorStatus}, {[]string{"responseStatus"}, ErrorStatus},
 	{[]string{"meta", "status"}, ErrorStatus},
 }
 
-// inContainers is the number of these signs that also count in the objects of containersNextToData.
-var inContainers = slices.IndexFunc(nextToData, func(sign ErrorSign) bool { return sign.Kind == ErrorRemark })
-
-// containersNextToData are the objects beside a list in which these signs count, too.
+// containersNextToData are the objects beside a list in which the signs of nextToData count, too.
 var containersNextToData = []string{"meta", "metadata", "status"}
 
 // ErrorsNextToData returns the signs that count in a response with items, too: in its root, in objects that
 // describe it, and in each object above the lists of items, whose paths are given.
 func ErrorsNextToData(lists [][]string) []ErrorSign {
-	signs := slices.Clone(nextToData)
+	everywhere := slices.Concat(nextToData, aboveLists)
+	signs := slices.Clone(everywhere)
 	addIn := func(parent []string, from []ErrorSign) {
 		for _, sign := range from {
 			if keys := slices.Concat(parent, sign.Keys); !slices.ContainsFunc(lists, func(list []string) bool {
@@ -174,11 +176,11 @@ func ErrorsNextToData(lists [][]string) []ErrorSign {
 		}
 	}
 	for _, name := range containersNextToData {
-		addIn([]string{name}, nextToData[:inContainers])
+		addIn([]string{name}, nextToData)
 	}
 	for _, list := range lists {
 		for depth := 1; depth < len(list); depth++ {
-			addIn(list[:depth], nextToData)
+			addIn(list[:depth], everywhere)
 		}
 	}
 	return signs

@@ -116,16 +116,11 @@ func (o *oauth) useRefreshToken(ctx context.Context, refresh string) (tokenSet, 
 
 // form returns the parameters of the token request, without the client's credentials.
 func (o *oauth) form(refresh string) url.Values {
-	v := o.auth.Values
-	form := url.Values{"grant_type": {v["grant"]}}
-	switch v["grant"] {
-	case rules.GrantRefresh:
+	form := url.Values{}
+	o.set(form, o.auth.GrantParams())
+	if refresh != "" {
 		form.Set("refresh_token", refresh)
-	case rules.GrantPassword:
-		form.Set("username", v["username"])
-		form.Set("password", v["password"])
 	}
-	setUnlessEmpty(form, "scope", v["scopes"])
 	for _, m := range o.auth.Params {
 		text, _ := value.Text(m.Value)
 		form.Set(m.Name, text)
@@ -142,10 +137,8 @@ func (o *oauth) request(ctx context.Context, form url.Values) (tokenSet, error) 
 		if pair != ":" {
 			header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
 		}
-	} else {
-		setUnlessEmpty(form, "client_id", v["clientId"])
-		setUnlessEmpty(form, "client_secret", v["clientSecret"])
 	}
+	o.set(form, o.auth.ClientParams())
 	sent := o.Clock.Now()
 	call := transport.Call{
 		Method: http.MethodPost, URL: o.address, Header: header, Body: []byte(form.Encode()),
@@ -166,9 +159,12 @@ func (o *oauth) request(ctx context.Context, form url.Values) (tokenSet, error) 
 	return issued, nil
 }
 
-func setUnlessEmpty(form url.Values, name, text string) {
-	if text != "" {
-		form.Set(name, text)
+// set sets the parameters whose keys have a value.
+func (o *oauth) set(form url.Values, params []rules.TokenParam) {
+	for _, p := range params {
+		if text := o.auth.Values[p.Key]; text != "" {
+			form.Set(p.Name, text)
+		}
 	}
 }
 

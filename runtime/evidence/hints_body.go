@@ -112,20 +112,13 @@ func (s *hintSearch) addRecords() {
 // trailer returns the last line of a page in NDJSON if it only describes the list, as {"truncated": true} does: no
 // other line that is compared has one of its members. It is nil for any other page.
 func (w *Watcher) trailer() rules.Object {
-	lines := w.page.Compared
-	if !w.page.Lines || len(lines) < 2 {
+	if !w.page.Lines {
 		return nil
 	}
-	last, _ := membersOf(lines[len(lines)-1])
-	describes := func(m rules.Member) bool { return apinames.HintsOf(m.Name) != nil || apinames.HoldsHints(m.Name) }
-	if len(last) == 0 || slices.ContainsFunc(last, func(m rules.Member) bool { return !describes(m) }) {
+	last := apinames.Trailer(w.page.Compared, func(line []byte) rules.Object { members, _ := membersOf(line); return members })
+	other := func(m rules.Member) bool { return apinames.HintsOf(m.Name) == nil && !apinames.HoldsHints(m.Name) }
+	if slices.ContainsFunc(last, other) {
 		return nil
-	}
-	for _, line := range lines[:len(lines)-1] {
-		others, _ := membersOf(line)
-		if slices.ContainsFunc(last, func(m rules.Member) bool { _, has := others.Get(m.Name); return has }) {
-			return nil
-		}
 	}
 	return last
 }
