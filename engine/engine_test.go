@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -128,17 +127,17 @@ func TestDiagnosticsDoNotShowSecrets(t *testing.T) {
 	require.NotContains(t, err.Error(), "SECRET-7f3a")
 }
 
-// TestCancellingEndsARuleAndThePageIsRequestedAgain cancels a run during a rule that
-// would run for a second, and then fail.
+// TestCancellingEndsARuleAndThePageIsRequestedAgain lets a rule cancel the run, and then
+// compute for a second and fail.
 func TestCancellingEndsARuleAndThePageIsRequestedAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.AfterFunc(100*time.Millisecond, cancel)
 		_, _ = w.Write([]byte("[" + strings.Repeat("1, ", 3000) + "2]"))
 	}))
 	defer server.Close()
 	e, err := engine.Load("config.json", []byte(`{"api": {"baseUrl": "`+server.URL+`", "pagination": {"method": "pagenum", "stopRules": [
-		"all(1..400000, items == body)"]}}, "config": {"jobs": [{"endpoint": "x"}]}}`))
+		"cancelled() and all(1..400000, items == body)"]}}, "config": {"jobs": [{"endpoint": "x"}]}}`),
+		engine.WithFunction("cancelled", func() bool { cancel(); return true }))
 	require.NoError(t, err)
 	pages := 0
 	_, err = e.Run(ctx, func(context.Context, *engine.Page) error {

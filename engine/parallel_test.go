@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -102,11 +103,11 @@ func TestKeepGoingEndsWithTheSink(t *testing.T) {
 // receive no page after it, since what belongs to a failed page is not to be saved.
 func TestNoPageFollowsAFailedOne(t *testing.T) {
 	api := newListAPI(t, 10, "", nil)
-	for range 3 {
+	synctest.Test(t, func(t *testing.T) {
 		e := load(t, fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum",
 			"stopRules": [{"when": "job.id == \"a\" and page == 3", "outcome": "failed"}]}}, "config": {"jobs": [
 			{"endpoint": "a", "dataField": "data"}, {"endpoint": "b", "dataField": "data"},
-			{"endpoint": "c", "dataField": "data"}, {"endpoint": "d", "dataField": "data"}]}}`, api.URL)).
+			{"endpoint": "c", "dataField": "data"}, {"endpoint": "d", "dataField": "data"}]}}`, api.URL), engine.WithTransport(api)).
 			With(engine.WithParallelJobs(4), engine.WithObserver(slowAfter{"a", 3}))
 		failed := false
 		_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
@@ -116,7 +117,7 @@ func TestNoPageFollowsAFailedOne(t *testing.T) {
 		})
 		require.ErrorContains(t, err, "job a, page 3")
 		require.True(t, failed)
-	}
+	})
 }
 
 // slowAfter is an observer that delays a job after one of its pages.

@@ -55,6 +55,13 @@ func newListAPI(t *testing.T, last int, extra string, intercept func(w http.Resp
 	return api
 }
 
+// RoundTrip answers a request without a connection, for virtual time.
+func (a *listAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := httptest.NewRecorder()
+	a.Config.Handler.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
+
 // begin counts a request and returns how many there were for the page.
 func (a *listAPI) begin(page int) int {
 	a.mu.Lock()

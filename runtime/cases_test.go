@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -39,15 +39,7 @@ func listCase(t *testing.T, c *fixtures.Case) (*fixtures.Server, *rules.Config, 
 	server, err := fixtures.Serve(c)
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
-	source := diag.NewSource(c.ConfigName, string(server.ConfigText()))
-	root, err := rules.ParseJSON(source)
-	require.NoError(t, err)
-	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, diagnostics.Err())
-	lowered, diagnostics := cfg.Lower()
-	require.NoError(t, diagnostics.Err())
-	jobs, diagnostics := compile.Jobs(cfg, lowered, nil)
-	require.NoError(t, diagnostics.Err())
+	cfg, jobs := compiletest.Config(t, string(server.ConfigText()), nil)
 	if len(jobs) != 1 || len(jobs[0].For) > 0 {
 		return nil, nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -41,7 +42,7 @@ func TestALabelDescribesTheValuesOfVariables(t *testing.T) {
 }
 
 func TestAPartitionOfAChildHasTheValuesOfItsParents(t *testing.T) {
-	jobs := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
+	jobs := compiletest.Jobs(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
 		{"id": "orders", "endpoint": "orders"},
 		{"id": "lines", "endpoint": "orders/{order.id}/lines", "for": {"order": {"items": "orders"}}}]}}`)
 	parent := Partition{Job: jobs[0]}

@@ -4,10 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 )
 
 func TestJobsThatReadTheSameUseTheSameReader(t *testing.T) {
-	all := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
+	all := compiletest.Jobs(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
 		{"id": "a", "endpoint": "a", "dataField": "data"},
 		{"id": "b", "endpoint": "b", "dataField": "data"},
 		{"id": "c", "endpoint": "c", "dataField": "rows"}]}}`)
@@ -27,7 +29,7 @@ func TestJobsThatReadTheSameUseTheSameReader(t *testing.T) {
 }
 
 func TestAPoolHoldsALimitedNumberOfReaders(t *testing.T) {
-	job := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "a"}]}}`)[0]
+	job := compiletest.Jobs(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "a"}]}}`)[0]
 	loop, pool := Loop{}.WithDefaults(), &Pool{}
 	var used []*listRun
 	for range 2 * maxPooled {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
@@ -22,7 +23,7 @@ func runOf(tb testing.TB, api, keys string) *listRun {
 	if !strings.Contains(keys, "dataField") {
 		keys += `, "dataField": "data"`
 	}
-	jobs := compiled(tb, `{"api": {"baseUrl": "https://api.test/"`+api+`}, "config": {"jobs": [{"endpoint": "users"`+keys+`}]}}`)
+	jobs := compiletest.Jobs(tb, `{"api": {"baseUrl": "https://api.test/"`+api+`}, "config": {"jobs": [{"endpoint": "users"`+keys+`}]}}`)
 	r := newListRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
 	tb.Cleanup(r.close)
 	return r

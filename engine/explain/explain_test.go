@@ -7,10 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 func explained(t *testing.T, pagination string) JobExplanation {
@@ -26,15 +25,7 @@ func explainedIn(t *testing.T, pagination string, l *language.Language) JobExpla
 
 func explainedConfig(t *testing.T, config string, l *language.Language) *Explanation {
 	t.Helper()
-	source := diag.NewSource("c.json", config)
-	root, err := rules.ParseJSON(source)
-	require.NoError(t, err)
-	cfg, found := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, found.Err())
-	low, found := cfg.Lower()
-	require.NoError(t, found.Err())
-	jobs, found := compile.Jobs(cfg, low, l)
-	require.NoError(t, found.Err())
+	cfg, jobs := compiletest.Config(t, config, l)
 	return Explain(cfg, jobs, RunDetails{Redact: func(s string) string { return s }})
 }
 

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/spool"
@@ -76,16 +76,8 @@ type list struct {
 }
 
 func newList(t *testing.T, a *api, policy Policy) *list {
-	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}},
+	jobs := compiletest.Jobs(t, `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}},
 		"config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`)
-	root, err := rules.ParseJSON(source)
-	require.NoError(t, err)
-	cfg, diagnostics := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, diagnostics.Err())
-	lowered, diagnostics := cfg.Lower()
-	require.NoError(t, diagnostics.Err())
-	jobs, diagnostics := compile.Jobs(cfg, lowered, nil)
-	require.NoError(t, diagnostics.Err())
 	l := &list{t: t, job: jobs[0], client: transport.New(transport.Options{Transport: a}), end: math.MaxInt}
 	l.context.Limit = l.job.Ruleset.Limit
 	values, err := l.job.Compute(&l.machine, &l.context)

@@ -14,9 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -25,17 +24,7 @@ import (
 // jobsOf compiles jobs of an API with a pagination.
 func jobsOf(t *testing.T, pagination, jobs string) []*compile.Job {
 	t.Helper()
-	source := diag.NewSource("c.json", fmt.Sprintf(`{"api": {"baseUrl": "https://api.test/", "pagination": %s}, "config": {"jobs": [%s]}}`,
-		pagination, jobs))
-	root, err := rules.ParseJSON(source)
-	require.NoError(t, err)
-	cfg, found := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, found.Err())
-	lowered, found := cfg.Lower()
-	require.NoError(t, found.Err())
-	all, found := compile.Jobs(cfg, lowered, nil)
-	require.NoError(t, found.Err())
-	return all
+	return compiletest.Jobs(t, fmt.Sprintf(`{"api": {"baseUrl": "https://api.test/", "pagination": %s}, "config": {"jobs": [%s]}}`, pagination, jobs))
 }
 
 // pages are the bodies of responses, one after another, and a header that all of them have.

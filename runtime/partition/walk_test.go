@@ -21,9 +21,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -35,16 +35,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // rootsOf compiles jobs, and returns those without a parent.
 func rootsOf(t *testing.T, jobs string) (roots []*compile.Job) {
 	t.Helper()
-	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum",
+	all := compiletest.Jobs(t, `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum",
 		"nextPageFlag": {"field": "more", "stopOn": false, "ifNotSet": false}}}, "config": {"jobs": [`+jobs+`]}}`)
-	root, err := rules.ParseJSON(source)
-	require.NoError(t, err)
-	cfg, found := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, found.Err())
-	lowered, found := cfg.Lower()
-	require.NoError(t, found.Err())
-	all, found := compile.Jobs(cfg, lowered, nil)
-	require.NoError(t, found.Err())
 	for _, job := range all {
 		if job.Parent == nil {
 			roots = append(roots, job)
