@@ -90,7 +90,7 @@ type ListFacts struct {
 	GapList     string `expr:"gapList" doc:"the path of this list"`
 	AbsentPage  int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists that pages before it have; 0: it does not"`
 	AbsentList  string `expr:"absentList" doc:"the path of this list"`
-	BeyondPage  int    `expr:"beyondPage" doc:"a page after the last one that was requested ahead of its turn and has items of its own; 0: none"`
+	BeyondPage  int    `expr:"beyondPage" doc:"a page after the last one that was requested ahead and has items of its own; 0: none"`
 	BeyondCount int    `expr:"beyondCount" doc:"the number of its items"`
 	BarePage    int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
 	Error       string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
