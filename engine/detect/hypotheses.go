@@ -178,8 +178,12 @@ var hypotheses = []hypothesis{
 	},
 	{
 		id: "token-header", kind: headerSign, names: []string{"X-Next-Token", "X-Next-Cursor", "X-Next-Page", "X-Cursor", "Next-Cursor",
-			"X-Next-Page-Token", "X-Marker", "X-Next-Marker", "X-Bookmark"},
+			"X-Marker", "X-Next-Marker", "X-Bookmark"},
 		params:     []string{"", "cursor", "token", "page"},
+		pagination: tokenInHeader, says: "the header ${name} has a value for the next page", weak: true,
+	},
+	{
+		id: "token-header", kind: headerSign, names: []string{"X-Next-Page-Token"}, params: []string{"page_token", "pageToken", "", "token"},
 		pagination: tokenInHeader, says: "the header ${name} has a value for the next page", weak: true,
 	},
 	{

@@ -298,6 +298,14 @@ func servers() []server {
 			respond: tokens("cursor", func(from int, token string, more bool) (http.Header, string) {
 				return http.Header{"X-Next-Cursor": {when(more, token, "")}}, window(from, 10)
 			})},
+		{name: "a page token in a header", target: "/events?limit=10",
+			respond: tokens("page_token", func(from int, token string, more bool) (http.Header, string) {
+				return http.Header{"X-Next-Page-Token": {when(more, token, "")}}, window(from, 10)
+			})},
+		{name: "a page token in a header, in camel case", target: "/events?limit=10",
+			respond: tokens("pageToken", func(from int, token string, more bool) (http.Header, string) {
+				return http.Header{"X-Next-Page-Token": {when(more, token, "")}}, window(from, 10)
+			})},
 		{name: "PostgREST: status 206 with Content-Range", target: "/todos?limit=10&offset=0",
 			respond: func(q url.Values, _ *http.Request) (int, http.Header, string) {
 				from, size := number(q, "offset", 0), number(q, "limit", 10)
@@ -445,7 +453,7 @@ var identifier = regexp.MustCompile(`"id":\s*"?(\d+)`)
 func TestServersThatPageAsPublicAPIsDo(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	all := append(servers(), moreServers()...)
-	require.Len(t, all, 96)
+	require.Len(t, all, 98)
 	right, withoutDoubt := 0, 0
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {
