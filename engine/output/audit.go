@@ -48,8 +48,9 @@ func (p *Publisher) find(job string, found *engine.Finding) bool {
 	}
 	p.log.Warn(fmt.Sprintf("Job '%s': %s", job, found.Sentence()), "event", "suspect", "job", job, "finding", found.ID)
 	ended := p.ended[job]
-	others := slices.DeleteFunc(slices.Clone(ended.Findings), func(f engine.Finding) bool { return f.ID == found.ID })
-	ended.Job, ended.Findings = job, append(others, *found)
+	ended.Job = job
+	ended.Findings = slices.DeleteFunc(slices.Clone(ended.Findings), func(f engine.Finding) bool { return f.ID == found.ID })
+	ended.Findings = append(ended.Findings, *found)
 	ended.Refused = !p.engine.Auditor().Accepts(ended)
 	p.ended[job] = ended
 	p.findings.jobs = append(p.findings.jobs, ended)
