@@ -46,7 +46,7 @@ var builtins = []function{
 		`latestOf([{"at": "2026-03-01"}, {"at": "N/A"}, {}], "at", "2026-02-01")`, `"2026-03-01"`,
 		"the greatest of v and the values at a path in the items: times as times, then numbers as numbers, then texts; "+
 			"values that are none of these are left out. With a layout (or time, unix, unixms), times may have it, "+
-			"and texts that are no time are left out",
+			"and texts that are not times are left out",
 		function{types: types(func(any, string, ...any) any { return nil }), call: latestOf, ofItems: true, lenient: true}),
 	documented(`earlier(v, lag[, layout])`, `earlier("2026-03-01T00:30:00Z", "1h")`, `"2026-02-28T23:30:00Z"`,
 		"a time less a length such as 1h, 7d or 1mo, or a number less a number; nil is nil. "+

@@ -102,7 +102,7 @@ func (d *Document) checkName(m *mention, name string, all []mention) error {
 	case len(scopes) > 1:
 		return fmt.Errorf("several places give the name %s, and others may mean any of them", m.name)
 	case name == "", isWord && !rules.IsIdentifier(name):
-		return fmt.Errorf("%q is no name: write letters, digits and _", name)
+		return fmt.Errorf("%q is not a name: write letters, digits and _", name)
 	case name != m.name && slices.Contains(d.nameIndex().names(m.kind), name):
 		return fmt.Errorf("there is a %s %s already", m.kind, name)
 	case m.kind == variableName && d.reserved(name):

@@ -111,7 +111,7 @@ func (r Readers) itemsPath(body *shape.Shape) string {
 func (r *Response) shown(body []byte) (text string, isJSON bool) {
 	if !json.Valid(body) {
 		if !utf8.Valid(body) && len(body) > 0 {
-			return fmt.Sprintf("(%d bytes that are no text)", len(body)), false
+			return fmt.Sprintf("(%d bytes that are not text)", len(body)), false
 		}
 		return secret.ReplaceIssued(r.redactor.String(string(body)), hiddenSample), false
 	}

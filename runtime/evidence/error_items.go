@@ -125,7 +125,7 @@ func (w *Watcher) noticeObjectForList(index int, keys []string) {
 	switch {
 	case w.Context.Page == 1 || known == nil:
 		if apinames.IsErrorObject(object) {
-			w.reportError(text + ", which is no list")
+			w.reportError(text + ", which is not a list")
 		}
 	case !slices.ContainsFunc(object, isItem):
 		w.reportError(text + ", where page 1 has a list, and has no member of its items")

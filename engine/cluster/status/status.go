@@ -64,7 +64,7 @@ type Summary struct {
 	Growing bool       `json:"growing" doc:"more partitions may be found"`
 	Stored  Stored     `json:"stored" doc:"space that the run takes on the server"`
 
-	FailedSearches int `json:"failedSearches,omitempty" doc:"searches for the values of a variable that have failed; they are no partitions"`
+	FailedSearches int `json:"failedSearches,omitempty" doc:"searches for the values of a variable that have failed; they are not partitions"`
 }
 
 // A Run describes how far a run is. The lengths of its lists are limited, regardless of the number

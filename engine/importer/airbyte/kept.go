@@ -148,7 +148,7 @@ func formatOf(c *cursor) string {
 // incremental writes the interval as the key incremental.
 func (b *builder) incremental(c *cursor, path, param string) error {
 	if strings.ContainsAny(path, "*") {
-		return fmt.Errorf("%s: the cursor %s is no member of the items", c.path, c.field)
+		return fmt.Errorf("%s: the cursor %s is not a member of the items", c.path, c.field)
 	}
 	if c.computed != "" || c.filter != "" || c.initialKept != "" {
 		return b.computedIncrement(c, path, param)

@@ -126,7 +126,7 @@ func (b *builder) value(n node, place importer.Place, path string) (v importer.V
 			return b.queryProperties(n)
 		}
 		if place != importer.InBody {
-			return v, false, fmt.Errorf("%s: an object is no value of a parameter", n.path)
+			return v, false, fmt.Errorf("%s: an object is not a value of a parameter", n.path)
 		}
 		v.Object = []importer.Member{}
 		for _, m := range n.members() {

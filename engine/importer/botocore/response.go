@@ -67,7 +67,7 @@ func (t *translation) find(p path) (found, error) {
 			}
 		default:
 			if shape.Type != "list" {
-				return out, fmt.Errorf("%s is no list", pathText(p[:i]))
+				return out, fmt.Errorf("%s is not a list", pathText(p[:i]))
 			}
 			if t.isXML() {
 				return out, fmt.Errorf("%s reads the elements of a list in XML; only the last item of the result can be read", pathText(p))

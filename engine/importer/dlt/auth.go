@@ -32,7 +32,7 @@ func (b *builder) auth() error {
 	keys, known := authKeys[kind]
 	if !known {
 		b.note(importer.Credentials, n, "api.authentication",
-			"the auth %s is no type of dlt's, or a class of Python; write api.authentication", kind)
+			"the auth %s is not a type of dlt's, or a class of Python; write api.authentication", kind)
 		return nil
 	}
 	for _, m := range n.members() {

@@ -342,7 +342,7 @@ func (b *builder) body(method string) error {
 	body, data := b.merged(b.res, "json"), b.in(b.res, "data")
 	switch document := b.in(b.res, "json"); {
 	case document.given() && !document.isObject():
-		return fmt.Errorf("%s: a body that is no object is not translated", document.path)
+		return fmt.Errorf("%s: a body that is not an object is not translated", document.path)
 	case data.given() && (!data.isObject() || method != "POST" || document.given()):
 		return fmt.Errorf("%s: only an object as the body of a POST is translated, which is sent urlencoded", data.path)
 	case data.given():

@@ -203,7 +203,7 @@ func (r *reader) attribute(name string) (expression, error) {
 	object, _ := value.Members(v)
 	text, isScalar := value.Text(v)
 	if !isScalar && environment(object) == "" {
-		return expression{}, fmt.Errorf("the value %s of config is no scalar", name)
+		return expression{}, fmt.Errorf("the value %s of config is not a scalar", name)
 	}
 	key := name
 	if _, overridden := find(r.over, name); overridden {

@@ -488,7 +488,7 @@ func (p *pager) limitStop(o value.Object) error {
 	if field := memberOf(o, "field"); isGiven(field) {
 		text, _ := value.Text(field)
 		p.set("limitStop", value.ObjectOf("field", pathOf(text, ".")))
-		p.note("limitStop.field", "A text at %s that is no number ends the run with an error; the extractor converts it as PHP does", text)
+		p.note("limitStop.field", "A text at %s that is not a number ends the run with an error; the extractor converts it as PHP does", text)
 		return nil
 	}
 	n, isNumber := whole(memberOf(o, "count"))

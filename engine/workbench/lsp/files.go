@@ -222,7 +222,7 @@ func (f *openFile) readRecording() {
 	case err != nil:
 		now.err = err
 	case !info.Mode().IsRegular():
-		now.err = fmt.Errorf("%s is no file", filepath.Base(now.path))
+		now.err = fmt.Errorf("%s is not a file", filepath.Base(now.path))
 	case info.Size() > maxRecording:
 		now.err = fmt.Errorf("%s has more than %d bytes", filepath.Base(now.path), maxRecording)
 	default:

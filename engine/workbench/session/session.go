@@ -169,7 +169,7 @@ func (s *Session) Record(name string, archive []byte) (*Recording, error) {
 	tape, err := recording.Read(bytes.NewReader(archive))
 	if err != nil {
 		return nil, &workbench.Error{
-			Message: fmt.Sprintf("%s is no recording: %v", name, err),
+			Message: fmt.Sprintf("%s is not a recording: %v", name, err),
 			Hint:    "open a HAR file, of stopwhen record or of the developer tools of a browser",
 		}
 	}

@@ -219,5 +219,5 @@ func TestADamagedRecordingBesideTheFileIsToldAndTheFileOpens(t *testing.T) {
 	p.call("open", nil, &opened)
 	require.Equal(t, plain, opened.Text)
 	require.Nil(t, opened.Recording)
-	require.Contains(t, opened.Notice, "a.har is no recording")
+	require.Contains(t, opened.Notice, "a.har is not a recording")
 }
