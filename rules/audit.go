@@ -29,6 +29,9 @@ type Hints struct {
 	MoreAt       string `expr:"moreAt" doc:"where the response has it"`
 	MoreRead     bool   `expr:"moreRead" doc:"whether a rule that decides reads it"`
 	MoreIsRough  bool   `expr:"moreIsRough" doc:"whether the name of the flag also has other meanings"`
+	Size         any    `expr:"size" doc:"the number of items of a full page, as the response states it; nil: unknown"`
+	SizeAt       string `expr:"sizeAt" doc:"where the response has it: meta.per_page"`
+	Before       string `expr:"before" doc:"where the response says that there are pages before it: first is false; empty: it does not"`
 	LargestPage  int    `expr:"largestPage" doc:"the number of items of the largest page"`
 }
 
@@ -84,6 +87,9 @@ type ListFacts struct {
 	MovedPage   int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo     string `expr:"movedTo" doc:"where this page has it"`
 	MovedRead   bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
+	Preceded    string `expr:"preceded" doc:"where page 1 says that it is not the first one of the API, if requests name positions in the list; empty: it does not"`
+	PagesBefore int    `expr:"pagesBefore" doc:"the number of pages that page 1 states, if the last page states a smaller one; 0: it does not"`
+	MoreBefore  string `expr:"moreBefore" doc:"where page 1 says that there is more, if the last page, which is full, does not say whether there is; empty: it does"`
 	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
 	LostPage    int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
 	GapPage     int    `expr:"gapPage" doc:"the first page between others that lacks one of several lists, has null or is a failure; 0: none"`
@@ -103,6 +109,9 @@ type ListFacts struct {
 	NestedSign  string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor   string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
 	KeptUnread  string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
+	Older       int    `expr:"older" doc:"of the items that were compared, those from before the value that incremental has sent"`
+	OlderOf     int    `expr:"olderOf" doc:"the number of items that were compared with it"`
+	OlderText   string `expr:"olderText" doc:"the cursor of the first older item and the value that was sent: id = 7, although since = 20 was sent"`
 	KeptAhead   string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
 	Rewritten   int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
@@ -167,11 +176,18 @@ const decides = "reads the sign or has ended the list by a stopping rule of its 
 // complete list; total.items is then the number of items that were emitted since the
 // latest restart.
 var auditTable = audits([]Rule{
-	{ID: "audit.capped", Auditing: Auditing{Requires: FactLimit},
+	{ID: "audit.begin", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `list.counted`,
+		Unless: "unless the configuration begins in the middle of the list"},
+		Source: `list.preceded != ""`,
+		Clause: "page 1 says that there are pages before it",
+		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
+			"if the API counts its pages from 0, set firstPage to 0"},
+	{ID: "audit.capped", Auditing: Auditing{Requires: FactLimit, Proof: `hints.size == count and hints.total != count and hints.more != false`,
+		Unless: "unless the response states that size itself"},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
-			` or count in ` + roundCounts + `)`,
+			` or hints.size == count and hints.total != count and hints.more != false or count in ` + roundCounts + `)`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
-		Message: "the only page has {count} of {limit} items; " +
+		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
 	{ID: "audit.lowered", Auditing: Auditing{Requires: FactLimit},
 		Source: `page > 1 and count > 0 and count < limit and hints.largestPage == limit and count in ` + roundCounts +
@@ -192,9 +208,11 @@ var auditTable = audits([]Rule{
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
 	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck`, Unless: "unless no page came again for the same request"},
-		Source:  `hints.total == nil and hints.more != false and hints.pages > total.pages`,
-		Clause:  "a number of pages exceeds the pages read",
-		Message: "{hints.pagesAt} is {hints.pages}, but the number of pages read is {total.pages}"},
+		Source: `hints.total == nil and hints.more != false and (hints.pages > total.pages or list.pagesBefore > total.pages)`,
+		Clause: "a number of pages exceeds the pages read",
+		Message: `{hints.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{hints.pages}` +
+			`{list.pagesBefore > total.pages ? " on page " + text(page) + ", with which the list ends" : ""}, ` +
+			"but the number of pages read is {total.pages}"},
 	{ID: "audit.surplus", Auditing: Auditing{Requires: FactTotal},
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
@@ -204,6 +222,11 @@ var auditTable = audits([]Rule{
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
+	{ID: "audit.noFlag", Auditing: Auditing{Requires: FactList},
+		Source: `list.moreBefore != "" and hints.total != total.items and (count == limit or count in ` + roundCounts + `)`,
+		Clause: "the last page is full and lacks the flag with which page 1 says that there is more",
+		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, which page 1 has: " +
+			"if the API always sends it, items are missing"},
 	{ID: "audit.token", Auditing: Auditing{Requires: FactNext, Proof: `not (hints.nextRead or hints.nextIsRough or list.chosen)`,
 		Unless: "unless its name also has other meanings, or the configuration " + decides},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
@@ -351,6 +374,13 @@ var auditTable = audits([]Rule{
 		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
+	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `list.older * 2 > list.olderOf`, Keeps: true,
+		Unless: "unless most items are as new as was asked for"},
+		Source: `list.older > 0`,
+		Clause: "items are from before the value that incremental has sent, by more than a day if it is a time",
+		Message: "{list.older} of {list.olderOf} items that were compared are from before the value that incremental has sent, the first with " +
+			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, or merge the rows " +
+			"by their key and ignore audit.since"},
 	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList},
 		Source: `list.keptAhead != ""`,
 		Clause: "the time that is kept for the next run is more than a day later than now",

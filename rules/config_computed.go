@@ -13,9 +13,9 @@ type Computed struct {
 	Source string
 	Secret bool // the value must never be printed
 
-	increment      bool   // incremental sends it
-	ofCompleteList any    // if increment is set: the parameter's value in a request for the complete list; nil to omit the parameter
-	Path           string // config path
+	since          *Cursor // the cursor of the items that incremental compares with it; nil: incremental does not send it
+	ofCompleteList any     // if since is set: the parameter's value in a request for the complete list; nil to omit the parameter
+	Path           string  // config path
 }
 
 // MarshalJSON writes the value as the configuration has it.
@@ -72,7 +72,7 @@ func (j Job) ListParams() Object {
 	for i, m := range j.Params {
 		c, ok := m.Value.(Computed)
 		switch {
-		case !ok || !c.increment:
+		case !ok || c.since == nil:
 		case c.ofCompleteList == nil:
 			return j.Params.Without(m.Name)
 		default:

@@ -73,7 +73,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 		newest += ", " + strconv.Quote(AnyTime)
 	}
 	j.increment = &increment{name: name, keep: newest + ")", path: given.path, cursor: path.path()}
-	d.addSent(given, j, sentSource(given, kept))
+	d.addSent(given, j, &Cursor{Keys: keys, Format: format.text(), Kept: name}, sentSource(given, kept))
 }
 
 // sentSource returns the expression for the value that a run sends.
@@ -115,10 +115,10 @@ func sentSource(given settings, kept string) string {
 }
 
 // addSent adds a computed value to the request of a job: a parameter, a header, or a path in the body.
-func (d *decoder) addSent(given settings, j *Job, source string) {
+func (d *decoder) addSent(given settings, j *Job, cursor *Cursor, source string) {
 	param := given.get("param")
 	place := diag.Value(param.path())
-	computed := Computed{Source: source, Path: param.path(), increment: true}
+	computed := Computed{Source: source, Path: param.path(), since: cursor}
 	if lag := given.get("lag"); lag.Value != nil && spanOf(lag.Value) == (Span{}) { // a mistake in it is one of the source
 		computed.Path = lag.path()
 	}

@@ -93,6 +93,8 @@ func (l *lowerer) addComputedValues(set *Ruleset, prefix string, role Role, obje
 		if found == nil {
 			continue
 		}
+		sent, _ := m.Value.(Computed) // the value of incremental at a path in the body is part of an object
+		placement.Since = sent.since
 		placement.PerPartition, placement.Secret = true, slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
 		set.Rules = append(set.Rules, Rule{
 			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value),

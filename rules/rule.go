@@ -56,6 +56,15 @@ type Placement struct {
 
 	PerPartition bool // it is evaluated once, before the first request of a partition, and belongs to the job's own request
 	Common       bool // with PerPartition: every request has it, even if the job's own parameters are left out
+
+	Since *Cursor // it is the kept value that incremental sends, which is compared with this cursor of the items; nil otherwise
+}
+
+// A Cursor is the part of the items that orders them.
+type Cursor struct {
+	Keys   []string // its path
+	Format string   // the form of times: a layout, [UnixSeconds] or [UnixMillis]; "" means any
+	Kept   string   // the name of the value that is kept of it
 }
 
 // Auditing holds the fields of rules with role [RoleAudit].

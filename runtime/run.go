@@ -120,6 +120,7 @@ func (r *listRun) bind() error {
 	}
 	r.state.Computed.Value = computed
 	r.nilValues = evidence.ValuesOf(r.job, values)
+	r.watcher.SetSince(values)
 	if r.builder, err = r.job.Builder(values); err != nil {
 		return err
 	}

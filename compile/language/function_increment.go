@@ -92,6 +92,30 @@ func Newer(a, b any) bool {
 	return x.after(y)
 }
 
+// Before reports whether a value of an item is from before a bound: a time by more than a day, since a bound may be a
+// date, in any time zone; a number by any difference. The format is that of times: see [rules.Cursor]. It reports
+// false for values that cannot be compared.
+func Before(v, bound any, format string) bool {
+	const slack = 24 * time.Hour
+	m := &meter{}
+	a, b := cursorOf(m, v, format), cursorOf(m, bound, format)
+	if isUnix := format == rules.UnixSeconds || format == rules.UnixMillis; isUnix || a.rank != b.rank {
+		for _, c := range []*cursor{&a, &b} { // seconds may be compared with a text
+			if c.rank == numberCursor {
+				c.time, _ = timeOf(c.number)
+				c.rank = timeCursor
+			}
+		}
+	}
+	switch {
+	case a.rank != b.rank:
+		return false
+	case a.rank == timeCursor:
+		return a.time.Before(b.time.Add(-slack))
+	}
+	return a.rank == numberCursor && order(a.number, b.number) < 0
+}
+
 // latestOf returns the greatest value among an earlier value and the values at a path of items, in its
 // spelling there. Values that cannot be compared are left out. A time that only the given layout reads
 // is returned in the form of RFC 3339.

@@ -27,7 +27,25 @@ const (
 	HintMore  HintKind = "more"  // true: there is more
 	HintLast  HintKind = "last"  // true: there is no more
 	HintRough HintKind = "rough" // true: the number of items is an estimate
+
+	HintPrevious HintKind = "previous" // true: there are pages before this one; see [PlaceOf]
+	HintFirst    HintKind = "first"    // true: there are none
+	HintSize     HintKind = "size"     // the number of items of a full page
 )
+
+// placeHints are the bare names under which responses describe their own page: its place in the list, and the size
+// of a full page. Such names have other meanings, too, so that they are not in hintTable.
+var placeHints = map[string]HintKind{
+	"hasprevious": HintPrevious, "haspreviouspage": HintPrevious, "hasprev": HintPrevious, "hasprevpage": HintPrevious,
+	"first": HintFirst, "isfirst": HintFirst, "isfirstpage": HintFirst, "firstpage": HintFirst,
+	"limit": HintSize, "perpage": HintSize, "pagesize": HintSize, "pagelimit": HintSize, // not maxResults, which some APIs use for the number of items of the page
+}
+
+// PlaceOf returns what a key says about the page that has it: [HintPrevious], [HintFirst], [HintSize] or nothing.
+func PlaceOf(key string) HintKind {
+	var buffer [maxBare]byte
+	return placeHints[string(appendBare(buffer[:0], key))]
+}
 
 // hintTable lists the names under which responses describe their lists, in the root, next to the items, and
 // in the objects that containers names. All names are bare: hasMore, has_more and ns:Has-More are hasmore; see

@@ -121,6 +121,12 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
 	facts.KeptAhead = w.keptAhead()
+	if pages, ok := hints.Pages.(int); ok && pages < w.FirstPages {
+		facts.PagesBefore = w.FirstPages
+	}
+	if c := w.Context; hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
+		facts.MoreBefore = w.FirstMore
+	}
 	computed := func(e *language.Expression) bool { return len(e.Reads) > 0 } // the list may begin in its middle
 	facts.Counted = !w.Subject.job.Paged() || w.byPosition() && !slices.ContainsFunc(w.Subject.job.Init, computed)
 	facts.Chosen = slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -232,13 +233,23 @@ func (w *Watcher) byPosition() bool {
 	return len(w.Subject.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, w.Subject.job.NextReads)
 }
 
-// noticeTotal records the total of the first page.
+// noticeTotal records what the first page says about the list.
 func (w *Watcher) noticeTotal() {
 	c := w.Context
 	if c.Page != 1 || w.page.Lookup == nil {
 		return
 	}
-	if hints := w.Hints(); hints.Total != nil {
+	hints := w.Hints()
+	if hints.Before != "" && c.Count > 0 && w.byPosition() {
+		w.Facts.Preceded = hints.Before
+	}
+	if pages, ok := hints.Pages.(int); ok {
+		w.FirstPages = pages
+	}
+	if hints.More == true {
+		w.FirstMore = hints.MoreAt
+	}
+	if hints.Total != nil {
 		total, _, _ := apinames.TotalOf(hints.Total)
 		w.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough}
 	}
@@ -314,6 +325,14 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 	case apinames.HintNext:
 		if hints.Next == nil && isNext(hint.name(), v, c) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
 			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough = v, path, read, hint.rough
+		}
+	case apinames.HintPrevious, apinames.HintFirst:
+		if flag, ok := apinames.Flag(v, false); ok && flag == (hint.kind == apinames.HintPrevious) && hints.Before == "" {
+			hints.Before = fmt.Sprintf("%s is %v", path, v)
+		}
+	case apinames.HintSize:
+		if n, _, ok := apinames.TotalOf(v); hints.Size == nil && ok {
+			hints.Size, hints.SizeAt = n, path
 		}
 	case apinames.HintMore, apinames.HintLast:
 		if n, _, ok := apinames.TotalOf(v); ok && apinames.CountsRest(hint.name()) {

@@ -47,7 +47,7 @@ func (s *hintSearch) wants(path []string) (value, members bool) {
 	name := s.watcher.nameOfSign(path)
 	members = s.watcher.holdsHints(path) && !isLinks(name)
 	return apinames.HintsOf(name) != nil || apinames.FlagKind(name) != "" || name == apinames.JQGridRecords ||
-		isLinks(name) || name == listCount || apinames.RoughNext(name, "a token"), members
+		isLinks(name) || name == listCount || apinames.RoughNext(name, "a token") || apinames.PlaceOf(name) != "", members
 }
 
 // visit adds the hints of the value at a path.
@@ -82,6 +82,8 @@ func (s *hintSearch) visit(path []string, v any) {
 		s.add(hint, apinames.HintNext, 0, true)
 	case isFlag && apinames.FlagKind(name) != "":
 		s.add(hint, apinames.FlagKind(name), 0, true)
+	case apinames.PlaceOf(name) != "":
+		s.add(hint, apinames.PlaceOf(name), 0, false)
 	}
 }
 

@@ -53,6 +53,9 @@ type History struct {
 
 	Counts []int `json:"counts,omitempty"` // for each of several lists, the number of its items
 
+	FirstPages int    `json:"firstPages,omitempty"` // the number of pages that page 1 states
+	FirstMore  string `json:"firstMore,omitempty"`  // where page 1 says that there is more
+
 	HadOthers  bool `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
 	FirstNulls bool `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
 
@@ -97,6 +100,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 		w.noticeCycle(request, before, sent, allKnown)
 	}
 	w.countLists()
+	w.noticeOlder()
 	w.noticeTotal()
 	w.noticeSize(sent)
 	w.noticeNested()

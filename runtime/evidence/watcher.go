@@ -32,6 +32,7 @@ type Watcher struct {
 	repeats bool             // whether an earlier page has the same items
 	hinted  []foundHint      // hints of the last page; nil until they are needed
 	audited auditInput
+	since   since
 	end     End
 }
 

@@ -1,0 +1,53 @@
+package evidence
+
+import (
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// A since is the kept value that incremental has sent.
+type since struct {
+	cursor *rules.Cursor // nil: none was sent
+	sent   any
+	param  string
+}
+
+// SetSince sets the kept value with which items are compared, given the values of [compile.Job.Computed]. In the
+// first run, which has no kept value, the list may begin where it likes.
+func (w *Watcher) SetSince(values compile.PartValues) {
+	w.since = since{}
+	for i, e := range w.Subject.job.Computed {
+		if c := e.Rule.Since; c != nil && !e.Rule.Secret && w.Context.Kept[c.Kept] != nil {
+			w.since = since{c, values[i], e.Rule.Target}
+		}
+	}
+}
+
+// noticeOlder counts the items from before the kept value that was sent. Such items show that the API ignores the
+// parameter.
+func (w *Watcher) noticeOlder() {
+	s := w.since
+	if s.cursor == nil {
+		return
+	}
+	for _, item := range w.page.Compared {
+		raw := document.Find(item, s.cursor.Keys)
+		var v any
+		if raw == nil || value.Unmarshal(raw, &v) != nil || value.Empty(v) {
+			continue
+		}
+		w.Facts.OlderOf++
+		if !language.Before(v, s.sent, s.cursor.Format) {
+			continue
+		}
+		if w.Facts.Older++; w.Facts.Older == 1 {
+			w.Facts.OlderText = fmt.Sprintf("%s = %s, although %s = %s was sent", rules.JoinPath(s.cursor.Keys...), value.Preview(v),
+				s.param, value.Preview(s.sent))
+		}
+	}
+}
