@@ -123,10 +123,14 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 }
 
 // likeDefault reads text as a number or a boolean if the default is a number or a boolean,
-// because the command line has only text.
+// because the command line has only text. A number is a text if the default is one.
 func (in Input) likeDefault(v any) any {
 	text, ok := v.(string)
 	if !ok {
+		_, ofText := in.Default.(string)
+		if text, isScalar := value.Text(v); ofText && isScalar && v != true && v != false {
+			return text
+		}
 		return v
 	}
 	switch in.Default.(type) {

@@ -273,8 +273,11 @@ var library = map[string]libraryFunction{
 	"now": {call: func(*meter, []any) (any, error) { return time.Now(), nil }}, // a field of the context, and documented there
 	"duration": {doc: documentation{"duration(text)", `duration("1h30m").Minutes()`, "90", "the duration that a text such as 1h30m names"},
 		args: arguments{stringType}, required: 1, call: duration},
-	"date": {doc: documentation{"date(v[, layout[, timezone]])", `date("2026-03-01").Year()`, "2026", "the time that a text names"},
-		args: arguments{anyType, stringType, stringType}, required: 1, call: date},
+	"date": {
+		doc: documentation{"date(v[, layout[, timezone]])", `date("2026-03-01").Year()`, "2026",
+			"the time that a text names; a number counts seconds since 1970 or, if it is too large for seconds, milliseconds"},
+		args: arguments{anyType, stringType, stringType}, required: 1, call: date,
+	},
 	"timezone": {
 		doc:  documentation{"timezone(name)", `date("2026-03-01T12:00:00Z").In(timezone("Europe/Berlin")).Hour()`, "13", "a time zone"},
 		args: arguments{stringType}, required: 1, call: timezone,

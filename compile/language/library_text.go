@@ -213,7 +213,7 @@ var timeLayouts = rules.TimeLayouts()
 var layouts = append([]string{time.TimeOnly, "20060102"}, timeLayouts...)
 
 // date reads a time: date(text), date(text, layout), date(text, layout, zone), each
-// with a zone of timezone before it or not.
+// with a zone of timezone before it or not. A number is a time of Unix.
 func date(m *meter, a []any) (any, error) {
 	zone, hasZone := a[0].(*time.Location)
 	if hasZone {
@@ -225,9 +225,13 @@ func date(m *meter, a []any) (any, error) {
 	if t, ok := a[0].(time.Time); ok {
 		return t, nil
 	}
+	if isNumber(a[0]) {
+		t, _ := timeOf(a[0])
+		return t, nil
+	}
 	text, ok := a[0].(string)
 	if !ok {
-		return nil, fmt.Errorf("date takes a string, got %s", Described(a[0]))
+		return nil, fmt.Errorf("date takes a string or a number, got %s", Described(a[0]))
 	}
 	if text == "" { // many APIs write an absent date so
 		return nil, nil

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -67,17 +66,24 @@ func configured(v Value) any {
 func (w *writer) root(g *group) value.Object {
 	jobs := []any{}
 	headers := g.headers()
-	pagers := make([]value.Object, len(g.streams))
-	for i, s := range g.streams {
-		pagers[i] = pagination(s)
-	}
-	shared := sharedPagination(pagers)
-	for i, s := range g.streams {
-		pager := pagers[i]
-		if shared != nil {
-			pager = nil
+	pagers, distinct := g.pagers(), []value.Object{}
+	for i, p := range pagers {
+		if g.original(i) < 0 {
+			distinct = append(distinct, p)
 		}
-		jobs = append(jobs, w.job(g, s, headers, pager))
+	}
+	shared := sharedPagination(distinct)
+	for i, s := range g.streams {
+		at := g.original(i)
+		if at < 0 {
+			jobs = append(jobs, w.job(g, s, headers, beside(pagers[i], shared)))
+			continue
+		}
+		pager := pagers[i]
+		if _, keeps := pagers[at].Get("keep"); keeps && text(pager) != text(shared) {
+			pager = append(slices.Clip(pager), value.Member{Name: "keep"})
+		}
+		jobs = append(jobs, asCopy(w.job(g, s, headers, pager), jobs[at].(value.Object)))
 	}
 	common := g.http()
 	if headers != nil {
@@ -85,17 +91,9 @@ func (w *writer) root(g *group) value.Object {
 	}
 	api := given(
 		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", common, "pagination", shared)
-	return given("inputs", declarations(w.inputs(g), api, jobs), "api", api, "config", value.ObjectOf("jobs", jobs))
-}
-
-// sharedPagination returns the pagination that all jobs have.
-func sharedPagination(pagers []value.Object) value.Object {
-	for _, p := range pagers {
-		if len(p) == 0 || text(p) != text(pagers[0]) {
-			return nil
-		}
-	}
-	return pagers[0]
+	root := given("api", api, "config", value.ObjectOf("jobs", jobs))
+	root = w.settle(g, root)
+	return append(given("inputs", declarations(g.inputs, root)), root...)
 }
 
 // text returns a value as JSON, for comparisons.
@@ -157,7 +155,7 @@ func (w *writer) job(g *group, s *Stream, common []Member, pager value.Object) v
 		"dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields), "key", oneOrList(s.Key),
 		"incremental", incremental(s.Incremental), "keepFor", s.KeepFor, "pagination", pager)...)
 	if s.Hidden || !g.emitted[s] {
-		for _, name := range []string{"dataType", "filter", "fields", "key"} {
+		for _, name := range quiet {
 			out = out.Without(name)
 		}
 		out = append(out, value.Member{Name: "emit", Value: false})
@@ -205,8 +203,12 @@ func (w *writer) endpoint(g *group, s *Stream) string {
 // split returns the parameters and the body of the first request, and the parts of the later requests.
 func split(s *Stream) (params, body value.Object, next []Next) {
 	place := InParam
-	if s.Method == "POST" && s.Body == nil {
+	if s.sendsParamsAsBody() {
 		place = InBody
+	}
+	sizeIn := ""
+	if p := s.Paging; p != nil && p.sendsSize() {
+		sizeIn = p.SizeIn
 	}
 	take := func(members []Member, place Place) value.Object {
 		out := value.Object{}
@@ -214,6 +216,9 @@ func split(s *Stream) (params, body value.Object, next []Next) {
 			if m.Value.ReadsPage {
 				next = append(next, Next{Target{place, m.Name}, m.Value.Source})
 				continue
+			}
+			if place == InParam && m.Name == sizeIn && m.Value.IsConst() {
+				continue // the method sends it
 			}
 			v, inner := splitValue(m.Value, rules.JoinPath(m.Name))
 			out = append(out, value.Member{Name: m.Name, Value: configured(v)})
@@ -298,58 +303,4 @@ func unless(usual, text string) string {
 		return ""
 	}
 	return text
-}
-
-// inputName matches where an expression reads an input.
-var inputName = regexp.MustCompile(`\binput\.([A-Za-z_][A-Za-z0-9_]*)`)
-
-// inputs returns the inputs of a group: the inputs of its streams, or of the source.
-func (w *writer) inputs(g *group) []Input {
-	if g.first.Inputs != nil {
-		return g.first.Inputs
-	}
-	return w.src.Inputs
-}
-
-// declarations returns the inputs that a configuration reads.
-func declarations(inputs []Input, api, jobs any) value.Object {
-	read := map[string]bool{}
-	for _, v := range []any{api, jobs} {
-		for _, m := range inputName.FindAllStringSubmatch(text(v), -1) {
-			read[m[1]] = true
-		}
-	}
-	var out value.Object
-	for _, in := range inputs {
-		if !read[in.Name] {
-			continue
-		}
-		declaration := given("doc", in.doc(), "secret", in.Secret, "pattern", in.Pattern)
-		if in.Default != nil {
-			declaration = append(declaration, value.Member{Name: "default", Value: in.Default})
-		}
-		if declaration == nil {
-			declaration = value.Object{}
-		}
-		out = append(out, value.Member{Name: in.Name, Value: declaration})
-	}
-	return out
-}
-
-// doc returns the documentation of an input, unless it only repeats the name: client_id, Client ID.
-func (in Input) doc() string {
-	if strings.HasSuffix(letters(in.Name), letters(in.Doc)) {
-		return ""
-	}
-	return strings.TrimSpace(in.Doc)
-}
-
-// letters returns the letters and digits of a text, in lower case.
-func letters(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return unicode.ToLower(r)
-		}
-		return -1
-	}, text)
 }

@@ -3,6 +3,8 @@ package importer
 import (
 	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +20,7 @@ func pagination(s *Stream) value.Object {
 	if p := s.Paging; p != nil && p.Poll != "" {
 		out = append(given("method", "expression", "nextRequest", given("after", p.Poll)), p.stopRules(nil)...)
 	} else if p != nil {
-		next = append(next, p.Next...)
+		next = p.withoutToken(append(next, p.Next...))
 		if out = p.named(s); out == nil {
 			out, next = p.expression(next)
 		}
@@ -41,6 +43,19 @@ func pagination(s *Stream) value.Object {
 	return merged(out)
 }
 
+// withoutToken leaves out the part that sends the token as it is, whose place is that of the token then.
+func (p *Paging) withoutToken(next []Next) []Next {
+	if p.Kind != Token {
+		return next
+	}
+	sends := func(n Next) bool { return n.Source == p.token() && (p.Into.In == Nowhere || n.Target == p.Into) }
+	if i := slices.IndexFunc(next, sends); i >= 0 {
+		p.Into = next[i].Target
+		next = slices.Delete(next, i, i+1)
+	}
+	return next
+}
+
 // merged puts the parts of the next request into one object.
 func merged(o value.Object) value.Object {
 	var out value.Object
@@ -59,8 +74,7 @@ func merged(o value.Object) value.Object {
 
 // named returns the settings of a named method, or nil if no method does the same.
 func (p *Paging) named(s *Stream) value.Object {
-	sent := p.Into.In == InParam
-	_, sizeIsNumber := p.number()
+	sent, sentToken := p.Into.In == InParam, p.Into.In == InParam || p.Into.In == InBody && s.sendsParamsAsBody() && p.isText()
 	switch {
 	case p.Keys != nil:
 		return object(p.Keys)
@@ -68,13 +82,16 @@ func (p *Paging) named(s *Stream) value.Object {
 		return given("method", "pagecount", "pagesField", p.Pages).Merge(p.pageNumber())
 	case p.Kind == Pages && sent:
 		return given("method", "pagenum").Merge(p.pageNumber())
-	case p.Kind == Offset && sent && p.SizeIn != "" && sizeIsNumber && p.Short && p.Start == 0:
+	case p.isOffset():
 		n, _ := p.number()
 		return given("method", "offset", "limit", n, "limitParam", unless("limit", p.SizeIn),
 			"offsetParam", unless("offset", p.Into.Name)).Merge(p.notFirst())
+	case p.connection(s) != "":
+		return given("method", "graphql.relay", "connection", p.connection(s),
+			"variable", unless("after", strings.TrimPrefix(p.Into.Name, "variables.")))
 	case p.Kind == Token && sent && len(p.Together) > 0:
 		return given("method", "response.params", "responseParams", p.together())
-	case p.Kind == Token && sent && p.Path != "":
+	case p.Kind == Token && sentToken && p.Path != "":
 		return given("method", "response.param", "responseParam", p.Path, "queryParam", p.Into.Name,
 			"includeParams", s.hasQuery())
 	case p.Kind == Token && sent && p.Header != "":
@@ -88,6 +105,45 @@ func (p *Paging) named(s *Stream) value.Object {
 	}
 	return nil
 }
+
+// isOffset reports whether method offset pages as the source says.
+func (p *Paging) isOffset() bool {
+	_, sizeIsNumber := p.number()
+	return p.Kind == Offset && p.Into.In == InParam && p.SizeIn != "" && sizeIsNumber && p.Short && p.Start == 0
+}
+
+// connection returns the path of the connection whose cursor is sent in a variable of a GraphQL query, or "". The query asks
+// whether there is a next page, and only this ends the list.
+func (p *Paging) connection(s *Stream) string {
+	path, isCursor := strings.CutSuffix(p.Path, ".pageInfo.endCursor")
+	name, isVariable := strings.CutPrefix(p.Into.Name, "variables.")
+	query := text(object(append(slices.Clone(s.Params), s.Body...)))
+	ends := p.More == path+".pageInfo.hasNextPage" || len(p.Stops) == 1 && !p.Stops[0].Failed &&
+		p.Stops[0].When == rules.FormatPath("body", rules.SplitPath(path+".pageInfo.hasNextPage"))+" == false"
+	if p.Kind == Token && p.Into.In == InBody && isCursor && isVariable && !strings.Contains(name, ".") && ends &&
+		strings.Contains(query, "endCursor") && strings.Contains(query, "hasNextPage") {
+		return path
+	}
+	return ""
+}
+
+// sendsSize reports whether the method sends the size of a page with every request.
+func (p *Paging) sendsSize() bool {
+	_, sizeIsNumber := p.number()
+	isPages := p.Kind == Pages && p.Into.In == InParam && p.Pages == "" && p.Short && sizeIsNumber
+	return p != nil && p.Keys == nil && p.First && p.SizeIn != "" && (isPages || p.isOffset())
+}
+
+// sendsParamsAsBody reports whether the parameters are members of the body.
+func (s *Stream) sendsParamsAsBody() bool { return s.Method == "POST" && s.Body == nil }
+
+// isText reports whether the token is probably a text, by its name, and is a member of the body.
+func (p *Paging) isText() bool {
+	return !strings.Contains(p.Into.Name, ".") && textToken.MatchString(p.Path)
+}
+
+// textToken matches the paths of tokens that are texts.
+var textToken = regexp.MustCompile(`(?i)(token|cursor|after|marker|continuation|bookmark)$`)
 
 // hasQuery reports whether the first request has parameters, which later requests need as well.
 func (s *Stream) hasQuery() bool {
@@ -111,6 +167,9 @@ func (p *Paging) number() (int, bool) {
 
 func (p *Paging) pageNumber() value.Object {
 	out := given("limitParam", p.limitParam(), "pageParam", unless("page", p.Into.Name))
+	if n, _ := p.number(); p.sendsSize() {
+		out = given("limit", n).Merge(out)
+	}
 	if p.Start != 1 {
 		out = append(out, value.Member{Name: "firstPage", Value: p.Start})
 	}
@@ -188,10 +247,16 @@ func (p *Paging) expression(next []Next) (value.Object, []Next) {
 // common returns the settings that all methods have: the rules that end a list.
 func (p *Paging) common(s *Stream, method value.Object) value.Object {
 	more, list := p.More, []any{}
+	if p.connection(s) != "" {
+		return nil
+	}
 	if more != "" && s.isXML() {
 		more, list = "", []any{rules.FormatPath("body", rules.SplitPath(more)) + ` != "true"`}
 	}
 	out := given("hasMore", more)
+	if f := p.Flag; f != nil {
+		out = append(out, value.Member{Name: "nextPageFlag", Value: value.ObjectOf("field", f.Name, "stopOn", f.Last, "ifNotSet", !f.Last)})
+	}
 	name, _ := method.Get("method")
 	counts := p.Kind == Pages || p.Kind == Offset
 	if name == "expression" && counts {
@@ -199,7 +264,7 @@ func (p *Paging) common(s *Stream, method value.Object) value.Object {
 	}
 	if p.Short && counts && name != "offset" && p.Size != "" {
 		size := p.Size
-		if n, isNumber := p.number(); isNumber && name != "expression" && p.SizeIn != "" && s.has(p.SizeIn, n) {
+		if n, isNumber := p.number(); isNumber && name != "expression" && p.SizeIn != "" && (p.sendsSize() || s.has(p.SizeIn, n)) {
 			size = "limit"
 		}
 		list = append(list, "count < "+size)
@@ -255,4 +320,56 @@ func nextRequest(parts []Next, s *Stream) value.Object {
 		}
 	}
 	return append(out, given("params", groups[InParam], "headers", groups[InHeader], "body", groups[InBody])...)
+}
+
+// pagers returns the paginations of the streams. A stream without parameters has that of another one that repeats its
+// parameters, if nothing else differs.
+func (g *group) pagers() []value.Object {
+	pagers := value.Map(g.streams, pagination)
+	for i, p := range pagers {
+		for _, q := range pagers {
+			if _, repeats := q.Get("includeParams"); repeats && !g.streams[i].hasQuery() && len(p) == len(q)-1 && text(q.Without("includeParams")) == text(p) {
+				pagers[i] = q
+			}
+		}
+	}
+	return pagers
+}
+
+// beside returns the pagination of a job next to the shared one.
+func beside(p, shared value.Object) value.Object {
+	switch {
+	case shared == nil:
+		return p
+	case text(p) == text(shared):
+		return nil
+	case len(p) == 0:
+		return value.ObjectOf("method", "single")
+	}
+	return p
+}
+
+// pagerName returns the name of a pagination: what leads to the next page.
+func pagerName(p value.Object) string {
+	method, _ := p.Get("method")
+	switch method {
+	case "offset":
+		return "offset"
+	case "pagenum", "pagecount":
+		return "pages"
+	case "keyset":
+		return "after_last"
+	case "response.url", "header.link":
+		return "link"
+	case "single":
+		return "one_page"
+	case "expression":
+		if _, counts := p.Get("state"); counts {
+			return "pages"
+		}
+		if _, isURL := value.At(p, []string{"nextRequest", "url"}); isURL {
+			return "link"
+		}
+	}
+	return "cursor"
 }

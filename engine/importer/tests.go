@@ -17,7 +17,7 @@ import (
 
 // A testCase is a test of a job, made from the source's description of its pages.
 type testCase struct {
-	name     string
+	name     string // with %s for the list
 	pages    []any
 	items    int
 	requests []string // nil if they are not known
@@ -48,7 +48,7 @@ func (w *writer) tests(g *group, root value.Object) []any {
 func (w *writer) testsOf(g *group, root value.Object, s *Stream) (out []any) {
 	alone := g.alone(root, s)
 	for _, c := range cases(s) {
-		if t := firstThatPasses(alone, c.forms(w.inputs(g), alone, s, len(g.streams) > 1)); t != nil {
+		if t := firstThatPasses(alone, c.forms(g.inputs, alone, s, len(g.streams) > 1)); t != nil {
 			out = append(out, t)
 		}
 	}
@@ -100,14 +100,11 @@ func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bo
 	if c.requests != nil {
 		form = given("requests", value.Map(c.requests, func(r string) any { return r })).Merge(full)
 	}
-	job := ""
-	if several {
-		job = jobID(s)
-	}
-	name := c.name
+	job, list := "", "the list"
 	if several { // names must differ
-		name += ", " + jobID(s)
+		job, list = jobID(s), jobID(s)
 	}
+	name := strings.Replace(c.name, "%s", list, 1)
 	pages := c.pages
 	if s.isXML() {
 		pages = value.Map(pages, xmlPage)
@@ -211,7 +208,7 @@ func cases(s *Stream) []testCase {
 		return nil
 	}
 	if p == nil {
-		return []testCase{{name: "one request reads the list", pages: []any{body(s, 2)}, items: 2, requests: s.requests("")}}
+		return []testCase{{name: "one request reads %s", pages: []any{body(s, 2)}, items: 2, requests: s.requests("")}}
 	}
 	size, known := p.number()
 	const fewest = 20
@@ -220,25 +217,25 @@ func cases(s *Stream) []testCase {
 		switch {
 		case p.Pages != "":
 			page := at(body(s, 2), p.Pages, 2)
-			return []testCase{{name: "the number of pages ends the list", pages: []any{page, page}, items: 4}}
+			return []testCase{{name: "the number of pages ends %s", pages: []any{page, page}, items: 4}}
 		case p.Short && (!known || size > fewest):
-			return []testCase{{name: "a short page is the last", pages: []any{p.last(body(s, 2))}, items: 2, requests: s.requests("")}}
+			return []testCase{{name: "a short page ends %s", pages: []any{p.last(body(s, 2))}, items: 2, requests: s.requests("")}}
 		case p.Short:
-			return []testCase{{name: "pages follow each other until a short one", pages: []any{p.more(body(s, size)), p.last(body(s, 1))},
+			return []testCase{{name: "a short page ends %s", pages: []any{p.more(body(s, size)), p.last(body(s, 1))},
 				items: size + 1}}
 		}
-		return []testCase{{name: "pages follow each other until an empty one", pages: []any{p.more(body(s, 2)), p.last(body(s, 0))}, items: 2}}
+		return []testCase{{name: "an empty page ends %s", pages: []any{p.more(body(s, 2)), p.last(body(s, 0))}, items: 2}}
 	case LastItem:
-		return []testCase{{name: "the last item leads to the next page",
+		return []testCase{{name: "the last item leads through %s",
 			pages: []any{p.more(numbered(s, p.Path, 1, 2)), p.last(numbered(s, p.Path))}, items: 2, requests: s.requests("2")}}
 	case Link:
 		link := value.ObjectOf("headers", value.ObjectOf("Link", `<?page=2>; rel="`+relation(p)+`"`), "body", body(s, 2))
-		return []testCase{{name: "the header Link leads to the next page", pages: []any{link, body(s, 1)}, items: 3}}
+		return []testCase{{name: "the Link header leads through %s", pages: []any{link, body(s, 1)}, items: 3}}
 	case NextURL:
 		if p.Path == "" {
 			return tokenCases(s, p)
 		}
-		return []testCase{{name: "the address of the next page is followed",
+		return []testCase{{name: p.Path + " leads through %s",
 			pages: []any{p.more(at(body(s, 2), p.Path, "?page=2")), p.last(body(s, 1))}, items: 3}}
 	}
 	return tokenCases(s, p)
@@ -256,13 +253,13 @@ func tokenCases(s *Stream, p *Paging) []testCase {
 	switch {
 	case p.Header != "":
 		first := value.ObjectOf("headers", value.ObjectOf(p.Header, "t2"), "body", p.more(body(s, 2)))
-		return []testCase{{name: "the token leads to the next page", pages: []any{first, p.last(body(s, 1))}, items: 3,
+		return []testCase{{name: p.Header + " leads through %s", pages: []any{first, p.last(body(s, 1))}, items: 3,
 			requests: s.requests("t2")}}
 	case p.Path != "":
-		return []testCase{{name: "the token leads to the next page", pages: []any{p.more(at(body(s, 2), p.Path, "t2")), p.last(body(s, 1))},
+		return []testCase{{name: p.Path + " leads through %s", pages: []any{p.more(at(body(s, 2), p.Path, "t2")), p.last(body(s, 1))},
 			items: 3, requests: s.requests("t2")}}
 	}
-	return []testCase{{name: "a page without a token is the last", pages: []any{p.last(body(s, 2))}, items: 2, requests: s.requests("")}}
+	return []testCase{{name: "a page without a token ends %s", pages: []any{p.last(body(s, 2))}, items: 2, requests: s.requests("")}}
 }
 
 // more sets the flag of a page to say that there is more, and last to say that there is not.
@@ -270,10 +267,13 @@ func (p *Paging) more(page any) any { return p.flag(page, true) }
 func (p *Paging) last(page any) any { return p.flag(page, false) }
 
 func (p *Paging) flag(page any, more bool) any {
-	if p.More == "" {
-		return page
+	switch {
+	case p.Flag != nil:
+		return at(page, p.Flag.Name, more != p.Flag.Last)
+	case p.More != "":
+		return at(page, p.More, more)
 	}
-	return at(page, p.More, more)
+	return page
 }
 
 // at sets a value at a path of a page, which is an object then.

@@ -64,7 +64,14 @@ type jobPosition struct {
 type group struct {
 	first   *Stream
 	streams []*Stream // parents before their children
+	written []*Stream // those that are not hidden, in the order of the source
 	emitted map[*Stream]bool
+	inputs  []Input // as the configuration declares them
+}
+
+// needs reports whether a stream is read for the items of another one.
+func (s *Stream) needs(parent *Stream) bool {
+	return slices.ContainsFunc(s.For, func(v Variable) bool { return v.Parent != nil && (v.Parent == parent || v.Parent.needs(parent)) })
 }
 
 // refuseChildren refuses the streams whose parents are refused.
@@ -99,21 +106,22 @@ func (w *writer) shareParents() {
 				s.For[i].Parent = shared(v.Parent)
 			}
 		}
-		job := w.job(&group{first: s, emitted: map[*Stream]bool{}}, s, nil, pagination(s)).Without("id")
+		job := w.job(&group{first: s, emitted: map[*Stream]bool{}}, s, nil, pagination(s).Without("keep")).Without("id")
 		key := text([]any{s.BaseURL, object(s.Auth), object(s.Common), job})
-		if t := known[key]; t != nil && s.Hidden {
-			return t
+		if t := known[key]; t == nil || t.Hidden && !s.Hidden {
+			known[key] = s
 		}
-		known[key] = s
-		return s
+		return known[key]
 	}
 	hidden := func(v Variable) bool { return v.Parent != nil && v.Parent.Hidden }
 	if !slices.ContainsFunc(w.src.Streams, func(s *Stream) bool { return slices.ContainsFunc(s.For, hidden) }) {
 		return
 	}
-	for _, s := range w.src.Streams {
-		if s.Refused == "" {
-			shared(s)
+	for range 2 { // in the second pass, all streams that are not hidden are known
+		for _, s := range w.src.Streams {
+			if s.Refused == "" {
+				shared(s)
+			}
 		}
 	}
 }
@@ -134,7 +142,12 @@ func (w *writer) groups() []*group {
 			groups = append(groups, g)
 		}
 		g.emitted[s] = true
-		g.add(s)
+		g.written = append(g.written, s)
+	}
+	for _, g := range groups {
+		for _, s := range g.written {
+			g.add(s)
+		}
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(len(b.emitted), len(a.emitted)) })
 	return groups
@@ -187,10 +200,15 @@ func (g *group) http() value.Object {
 	return out
 }
 
-// add adds a stream after its parents.
+// add adds a stream after its parents. A hidden stream comes after that of which it is a copy.
 func (g *group) add(s *Stream) {
 	if slices.Contains(g.streams, s) {
 		return
+	}
+	for _, t := range g.written {
+		if !g.emitted[s] && t.Name == s.Name && !t.needs(s) {
+			g.add(t)
+		}
 	}
 	for _, v := range s.For {
 		if v.Parent != nil {
@@ -269,8 +287,8 @@ func (w *writer) written(g *group, root value.Object, n int) (*Config, error) {
 			w.at[s] = jobPosition{c.Name, jobID(s), i}
 		}
 	}
-	layout := yaml.Layout{Line: 100, Flat: []string{"tests"}, Block: []string{"jobs", "tests"}, Shared: []string{"pagination",
-		"onError"}, Comments: w.comments()}
+	layout := yaml.Layout{Line: 100, Flat: []string{"pages"}, Block: []string{"jobs", "tests"}, Comment: w.comment(g, root)}
+	layout.Bases, layout.Names = g.shared(root)
 	plain, err := reparsed(root)
 	if err != nil {
 		return nil, err
@@ -376,9 +394,4 @@ func (w *writer) report(format string) Report {
 func isAbsolute(target string) bool {
 	root, _, _ := strings.Cut(target, ".")
 	return root == "api" || root == "inputs" || root == "config"
-}
-
-// comments returns the comment at the top: where the configuration comes from.
-func (w *writer) comments() map[string]string {
-	return map[string]string{"": "Imported from " + cmp.Or(w.src.From, w.src.Name) + "."}
 }

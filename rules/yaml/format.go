@@ -19,11 +19,11 @@ import (
 // the same value. Short lists of words and numbers are on one line; texts of several lines are
 // literal where they can be.
 func Format(v any) ([]byte, error) {
-	return write(nodeOf(v), v)
+	return write(nodeOf(v), v, reflect.DeepEqual)
 }
 
 // write writes the node of a value, and checks that it is read as the same value.
-func write(node *yaml.Node, v any, options ...yaml.Option) ([]byte, error) {
+func write(node *yaml.Node, v any, same func(a, b any) bool, options ...yaml.Option) ([]byte, error) {
 	text, err := yaml.Dump(node, append([]yaml.Option{yaml.WithIndent(2), yaml.WithLineWidth(-1)}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write YAML: %w", err)
@@ -32,7 +32,7 @@ func write(node *yaml.Node, v any, options ...yaml.Option) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write YAML: %w", err)
 	}
-	if !reflect.DeepEqual(back, v) {
+	if !same(back, v) {
 		return nil, errors.New("cannot write YAML: a value would be read as another one")
 	}
 	return text, nil

@@ -1,78 +1,107 @@
 package yaml
 
 import (
-	"fmt"
+	"cmp"
+	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A Layout says how [Layout.Format] writes a configuration for people.
 type Layout struct {
-	Line     int               // objects and lists that need at most so many characters are on one line
-	Flat     []string          // keys below which each element of a list is on one line, however long
-	Block    []string          // keys whose value, and the elements of which, are never on one line
-	Shared   []string          // keys whose value is written once and then named, if it occurs again
-	Comments map[string]string // comments above a value, by its config path; "" is the whole text
+	Line    int               // objects and lists that need at most so many characters are on one line
+	Flat    []string          // keys below which each element of a list is on one line, however long
+	Block   []string          // keys whose value, and the elements of which, are never on one line
+	Bases   map[string]string // config paths of values, each with that of an earlier value, its base, which it names or merges
+	Names   map[string]string // anchors of bases, by their config paths
+	Comment string            // above the text
 }
 
 // Format writes a value of a configuration, as [Parse] returns it, as YAML that Parse reads as
 // the same value.
+//
+// An object is merged with its base by the merge key. It must have all members of the base; those with other
+// values, and further ones, stand next to the merge key. So its members are read in another order.
 func (l Layout) Format(v any) ([]byte, error) {
-	w := &layoutWriter{Layout: l, first: map[string]*yaml.Node{}, taken: map[string]bool{}}
+	w := &layoutWriter{Layout: l, nodes: map[string]*yaml.Node{}, values: map[string]any{}}
+	want := w.sorted(v, "")
 	root := nodeOf(v)
 	w.style(root, "", "")
-	if text := l.Comments[""]; text != "" {
-		root.HeadComment = commentLines(text)
+	if l.Comment != "" {
+		root.HeadComment = commentLines(l.Comment)
 	}
-	return write(root, v, yaml.WithCompactSeqIndent(true))
+	same := func(back, _ any) bool { return reflect.DeepEqual(w.sorted(back, ""), want) }
+	return write(root, v, same, yaml.WithCompactSeqIndent(true))
 }
 
 type layoutWriter struct {
 	Layout
-	first map[string]*yaml.Node // the values that may be shared, by their texts
-	taken map[string]bool       // names of anchors
+	nodes  map[string]*yaml.Node // the values with an anchor, by their config paths
+	values map[string]any        // the values with a base, and these bases
 }
 
-// style sets the style of a node and of those within it, and returns the characters that it needs
-// on one line.
-func (w *layoutWriter) style(node *yaml.Node, path, key string) int {
+// sorted returns a value with the members of merged objects in the order of their names. It notes the values on the way.
+func (w *layoutWriter) sorted(v any, path string) any {
+	if w.Bases[path] != "" || w.Names[path] != "" {
+		w.values[path] = v
+	}
+	if list, isList := v.([]any); isList {
+		out := []any{}
+		for i, e := range list {
+			out = append(out, w.sorted(e, diag.Index(path, i)))
+		}
+		return out
+	}
+	object, isObject := v.(rules.Object)
+	if !isObject {
+		return v
+	}
+	out := rules.Object{}
+	for _, m := range object {
+		out = append(out, rules.Member{Name: m.Name, Value: w.sorted(m.Value, diag.Join(path, m.Name))})
+	}
+	if w.Bases[path] != "" {
+		slices.SortFunc(out, func(a, b rules.Member) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	return out
+}
+
+// style sets the style of a node and of those within it.
+func (w *layoutWriter) style(node *yaml.Node, path, key string) {
 	if node.Kind == yaml.ScalarNode {
 		if node.Tag == "!!float" {
 			node.Value = shortFloat(node.Value)
 		}
-		if node.Style&yaml.LiteralStyle != 0 {
-			return w.Line + 1
+		if node.Style&yaml.LiteralStyle == 0 {
+			quote(node, needsQuotes)
 		}
-		quote(node, needsQuotes)
-		return len(node.Value) + 2
+		return
 	}
-	length := 2
 	for i, child := range node.Content {
-		if node.Kind == yaml.SequenceNode {
-			length += w.style(child, fmt.Sprintf("%s[%d]", path, i), "") + 2
-			continue
+		at, name := diag.Index(path, i), ""
+		if node.Kind == yaml.MappingNode {
+			if i%2 == 0 {
+				continue
+			}
+			name = node.Content[i-1].Value
+			at = diag.Join(path, name)
 		}
-		if i%2 == 0 {
-			length += len(child.Value) + 4
-			continue
-		}
-		name := node.Content[i-1].Value
-		at := diag.Join(path, name)
-		need := w.style(child, at, name)
-		if text := w.Comments[at]; text != "" {
-			node.Content[i-1].HeadComment = commentLines(text)
-			need = w.Line + 1
-		}
-		if need > 2+w.Line/20 && slices.Contains(w.Shared, name) && strings.HasPrefix(path, "config.") {
-			node.Content[i] = w.shared(child, name)
-		}
-		length += need
+		w.style(child, at, name)
+		node.Content[i] = w.shared(child, at, name)
 	}
+	w.lines(node, path, key)
+}
+
+// lines decides over how many lines a node is written.
+func (w *layoutWriter) lines(node *yaml.Node, path, key string) {
 	switch {
 	case key != "" && slices.Contains(w.Flat, key) && node.Kind == yaml.SequenceNode:
 		for _, e := range node.Content {
@@ -80,12 +109,29 @@ func (w *layoutWriter) style(node *yaml.Node, path, key string) int {
 		}
 	case w.blocked(node, path, key):
 		node.Style &^= yaml.FlowStyle
-	case length <= w.Line && strings.Contains(path, "."):
+	case width(node) <= w.Line && strings.Contains(path, "."):
 		flatten(node)
 	default:
 		node.Style &^= yaml.FlowStyle
 		if len(node.Content) == 0 {
 			node.Style |= yaml.FlowStyle
+		}
+	}
+}
+
+// width returns the characters that a node needs on one line.
+func width(node *yaml.Node) int {
+	if node.Kind == yaml.ScalarNode || node.Kind == yaml.AliasNode {
+		if node.Style&yaml.LiteralStyle != 0 {
+			return math.MaxInt16
+		}
+		return len(node.Value) + 2
+	}
+	length := 2
+	for i, e := range node.Content {
+		length += width(e)
+		if node.Kind == yaml.SequenceNode || i%2 == 0 {
+			length += 2
 		}
 	}
 	return length
@@ -144,36 +190,31 @@ func flatten(node *yaml.Node) {
 	}
 }
 
-// shared returns a reference to an equal value that was written before, and otherwise the value.
-func (w *layoutWriter) shared(node *yaml.Node, name string) *yaml.Node {
-	var b strings.Builder
-	spell(&b, node)
-	text := b.String()
-	before, known := w.first[text]
-	if !known {
-		w.first[text] = node
+// shared returns a value as it is written: a reference to its base, an object that merges its base, or the value itself.
+func (w *layoutWriter) shared(node *yaml.Node, path, key string) *yaml.Node {
+	if name := w.Names[path]; name != "" {
+		node.Anchor = name
+		w.nodes[path] = node
+	}
+	base := w.nodes[w.Bases[path]]
+	if base == nil {
 		return node
 	}
-	if before.Anchor == "" {
-		before.Anchor = name
-		for n := 2; w.taken[before.Anchor]; n++ {
-			before.Anchor = fmt.Sprintf("%s%d", name, n)
+	alias := &yaml.Node{Kind: yaml.AliasNode, Value: base.Anchor, Alias: base}
+	v, before := w.values[path], w.values[w.Bases[path]]
+	if reflect.DeepEqual(v, before) {
+		return alias
+	}
+	has, _ := value.Members(before)
+	merged := *node
+	merged.Content = []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!merge", Value: "<<"}, alias}
+	for i, m := range v.(rules.Object) {
+		if same, isMember := has.Get(m.Name); !isMember || !reflect.DeepEqual(same, m.Value) {
+			merged.Content = append(merged.Content, node.Content[2*i:2*i+2]...)
 		}
-		w.taken[before.Anchor] = true
 	}
-	return &yaml.Node{Kind: yaml.AliasNode, Value: before.Anchor, Alias: before}
-}
-
-// spell writes a node as a text that differs for different values.
-func spell(b *strings.Builder, node *yaml.Node) {
-	if node.Kind == yaml.AliasNode {
-		node = node.Alias
-	}
-	fmt.Fprintf(b, "%d %s %q(", node.Kind, node.Tag, node.Value)
-	for _, e := range node.Content {
-		spell(b, e)
-	}
-	b.WriteString(")")
+	w.lines(&merged, path, key)
+	return &merged
 }
 
 // commentLines returns a text as lines of a comment.

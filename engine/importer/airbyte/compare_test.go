@@ -232,7 +232,7 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 					want := run.read(run.stream(c.stream))
 
 					ours := &drawnAPI{seed: seed, items: c.items, full: fullPage, missing: c.missing}
-					set := map[string]any{}
+					set := map[string]any{"access_token": "t", "client_id": "c", "client_secret": "s", "refresh_token": "r"}
 					for _, name := range c.inputs {
 						set[name] = settings[name]
 					}

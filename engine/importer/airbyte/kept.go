@@ -213,7 +213,7 @@ func (b *builder) keptNotes(c *cursor, target string) {
 
 // windowed writes the interval as a variable.
 func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
-	from := c.from.Source
+	from := boundSource(c.from.Source)
 	kept := rules.FormatPath("kept", []string{c.kept})
 	if b.whole {
 		v.From = from
@@ -222,21 +222,21 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
 		}
 		return
 	}
-	latest := c.latest(path)
-	switch {
-	case c.isUnix():
-		lag := "nil"
-		if c.lag != "" {
-			lag = c.lagSource()
-		}
-		v.From = fmt.Sprintf("earlier(%s, %s, '2006-01-02T15:04:05.999Z') ?? %s", kept, lag, operand(from))
-	case c.lag != "":
-		v.From = fmt.Sprintf("earlier(%s, %s) ?? %s", kept, c.lagSource(), operand(from))
-	default:
-		v.From = kept + " ?? " + operand(from)
+	if c.isUnix() {
+		kept = "date(" + kept + ")"
 	}
-	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: latest})
+	if c.lag != "" {
+		kept = fmt.Sprintf("earlier(%s, %s)", kept, c.lagSource())
+	}
+	v.From = kept + " ?? " + operand(from)
+	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
 }
+
+// readCall matches a call that reads the time of an input or a text, as a window does with its bounds.
+var readCall = regexp.MustCompile(`^date\((input\.\w+|'[^']*')\)$`)
+
+// boundSource returns the source of a bound of a window.
+func boundSource(source string) string { return readCall.ReplaceAllString(source, "$1") }
 
 // inlineStart writes the start of a window where a request has it, and reports whether it did: an interval without
 // steps whose end no request has needs no variable.

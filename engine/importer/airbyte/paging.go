@@ -254,6 +254,9 @@ func hasIndex(keys []string) bool {
 	return false
 }
 
+// flagRule matches the condition that a flag of the response ends the list.
+var flagRule = regexp.MustCompile(`^(?:truthy\(body\.(\w+)\)|body\.(\w+) == false)$`)
+
 // stop adds the rule of a stop condition, unless the end of the token says the same.
 func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 	parts := []string{"empty(" + token.Source + ")", "not truthy(" + token.Source + ")", token.Source + " == nil", token.Source + " == ''",
@@ -284,6 +287,10 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 	case p.More == "" && strings.HasPrefix(source, "not truthy(body.") && strings.Count(source, "(") == 1 && !strings.Contains(source,
 		" or ") && !strings.Contains(source, "["):
 		p.More = strings.TrimSuffix(strings.TrimPrefix(source, "not truthy(body."), ")")
+		return
+	}
+	if m := flagRule.FindStringSubmatch(source); m != nil {
+		p.Flag = &importer.Flag{Name: m[1] + m[2], Last: m[1] != ""}
 		return
 	}
 	for _, or := range []string{" or empty(" + token.Source + ") or not truthy(" + token.Source + ")", " or " + token.Source + " == nil"} {

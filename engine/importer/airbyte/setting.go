@@ -45,7 +45,7 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	if strings.HasPrefix(keys[0], "__") { // injected settings
 		return jinja.Literal(nil), nil
 	}
-	schema, required := r.schemaOf(keys)
+	schema, n := r.schemaOf(keys)
 	if v, ok := r.options.Set[strings.Join(keys, ".")]; ok {
 		r.set[strings.Join(keys, ".")] = true
 		return jinja.Literal(v), nil
@@ -67,7 +67,7 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	if schema == nil && r.spec != nil && len(keys) == 1 {
 		return jinja.Literal(nil), nil // the connector never has it
 	}
-	in := r.input(keys, schema, required)
+	in := r.input(keys, schema, n)
 	e := jinja.Name("input."+in.Name, jinja.Text)
 	switch kind {
 	case "integer", "number":
@@ -99,62 +99,74 @@ func (r *reader) fill(name string, v any) bool {
 	return false
 }
 
-// schemaOf returns the schema of a setting, and whether it is required. It is nil if the
+// A need says when a setting must have a value.
+type need int
+
+const (
+	never     need = iota
+	ifChosen       // if the objects around it, or the alternative of which it is a part, are chosen
+	inAllRuns      // in any case
+)
+
+// schemaOf returns the schema of a setting, and when it must have a value. It is nil if the
 // specification does not have it.
-func (r *reader) schemaOf(keys []string) (value.Object, bool) {
-	schema, required := r.spec, true
+func (r *reader) schemaOf(keys []string) (value.Object, need) {
+	schema, above, last := r.spec, inAllRuns, inAllRuns
 	for _, k := range keys {
-		inner, needed := memberSchema(schema, k)
+		inner, n := memberSchema(schema, k)
 		if inner == nil {
-			return nil, false
+			return nil, never
 		}
-		schema, required = inner, required && needed
+		schema, above, last = inner, min(above, last), n
 	}
-	return schema, required
+	if last != never && above != inAllRuns {
+		last = ifChosen
+	}
+	return schema, last
 }
 
 // memberSchema returns the schema of a member: of the object, or of the first alternative that has it.
-func memberSchema(schema value.Object, key string) (value.Object, bool) {
+func memberSchema(schema value.Object, key string) (value.Object, need) {
 	properties, _ := schema.Get("properties")
 	if v, ok := value.At(properties, []string{key}); ok && properties != nil {
 		inner, _ := value.Members(v)
 		list, _ := schema.Get("required")
 		names, _ := list.([]any)
-		return inner, slices.Contains(names, any(key))
+		if slices.Contains(names, any(key)) {
+			return inner, inAllRuns
+		}
+		return inner, never
 	}
 	for _, word := range []string{"oneOf", "anyOf"} {
 		choices, _ := schema.Get(word)
 		list, _ := choices.([]any)
 		for _, c := range list {
 			choice, _ := value.Members(c)
-			if inner, _ := memberSchema(choice, key); inner != nil {
-				return inner, false
+			if inner, n := memberSchema(choice, key); inner != nil {
+				return inner, min(n, ifChosen)
 			}
 		}
 	}
-	return nil, false
+	return nil, never
 }
 
 // input returns the input for a setting.
-func (r *reader) input(keys []string, schema value.Object, required bool) importer.Input {
-	name := strings.Trim(notInNames.ReplaceAllString(strings.Join(keys, "_"), "_"), "_")
-	if name == "" || name[0] >= '0' && name[0] <= '9' {
-		name = "setting_" + name
-	}
-	for _, in := range r.inputs {
-		if in.Name == name {
-			return in
+func (r *reader) input(keys []string, schema value.Object, n need) importer.Input {
+	in := importer.Input{Place: "spec." + strings.Join(keys, ".")}
+	for _, known := range r.inputs {
+		if known.Place == in.Place {
+			return known
 		}
 	}
-	in := importer.Input{Name: name, Place: "spec." + strings.Join(keys, ".")}
+	in.Name = r.inputName(keys)
 	title, _ := schema.Get("title")
 	in.Doc, _ = title.(string)
-	if description, _ := schema.Get("description"); in.Doc == "" || strings.EqualFold(strings.ReplaceAll(in.Doc, " ", "_"), name) {
+	if description, _ := schema.Get("description"); importer.Repeats(in.Doc, in.Name) {
 		text, _ := description.(string)
 		in.Doc = cmp.Or(firstSentence(text), in.Doc)
 	}
 	hidden, marked := schema.Get("airbyte_secret")
-	in.Secret = hidden == true || !marked && schema == nil && secret.IsName(name)
+	in.Secret = hidden == true || !marked && schema == nil && secret.IsName(in.Name)
 	in.Default, _ = schema.Get("default")
 	switch kind, _ := schema.Get("type"); kind {
 	case "integer", "number":
@@ -172,25 +184,55 @@ func (r *reader) input(keys []string, schema value.Object, required bool) import
 	case value.Object:
 		in.Default = nil
 	}
-	if in.Default == nil && !required && schema != nil {
-		in.Default = ""
+	if in.Default == nil && n != inAllRuns && schema != nil {
+		in.Default, in.Needed = "", n == ifChosen || len(keys) > 1 && slices.Contains(credentials, keys[0])
 	}
 	r.inputs = append(r.inputs, in)
 	return in
 }
 
+// credentials are settings that only hold those of one kind of credentials.
+var credentials = []string{"credentials", "credential", "authentication", "authorization", "auth"}
+
+// inputName returns the name of the input for a setting: that of the setting, without the object of credentials around
+// it if no other setting has this name.
+func (r *reader) inputName(keys []string) string {
+	name := func(keys []string) string {
+		name := strings.Trim(notInNames.ReplaceAllString(strings.Join(keys, "_"), "_"), "_")
+		if name == "" || name[0] >= '0' && name[0] <= '9' {
+			name = "setting_" + name
+		}
+		return name
+	}
+	isTaken := func(name string) bool {
+		return slices.ContainsFunc(r.inputs, func(in importer.Input) bool { return in.Name == name })
+	}
+	if len(keys) > 1 && slices.Contains(credentials, keys[0]) {
+		short := name(keys[1:])
+		if other, _ := r.schemaOf([]string{short}); other == nil && !isTaken(short) {
+			return short
+		}
+	}
+	return importer.FreeName(r.inputs, name(keys))
+}
+
 var markup = regexp.MustCompile(`<[^>]*>`)
 
-// firstSentence returns the first sentence of a description, without markup, if it is short.
+// firstSentence returns the first sentence of a description, or its beginning if it is long, without markup.
 func firstSentence(text string) string {
-	const most = 100
+	const most = 140
 	text = strings.Join(strings.Fields(markup.ReplaceAllString(text, "")), " ")
 	if first, _, ok := strings.Cut(text, ". "); ok {
 		text = first
 	}
 	text = strings.TrimSuffix(text, ".")
-	if len(text) > most {
-		return ""
+	if len(text) <= most {
+		return text
 	}
-	return text
+	for _, end := range []string{" (", "; ", ", "} {
+		if at := strings.LastIndex(text[:most], end); at > most/4 {
+			return text[:at]
+		}
+	}
+	return ""
 }

@@ -33,7 +33,7 @@ func TestEveryStreamHasATest(t *testing.T) {
 		require.NoError(t, err)
 		jobs := strings.Count(string(text), "\n  - id: ") - strings.Count(string(text), "\n    emit: false")
 		seen += jobs
-		require.GreaterOrEqual(t, strings.Count(string(text), "\n- {name: "), jobs, c.Name())
+		require.GreaterOrEqual(t, strings.Count(string(text), "\n- name: "), jobs, c.Name())
 	}
 	require.Greater(t, seen, 20)
 }

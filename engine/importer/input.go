@@ -1,0 +1,107 @@
+package importer
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// inputName matches where an expression reads an input.
+var inputName = regexp.MustCompile(`\binput\.([A-Za-z_][A-Za-z0-9_]*)`)
+
+// settle sets the inputs of a group: those of its streams, or of the source. It returns the configuration with them. A
+// number that is only read as a text is a text, and an empty default that no expression looks at is left out.
+func (w *writer) settle(g *group, root value.Object) value.Object {
+	inputs := w.src.Inputs
+	if g.first.Inputs != nil {
+		inputs = g.first.Inputs
+	}
+	g.inputs = slices.Clone(inputs)
+	all := text(root)
+	auth, _ := value.At(root, []string{"api", "authentication"})
+	credentials, _ := value.Members(auth)
+	for i, in := range g.inputs {
+		reads := 0
+		for _, m := range inputName.FindAllStringSubmatch(all, -1) {
+			if m[1] == in.Name {
+				reads++
+			}
+		}
+		converted, sole := "text(input."+in.Name+")", `{"expr":"input.`+in.Name+`"}`
+		_, isNumber := in.Default.(int)
+		switch {
+		case reads == 0:
+		case isNumber && strings.Count(all, converted) == reads:
+			g.inputs[i].Default = fmt.Sprint(in.Default)
+			root = replaced(root, converted, "input."+in.Name).(value.Object)
+		case in.Needed && in.Default == "" && strings.Count(text(credentials.Without("#password")), sole) == reads:
+			g.inputs[i].Default = nil
+		}
+	}
+	return root
+}
+
+// replaced returns a value with another text in place of one, in all its texts.
+func replaced(v any, before, after string) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ReplaceAll(v, before, after)
+	case []any:
+		return value.Map(v, func(e any) any { return replaced(e, before, after) })
+	case value.Object:
+		out := value.Object{}
+		for _, m := range v {
+			out = append(out, value.Member{Name: m.Name, Value: replaced(m.Value, before, after)})
+		}
+		return out
+	}
+	return v
+}
+
+// declarations returns the inputs that a configuration reads.
+func declarations(inputs []Input, root value.Object) value.Object {
+	read := map[string]bool{}
+	for _, m := range inputName.FindAllStringSubmatch(text(root), -1) {
+		read[m[1]] = true
+	}
+	var out value.Object
+	for _, in := range inputs {
+		if !read[in.Name] {
+			continue
+		}
+		declaration := given("doc", in.doc(), "secret", in.Secret, "pattern", in.Pattern)
+		if in.Default != nil {
+			declaration = append(declaration, value.Member{Name: "default", Value: in.Default})
+		}
+		if declaration == nil {
+			declaration = value.Object{}
+		}
+		out = append(out, value.Member{Name: in.Name, Value: declaration})
+	}
+	return out
+}
+
+// doc returns the documentation of an input, unless it only repeats the name: client_id, Client ID.
+func (in Input) doc() string {
+	if Repeats(in.Doc, in.Name) {
+		return ""
+	}
+	return strings.TrimSpace(in.Doc)
+}
+
+// Repeats reports whether the documentation of an input says no more than its name.
+func Repeats(doc, name string) bool { return strings.HasSuffix(letters(name), letters(doc)) }
+
+// letters returns the letters and digits of a text, in lower case.
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
+}
