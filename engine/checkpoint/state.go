@@ -108,7 +108,7 @@ func ownerOf(changed []string) string {
 }
 
 // orStartOver ends the format of a remedy.
-const orStartOver = ", or use %s to start over and replace the output"
+const orStartOver = ", or start over: %s"
 
 func (s *Store) refuse(format string, args ...any) *failure.Error {
 	return (&failure.Error{
@@ -126,7 +126,7 @@ func (s *Store) refuseOther(run, current string) error {
 	case name == command:
 		owner = "an earlier run of the same name, " + name
 	}
-	return s.refuse("it belongs to %s", owner).WithRemedy("name another file for the state"+orStartOver, remedy.Restart)
+	return s.refuse("it belongs to %s", owner).WithRemedy("name another file for the state"+orStartOver, remedy.StartOver)
 }
 
 // refuseOutputs refuses to resume a run with other outputs.

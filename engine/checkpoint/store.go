@@ -159,6 +159,9 @@ func ioError(action string, err error) error {
 // Resumed reports whether the state is from an earlier run that this run continues.
 func (s *Store) Resumed() bool { return s.earlier.resumed }
 
+// Restarts reports whether this run ignores the run that the state file holds, and replaces its files: see [Restart].
+func (s *Store) Restarts() bool { return s.earlier.stale }
+
 // Published reports whether the run that this run continues has published the rows of an output.
 func (s *Store) Published(path string) bool {
 	e, known := s.state.Outputs[path]
@@ -277,7 +280,7 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 		before := s.state.Fingerprint[saved.KeepPart+job]
 		if now, keeps := fingerprint[saved.KeepPart+job]; keeps && before != "" && now != before {
 			return s.refuse("it holds values that job %s kept for %s", job, AnotherList).
-				WithRemedy("name another file for the state and another directory"+orStartOver, remedy.Restart)
+				WithRemedy("name another file for the state and another directory"+orStartOver, remedy.StartOver)
 		}
 		if before != "" {
 			fingerprint[saved.KeepPart+job] = before // even if this run does not have the job

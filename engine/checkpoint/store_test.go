@@ -139,7 +139,7 @@ func TestModifiedOutputsAreRefusedAndLeftAlone(t *testing.T) {
 			_, err = s.Output(path)
 			require.ErrorIs(t, err, failure.ErrState)
 			require.ErrorContains(t, err, "its output "+path+" "+test.want)
-			require.ErrorContains(t, err, "checkpoint.Restart starts over")
+			require.ErrorContains(t, err, "starts over and replaces the output")
 			after, _ := os.ReadFile(path)
 			require.Equal(t, before, after)
 		})

@@ -16,11 +16,15 @@ import (
 // A group has the targets that are published together, with the values that their jobs keep. If the jobs of a
 // tree keep values, or their rows are added, all files of the tree form a group, because the next run requests
 // the rows of all of them again, or of none of them. Any other file has a group of its own.
+//
+// If rows are added and nothing says so to the next run, it requests and adds all of them again. The files of all
+// such trees form one group, which is published last.
 type group struct {
 	targets []*target
 	jobs    []string
 	left    int    // number of jobs that have not ended
 	leftOut string // a job that was not selected, although it reads values that jobs of the group keep; or ""
+	last    bool   // whether it is published at the end of the run, and only if the run succeeds
 }
 
 // groups holds the groups of a run.
@@ -61,16 +65,25 @@ func (p *Publisher) assignGroups() {
 func (p *Publisher) allGroups() (list []*group) {
 	trees := p.trees()
 	groupOf := map[*target]*group{} // group of each file
+	last := &group{last: true}
+	list = append(list, last)
 	for _, root := range p.engine.Info().Roots {
 		if !p.together(trees[root]) {
 			continue
 		}
-		g := &group{}
-		list = append(list, g)
+		g := last
+		if !p.addsAgain(trees[root]) {
+			g = &group{}
+			list = append(list, g)
+		}
 		for _, job := range trees[root] {
 			g.jobs = append(g.jobs, job)
 			for _, t := range p.byJob[job] {
-				if other := groupOf[t]; other != nil && other != g {
+				switch other := groupOf[t]; {
+				case other == nil, other == g:
+				case g == last:
+					last.absorb(other, groupOf)
+				default:
 					g = other.absorb(g, groupOf)
 				}
 				g.add(t, groupOf)
@@ -129,6 +142,22 @@ func (p *Publisher) together(jobs []string) bool {
 	})
 }
 
+// addsAgain reports whether rows of jobs are added to files, and nothing tells the next run that they were.
+func (p *Publisher) addsAgain(jobs []string) bool {
+	forgets := func(job string) bool {
+		return (p.options.KeptFile == "" || len(p.engine.Job(job).Keepers) == 0) &&
+			slices.ContainsFunc(p.byJob[job], func(t *target) bool { return t.file != nil })
+	}
+	return p.options.Append && p.store.Path() == "" && slices.ContainsFunc(jobs, forgets)
+}
+
+// waitsForAll reports whether the jobs of a file are complete, and its rows wait for the end of the run.
+func (p *Publisher) waitsForAll(t *target) bool {
+	incomplete := func(job string) bool { _, ended := p.ended[job]; return !ended }
+	return !t.isPublished() && !slices.ContainsFunc(t.jobs, incomplete) &&
+		slices.ContainsFunc(p.groups.byJob[t.jobs[0]], func(g *group) bool { return g.last })
+}
+
 // add adds a target to a group. Only a file belongs to a single group.
 func (g *group) add(t *target, groupOf map[*target]*group) {
 	if slices.Contains(g.targets, t) {
@@ -155,6 +184,7 @@ func (g *group) absorb(other *group, groupOf map[*target]*group) *group {
 	for _, t := range other.targets {
 		g.add(t, groupOf)
 	}
+	g.last = g.last || other.last
 	g.jobs = append(g.jobs, other.jobs...)
 	*other = group{}
 	return g
@@ -168,13 +198,13 @@ func (p *Publisher) endJob(job engine.JobResult) {
 	}
 }
 
-// publishDue publishes the groups whose jobs are complete, unless their items still wait for other jobs
-// or for the end of a stream.
+// publishDue publishes the groups whose jobs are complete, unless their items still wait for other jobs,
+// for the end of a stream or for the end of the run.
 func (p *Publisher) publishDue() error {
 	due := p.groups.due
 	p.groups.due = nil
 	for i, g := range due {
-		if slices.ContainsFunc(g.targets, p.waits) {
+		if g.last && !p.succeeded || slices.ContainsFunc(g.targets, p.waits) {
 			p.groups.due = append(p.groups.due, g)
 			continue
 		}

@@ -18,7 +18,9 @@ type PublisherOptions struct {
 	// Stream receives the items if Dir is "". If it is nil, they are discarded.
 	Stream io.Writer
 
-	// Append adds the items of a run to the existing files instead of replacing them.
+	// Append adds the items of a run to the existing files instead of replacing them. Without a state, the items
+	// of all jobs are added at the end of the run, and only if it succeeds; those of jobs that continue from the
+	// values in KeptFile, when their tree is complete. It cannot be used with [checkpoint.Restart].
 	Append bool
 
 	// Merge lets the items of a run replace items of the existing files that have the same key, which the

@@ -46,12 +46,13 @@ type Publisher struct {
 	recording *Recording  // nil if the run is not recorded
 	contract  *comparison // nil without a contract
 
-	commits  commits
-	ended    map[string]engine.JobResult // results of the jobs that have ended
-	groups   groups
-	kept     keptValues
-	findings findings
-	unmerged unmerged
+	commits   commits
+	ended     map[string]engine.JobResult // results of the jobs that have ended
+	groups    groups
+	kept      keptValues
+	findings  findings
+	unmerged  unmerged
+	succeeded bool // whether the run has ended, and nothing has failed
 }
 
 // commits decides when pages are committed to the state, and with which outputs.
@@ -99,7 +100,7 @@ func (p *Publisher) open() error {
 		return err
 	}
 	p.options.keys = keysOf(p.engine)
-	if err := p.checkMerge(); err != nil {
+	if err := cmp.Or(p.checkMerge(), p.checkAppend(), p.checkMode()); err != nil {
 		return err
 	}
 	if err := p.checkResume(); err != nil {
@@ -295,7 +296,7 @@ func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 // values of a job for the next run could not be saved, the result has the values of the previous run
 // instead.
 func (p *Publisher) End(result *engine.Result, failed error) error {
-	err := errors.Join(failed, WriteError(p.end(result)), p.refusal(), WriteError(p.unmerged.err))
+	err := errors.Join(failed, WriteError(p.end(result, failed)), p.refusal(), WriteError(p.unmerged.err))
 	for i := range result.Jobs {
 		if job := &result.Jobs[i]; p.savesKept() && !p.kept.saved[job.Job] {
 			job.Kept = p.options.Kept[job.Job]
@@ -308,7 +309,7 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 // end writes the queued items, publishes the completed jobs, also if an earlier run has completed them,
 // and traces the failures, which are not part of a commit. The order of its steps matters; the comments
 // say what they need.
-func (p *Publisher) end(result *engine.Result) error {
+func (p *Publisher) end(result *engine.Result, failed error) error {
 	for _, end := range []func() error{
 		p.endQueues,
 		func() error { return p.publishJobs(result) }, // all items are written; compares the data of each file with the contract
@@ -317,6 +318,7 @@ func (p *Publisher) end(result *engine.Result) error {
 		func() error { p.markContract(); return p.store.Flush() },
 		func() error { return p.trace.failures(result) }, // after the commit, as a run that resumes may fail otherwise
 		p.recording.flush,
+		func() error { p.succeeded = failed == nil && !p.rejects(result); return p.publishDue() },
 		p.saveContract, // changes the contract, with which nothing is compared any more
 		func() error { return p.discard(result) }, // the findings say which lists are refused
 	} {

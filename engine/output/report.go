@@ -7,6 +7,8 @@ type FileReport struct {
 	Rows     int64    `json:"rows"`              // number of rows, including the rows of the runs that it resumed
 	Complete bool     `json:"complete"`          // whether the file is published
 	Partial  string   `json:"partial,omitempty"` // path of the file that holds the rows until they are complete
+	Waits    bool     `json:"-"`                 // whether the jobs are complete, and the rows are not added because the run has failed
+	Repeated bool     `json:"-"`                 // whether the rows are published, and the next run adds them again
 	Replaces int64    `json:"-"`                 // number of rows in the file of an earlier run that the rows would have replaced
 
 	Withheld    bool `json:"-"` // whether a warning has said why the rows are not published, although their jobs ended
@@ -24,6 +26,8 @@ func (p *Publisher) Files() []FileReport {
 		rows := t.file.rows
 		r := FileReport{
 			File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: t.isPublished(),
+			Repeated: t.isPublished() && p.addsAgain(t.jobs) && rows.Lines() > 0,
+			Waits:    p.waitsForAll(t),
 			Withheld: t.withheld || rows.Released() || rows.Due(),
 		}
 		if !r.Complete && rows.Created() && !(rows.Due() && !Exists(rows.Path())) {

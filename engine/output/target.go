@@ -175,7 +175,7 @@ func (p *Publisher) chooseMode(t *target) error {
 			return err
 		}
 	}
-	if err := p.requireKept(t.file, continues); err != nil {
+	if err := cmp.Or(p.requireKept(t.file, continues), p.requireNew(t.file, starts)); err != nil {
 		return err
 	}
 	switch {
@@ -220,6 +220,32 @@ func (p *Publisher) requireKept(f *file, continues []string) error {
 	return nil
 }
 
+// requireNew refuses to add the whole lists of jobs that have no kept values, although they keep some, to a file that
+// has rows: they may be those of earlier runs, whose values are lost. A file that has the rows up to the values of
+// another job is that of several jobs.
+func (p *Publisher) requireNew(f *file, starts []string) error {
+	keeps := func(job string) bool { return len(p.engine.Job(job).Keepers) > 0 && p.savesKept() }
+	i := slices.IndexFunc(starts, keeps)
+	if i < 0 || !p.options.Append || f.rows.Published() {
+		return nil
+	}
+	now, err := f.rows.Snapshot()
+	if err != nil || now.Bytes == 0 || now.Bytes <= maxCounted && f.isEmpty() {
+		return err
+	}
+	for job, values := range p.options.Kept {
+		files, known := p.kept.files[job]
+		if len(values) > 0 && (!known || slices.Contains(slices.Collect(maps.Values(files)), now)) {
+			return nil
+		}
+	}
+	return (&engine.Error{
+		Class: failure.State, Op: "kept",
+		Message: fmt.Sprintf("%s has rows, and job %s has no kept values: it would request its whole list, and add rows that the file may have",
+			f.rows.Name(), starts[i]),
+	}).WithRemedy("restore the kept values; or move the file away to begin a new one, or leave out %s to replace it", remedy.Append)
+}
+
 // requireOwn refuses to replace a file that has the rows of a job that continues from kept values and now writes to
 // another file, because its dataType has changed: its rows would be lost.
 func (p *Publisher) requireOwn(t *target) error {
@@ -248,17 +274,17 @@ func (p *Publisher) requireOwn(t *target) error {
 
 // refuseChanged refuses to add rows to a file that is not as it was when a job's values were saved.
 func (p *Publisher) refuseChanged(name, keeper string) error {
-	owner, last := "state "+p.store.Path(), remedy.New("use %s to start over and replace the output", remedy.Restart)
+	owner, last := "state "+p.store.Path(), remedy.StartOver
 	if file := p.options.KeptFile; file != "" {
 		owner = file
-		last = remedy.New("name another file with %s to start over; if the file has the rows up to the kept values, "+
-			"remove %q of job %s from %s", remedy.KeptFile, checkpoint.KeptFilesMember, keeper, file)
+		last = remedy.New("name another file with %s, without %s, to start over and replace it; if the file has the rows up to the kept values, "+
+			"remove %q of job %s from %s", remedy.KeptFile, remedy.Append, checkpoint.KeptFilesMember, keeper, file)
 	}
 	return (&engine.Error{
 		Class: failure.State, Op: "kept",
 		Message: fmt.Sprintf("%s is not as it was when the values of job %s were saved in %s: another run or program has changed it, "+
 			"or the rows before these values are in another file; adding to it could lose or repeat rows", name, keeper, owner),
-	}).WithRemedy("restore the file, or move it away to begin a new one with the rows of this run, or %s", last)
+	}).WithRemedy("restore the file, or move it away to begin a new one with the rows of this run; or %s", last)
 }
 
 // logContinued logs that rows are added to a file whose jobs continue from the values of an earlier run, or
@@ -291,6 +317,44 @@ func (p *Publisher) checkMerge() error {
 		return refuse("messages of format singer cannot be merged",
 			"the target does that, by the key_properties; for a file, use ndjson, csv or parquet")
 	}
+	return nil
+}
+
+// checkAppend refuses to start over and to add the rows: they would be added to those of the run that is forgotten.
+func (p *Publisher) checkAppend() error {
+	if !p.options.Append || !p.store.Restarts() {
+		return nil
+	}
+	return (&engine.Error{
+		Class: failure.Config, Op: "output",
+		Message: "a run that starts over requests all lists from their start again, so rows that its files have would be added to them again",
+	}).WithRemedy("leave out %s, and it replaces the files; move them away first if their rows are to stay", remedy.Append)
+}
+
+// modeNote is the name of the note in a state that says how rows get into the files.
+const modeNote = "rows"
+
+// checkMode refuses to continue a run that adds its rows to the files, or merges them, as a run that does not: it would
+// replace the rows of earlier runs.
+func (p *Publisher) checkMode() error {
+	if p.store.Path() == "" || p.options.Dir == "" {
+		return nil
+	}
+	mode := "replace those in the files"
+	switch {
+	case p.options.Append:
+		mode = "are added to the files"
+	case p.options.Merge:
+		mode = "replace those in the files that have the same key"
+	}
+	if before := p.store.Note(modeNote); before != "" && before != mode {
+		return (&engine.Error{
+			Class: failure.State, Op: "resume",
+			Message: fmt.Sprintf("state %s cannot be used: the rows of its run, which has not ended, %s, and those of this one %s",
+				p.store.Path(), before, mode),
+		}).WithRemedy("continue it with the same %s and %s; %s", remedy.Append, remedy.Merge, remedy.StartOver)
+	}
+	p.store.SetNote(modeNote, mode)
 	return nil
 }
 

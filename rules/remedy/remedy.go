@@ -92,7 +92,7 @@ type Remedy struct {
 }
 
 // StartOver is the remedy against a state that cannot be used.
-var StartOver = New("%s starts over and replaces the output", Restart)
+var StartOver = New("%s, without %s, starts over and replaces the output", Restart, Append)
 
 // New returns a remedy in words. Arguments of type [Name] are worded for the reader.
 func New(format string, args ...any) Remedy { return Remedy{format: format, args: args} }

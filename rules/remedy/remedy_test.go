@@ -17,7 +17,8 @@ func TestARemedyIsWordedForItsReader(t *testing.T) {
 		program, person string
 	}{
 		{"no name", remedy.New("check %s", "50%"), "check 50%", "check 50%"},
-		{"a name", remedy.StartOver, "checkpoint.Restart starts over and replaces the output", "--restart starts over and replaces the output"},
+		{"a name", remedy.StartOver, "checkpoint.Restart, without PublisherOptions.Append, starts over and replaces the output",
+			"--restart, without --append, starts over and replaces the output"},
 		{"a name with a value", remedy.New("set it with %s", remedy.Input.Of("a")), `set it with WithInputs(map[string]any{"a": VALUE})`, "set it with --set a=VALUE"},
 		{"a name with names", remedy.New("%s", remedy.Work.With(remedy.Env.Of("A,B"), remedy.Env.Of("C"))),
 			"Cluster.Work(WithEnv A,B WithEnv C)", "stopwhen worker --env A,B --env C"},
@@ -33,7 +34,7 @@ func TestARemedyIsWordedForItsReader(t *testing.T) {
 func TestARemedyIsATextInJSON(t *testing.T) {
 	text, err := json.Marshal(remedy.StartOver)
 	require.NoError(t, err)
-	require.Equal(t, `"checkpoint.Restart starts over and replaces the output"`, string(text))
+	require.Equal(t, `"checkpoint.Restart, without PublisherOptions.Append, starts over and replaces the output"`, string(text))
 }
 
 func TestAReplacementHasNoWords(t *testing.T) {

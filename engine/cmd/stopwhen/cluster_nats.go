@@ -52,9 +52,9 @@ func (n *natsClient) natsFlags(cmd *cobra.Command) {
 }
 
 // files returns the flags that name files.
-func (to *natsFlags) files() []streamUse {
+func (n natsFlags) files() []streamUse {
 	return []streamUse{
-		{"--nats-creds", to.creds}, {"--nats-tls-ca", to.tlsCA}, {"--nats-tls-cert", to.tlsCert}, {"--nats-tls-key", to.tlsKey},
+		{"--nats-creds", n.creds}, {"--nats-tls-ca", n.tlsCA}, {"--nats-tls-cert", n.tlsCert}, {"--nats-tls-key", n.tlsKey},
 	}
 }
 

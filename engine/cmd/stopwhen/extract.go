@@ -259,16 +259,19 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 	bar.done()
 	err = withoutRefusals(out.End(result, errors.Join(signalError(ctx, withoutRefusals(err)), tape.end())))
 	tape.log(logger)
-	logPartial(logger, out.Files(), result, l.from != nil)
-	err = errors.Join(err, x.writeResult(out.Files(), result), out.Close())
+	files := out.Files()
+	logPartial(logger, files, result, l.from != nil)
+	unwritten := x.writeResult(files, result)
+	err = errors.Join(err, out.Close())
 	if l.forgets {
 		warnForgotten(logger, result)
 	}
 	logSummary(logger, result, time.Since(start), err)
-	if err != nil {
+	if err = errors.Join(err, unwritten); err != nil {
+		logRepeated(logger, files)
 		return err
 	}
-	return x.judge(l, result, out.Files())
+	return x.judge(l, result, files)
 }
 
 // takesTurns reports whether a run has one page at a time, unless its pages are large.

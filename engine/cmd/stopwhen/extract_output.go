@@ -129,11 +129,30 @@ func logPartial(log *slog.Logger, files []output.FileReport, result *engine.Resu
 	}
 }
 
-// incompleteness says why the rows of a file are not complete. The rows of its own jobs may be complete,
+// logRepeated names the files of a run that has failed after rows were added to them, for a reason that does not
+// concern the rows.
+func logRepeated(log *slog.Logger, files []output.FileReport) {
+	for _, f := range files {
+		if f.Repeated {
+			log.Warn(fmt.Sprintf("%s has the rows of this run (%s added), although the run has failed: do not repeat it, or they are there twice "+
+				"(with --state, a repeated run adds no row again)", f.File, value.Counted(int(f.Rows), "row")),
+				"event", "repeated", "file", f.File, "rows", f.Rows)
+		}
+	}
+}
+
+// incompleteness says why the rows of a file are not complete, or not added. The rows of its own jobs may be complete,
 // while another job of their tree has failed or is refused. In a tree that has not ended, the result of a
 // job with partitions does not say whether all of them have ended, so a job that failed is named first.
 func incompleteness(f output.FileReport, result *engine.Result) string {
 	const incomplete = "the list is incomplete"
+	if f.Waits {
+		i := slices.IndexFunc(result.Jobs, func(job engine.JobResult) bool { return !job.Ended() || job.Refused })
+		if i < 0 {
+			return "the run has failed"
+		}
+		return "job " + result.Jobs[i].Job + " is incomplete"
+	}
 	roots, ended := map[string]bool{}, true
 	for _, job := range result.Jobs {
 		if !slices.Contains(f.Jobs, job.Job) {
@@ -182,7 +201,10 @@ func (x *extraction) writeResult(files []output.FileReport, result *engine.Resul
 	if err != nil {
 		return err
 	}
-	return outputError(x.writeFile(x.result, printable.JSON(string(text))+"\n"))
+	if err = x.writeFile(x.result, printable.JSON(string(text))+"\n"); err == nil {
+		return nil
+	}
+	return &engine.Error{Class: failure.IO, Message: fmt.Sprintf("cannot write the result, --result %s: %v", x.result, err), Err: err}
 }
 
 // printError is [outputError] for commands that extract nothing.

@@ -251,7 +251,7 @@ func TestAStateOfAnotherRunIsRefused(t *testing.T) {
 	}{
 		{
 			"other rules", `"method": "pagenum", "forceStop": {"pages": 3}`, nil,
-			"it belongs to another configuration: rules changed (--restart starts over and replaces the output)",
+			"it belongs to another configuration: rules changed (--restart, without --append, starts over and replaces the output)",
 		},
 		{"other requests", `"method": "pagenum", "pageParam": "p"`, nil, "requests changed"},
 		{"another origin", `"method": "pagenum"`, []string{"--base-url", "http://127.0.0.1:1/"}, "transport changed"},

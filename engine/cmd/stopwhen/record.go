@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // A recordCommand is stopwhen record.
@@ -97,7 +98,7 @@ func (t *tape) end() error {
 		return nil
 	}
 	if err := cmp.Or(t.Close(), t.stream.Close()); err != nil {
-		return outputError(fmt.Errorf("the recording is incomplete: %w", err))
+		return &engine.Error{Class: failure.IO, Message: fmt.Sprintf("the recording is incomplete: %v", err), Err: err}
 	}
 	return nil
 }
