@@ -266,10 +266,10 @@ var stateFields = []Field{
 
 var onErrorFields = []Field{
 	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the response"},
-	{Name: "on", Kind: Text, Default: onErrorStatus, Values: []string{onErrorStatus, onSuccess}, QuietDefault: true,
+	{Name: "on", Kind: Text, Default: onErrorStatus, Values: []string{onErrorStatus, onSuccess, onAny}, QuietDefault: true,
 		Doc: "the responses that it judges: " +
-			"`error`, those of other statuses than " + requests.PageStatuses + ", or `success`, those of these statuses, " +
-			"for an API that reports errors with status 200"},
+			"`error`, those of other statuses than " + requests.PageStatuses + ", `success`, those of these statuses, " +
+			"for an API that reports errors with status 200, or `any`, all of them"},
 	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "what to do"},
 	{Name: "message", Kind: Text, Sources: BraceSource, Doc: "for the log; {expressions} in it are evaluated"},
 }
@@ -278,6 +278,7 @@ var onErrorFields = []Field{
 const (
 	onErrorStatus = "error"
 	onSuccess     = "success"
+	onAny         = "any"
 )
 
 // errorActions are the actions of onError rules.

@@ -424,11 +424,18 @@ func (p *pager) addErrorRules() {
 		if when.Value == nil {
 			continue
 		}
-		p.add(Rule{
+		rule := Rule{
 			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: RoleOnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete,
-			OnSuccess: object.get("on").text() == onSuccess, Source: when.text(), Clause: when.text(),
+			Source: when.text(), Clause: when.text(),
 			Message: p.message(message), CustomMessage: message.text() != "", Origin: p.lowerer.origin(Author{}, when.path()),
-		})
+		}
+		on := object.get("on").text()
+		if on != onSuccess {
+			p.add(rule)
+		}
+		if rule.OnSuccess = true; on != onErrorStatus {
+			p.add(rule)
+		}
 	}
 }
 

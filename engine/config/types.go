@@ -637,9 +637,9 @@ type Audit struct {
 type ErrorRule struct {
 	// Expression over status, header() and body of the response.
 	When string `config:"when"`
-	// The responses that it judges: `error`, those of other statuses than 200, 201, 203 or 204, or
-	// `success`, those of these statuses, for an API that reports errors with status 200; default
-	// "error".
+	// The responses that it judges: `error`, those of other statuses than 200, 201, 203 or 204,
+	// `success`, those of these statuses, for an API that reports errors with status 200, or `any`,
+	// all of them; default "error".
 	On string `config:"on"`
 	// What to do.
 	Do string `config:"do"`

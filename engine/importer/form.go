@@ -168,7 +168,7 @@ type Incremental struct {
 // An ErrorRule says what to do about an error response, or about a response with a status of
 // success: stop, retry, restart, fail or continue.
 type ErrorRule struct {
-	On                string // success, or empty for an error
+	On                string // success, any, or empty for an error
 	When, Do, Message string
 }
 

@@ -43,7 +43,7 @@ func (b *builder) async(chosen []router, n node) error {
 func (b *builder) part(suffix string) *builder {
 	p := *b
 	p.out = &importer.Stream{Name: b.stream.name, ID: b.stream.name + "_" + suffix, Place: b.out.Place, Hidden: true}
-	p.injected, p.next, p.bodyStops, p.cursor, p.post, p.form = nil, nil, nil, nil, false, false
+	p.injected, p.next, p.cursor, p.post, p.form = nil, nil, nil, false, false
 	b.builders[p.out] = &p
 	return &p
 }

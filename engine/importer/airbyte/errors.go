@@ -170,13 +170,17 @@ func (b *builder) errorRule(action, body string, codes []int, message string) {
 var statusRule = regexp.MustCompile(`^status (?:== (\d+)|in \[([\d, ]+)\])$`)
 
 // addErrorRule adds a rule, unless an earlier rule decides about the same responses. It becomes a part of the
-// rule before it if that does the same for other statuses.
+// rule before it if that does the same for other statuses, or for responses of success.
 func (b *builder) addErrorRule(rule importer.ErrorRule) {
 	if n := len(b.out.Errors); n > 0 {
 		last := &b.out.Errors[n-1]
 		before, after := statusRule.FindStringSubmatch(last.When), statusRule.FindStringSubmatch(rule.When)
 		if before != nil && after != nil && last.On == rule.On && last.Do == rule.Do && last.Message == rule.Message && last.When != rule.When {
 			last.When = "status in [" + before[1] + before[2] + ", " + after[1] + after[2] + "]"
+			return
+		}
+		if last.On == "success" && rule.On == "" && last.When == rule.When && last.Do == rule.Do && last.Message == rule.Message {
+			last.On = "any"
 			return
 		}
 	}
@@ -240,7 +244,7 @@ func (b *builder) okBody(n node, action, body string, codes []int, message strin
 	}
 	switch action {
 	case "fail":
-		b.bodyStops = append(b.bodyStops, importer.Stop{When: body, Failed: true, Message: escapeBraces(plainMessage(message))})
+		b.addErrorRule(importer.ErrorRule{On: "success", When: body, Do: action, Message: escapeBraces(plainMessage(message))})
 	case "retry", "restart":
 		b.addErrorRule(importer.ErrorRule{On: "success", When: body, Do: action})
 	}

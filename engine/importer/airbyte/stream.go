@@ -32,7 +32,6 @@ type builder struct {
 	next      []importer.Next // values of the requests after the first
 	cursor    *cursor
 
-	bodyStops  []importer.Stop
 	post, form bool
 
 	ready string      // the condition that a report is ready
@@ -130,13 +129,6 @@ func (b *builder) finish(n node) error {
 			return fmt.Errorf("%s: a template reads the token of a page, but there is no paginator", n.path)
 		}
 		b.out.Paging.Next = append(b.out.Paging.Next, b.next...)
-	}
-	for _, stop := range b.bodyStops {
-		if b.out.Paging == nil {
-			b.addErrorRule(importer.ErrorRule{On: "success", When: stop.When, Do: "fail", Message: stop.Message})
-		} else {
-			b.out.Paging.Stops = append(b.out.Paging.Stops, stop)
-		}
 	}
 	b.onlyFirst(n.get("ignore_stream_slicer_parameters_on_paginated_requests"))
 	recordFilter := b.out.Filter != ""
