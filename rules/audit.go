@@ -98,6 +98,7 @@ type ListFacts struct {
 	AbsentList  string `expr:"absentList" doc:"the path of this list"`
 	BeyondPage  int    `expr:"beyondPage" doc:"a page after the last one that was requested ahead and has items of its own; 0: none"`
 	BeyondCount int    `expr:"beyondCount" doc:"the number of its items"`
+	EndStatus   int    `expr:"endStatus" doc:"the status of the error response with which an onError rule ended the list; 0: none did"`
 	BarePage    int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
 	Error       string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage   int    `expr:"errorPage" doc:"the page with this body"`
@@ -335,6 +336,11 @@ var auditTable = audits([]Rule{
 		Clause: "the last page has no list of items, although pages before it have items",
 		Message: `page {page}, with which the list ended, has no {list.barePage > 0 ? "list of items" : "list at " + list.absentList}, ` +
 			"not even an empty one: if that is how the API fails, items are missing"},
+	{ID: "audit.errorEnd", Auditing: Auditing{Requires: FactList},
+		Source: `list.endStatus >= 500 or list.endStatus in [401, 408, 429]`,
+		Clause: "an onError rule ends the list at a failure of the server, a rate limit or a refused credential",
+		Message: "an onError rule ended the list at a response with status {list.endStatus}, which says nothing about its end: " +
+			"let the rule name the statuses with which the API ends a list, such as 404"},
 	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList, Proof: `not list.chosen`,
 		Unless: "unless the configuration has ended the list by a stopping rule of its own"},
 		Source: `list.beyondPage > 0`,

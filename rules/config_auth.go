@@ -249,7 +249,7 @@ func (a *Auth) Summary() string {
 	case AuthOAuth2:
 		text := fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization, %s", a.Values["grant"], a.renewed())
 		if a.Values["grant"] == "refresh_token" {
-			text += "; if the API replaces the refresh token, the new one is lost without --tokens or --state"
+			text += "; if the API replaces the refresh token, the new one is lost unless the run saves its tokens or its state"
 		}
 		return text
 	case AuthLogin:

@@ -252,7 +252,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		},
 		{
 			"a client without a secret", `"type": "oauth2", "tokenUrl": "/token", "clientId": "a", "#refreshToken": {"expr": "'b'"}`,
-			"the new one is lost without --tokens or --state", "POST /token (relative to api.baseUrl) with grant_type, refresh_token, client_id in the body",
+			"the new one is lost unless the run saves its tokens or its state", "POST /token (relative to api.baseUrl) with grant_type, refresh_token, client_id in the body",
 		},
 		{
 			"a password", `"type": "oauth2", "tokenUrl": "/token", "username": "a", "#password": "b"`,

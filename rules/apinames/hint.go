@@ -64,25 +64,29 @@ var hintTable = []struct {
 		"found", "matched",
 		"count", "odatacount", "totalnum", "fullcount", "resultscount", "totalresultscount", "nbresults", "estimatedtotalhits",
 		"numberofrecords", "numberofitems", "totalavailable", "totalrowcount", "rowsbeforelimitatleast", "hits",
+		"nhits", "fullresultsize", "totalreview", "totalreviews", "totalnumberofresults", "totalresources", "resultsfullcount",
+		"totalitemsinview",
 	}, nil},
-	{HintPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
+	{HintPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages",
+		"totalnumberofpages"}, nil},
 	{HintNext, []string{
 		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
 		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken", "nexturi", "continuation",
 		"lastevaluatedkey", "resumptiontoken", "skiptoken", "nexthref", "nextpagelink", "nextcontinuationtoken", "paginationtoken",
 		"nextcursormark", "nextbatch", "nextkey", "continue", "querycontinue", "nextpagekey", "nextpagecursor", "nextpageid",
-		"moretopicsurl", "moreurl",
+		"moretopicsurl", "moreurl", "nextpageoffset", "listitemcollectionpositionnext",
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
 		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit", "moredataavailable", "resultstruncated", "limitreached",
-		"moretocome", "moreitemsavailable", "havemore", "havemoreresults", restCount,
+		"moretocome", "moreitemsavailable", "havemore", "havemoreresults", "hasadditional", "rowstruncated", "limitexceeded", restCount,
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore", "isend",
-		"endofrecords", // GBIF
+		"endofrecords",            // GBIF
+		"includeslastiteminrange", // Exchange
 	}, []string{"complete", "completed", "iscomplete", "finished", "isfinished", "end", "final"}},
 	{HintRough, []string{
 		"approximate", "isapproximate", "totalapproximate", "totalisapproximate", "estimated", "isestimated", "isestimate", "estimate",
@@ -100,14 +104,23 @@ var containers = []string{
 	"view",             // Hydra
 	"context",          // STAC
 	"paginationoutput", // eBay
+	"pagingmetadata",   // Wix
+	"metainformation",  // Fortnox
+	"resultset",        // NOAA
+	"stats",            // Dimensions
+	"header", "headers", "attributes", "properties",
 }
 
 // nestedIn has the containers that count only in another one: meta.cursors.after is null on the last page of GoCardless,
 // while paging.cursors.after of Facebook is on every page.
-var nestedIn = map[string]string{"cursors": "meta"}
+// The results of openFDA are those of the list in meta, and its items elsewhere.
+var nestedIn = map[string][]string{"cursors": {"meta", "resultinfo"}, "results": {"meta"}}
 
 // narrow has the containers whose names have other meanings, too, with the only kind of hints in them.
-var narrow = map[string]HintKind{"view": HintNext, "context": HintTotal}
+var narrow = map[string]HintKind{
+	"view": HintNext, "context": HintTotal, "header": HintTotal, "headers": HintTotal, "attributes": HintTotal, "stats": HintTotal,
+	"properties": HintMore,
+}
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
 // of bytes, and an estimate is none.
@@ -180,6 +193,8 @@ var hintHeaders = []HintHeader{
 	{Name: "X-Has-More", Kind: HintMore}, {Name: "Next-Cursor", Kind: HintNext}, {Name: "X-Next-Link", Kind: HintNext},
 	{Name: pagingHeader, Kind: HintTotal, JSON: true}, {Name: pagingHeader, Kind: HintPages, JSON: true},
 	{Name: pagingHeader, Kind: HintMore, JSON: true},
+	{Name: "CMR-Hits", Kind: HintTotal}, {Name: "X-PW-TOTAL", Kind: HintTotal},
+	{Name: "X-Nomad-Nexttoken", Kind: HintNext}, {Name: "X-Next-ID", Kind: HintNext},
 }
 
 // HintHeaders returns the headers of all hints. The list must not be changed.
@@ -413,8 +428,7 @@ func HoldsHints(key string) bool {
 // HoldsHintsIn is HoldsHints for an object in the object under another key, which is "" in the root.
 func HoldsHintsIn(parent, key string) bool {
 	var buffer [maxBare]byte
-	outer, ok := nestedIn[string(appendBare(buffer[:0], key))]
-	return HoldsHints(key) || ok && Alike(outer, parent)
+	return HoldsHints(key) || AlikeAny(parent, nestedIn[string(appendBare(buffer[:0], key))])
 }
 
 // Holds reports whether a value of a kind, in the object under a key that [HoldsHints], may be a hint.

@@ -239,7 +239,7 @@ func serveFailingPage(t *testing.T, failing *atomic.Bool) (config string) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		list, page := strings.TrimPrefix(r.URL.Path, "/"), r.URL.Query().Get("page")
 		switch {
-		case page == "6":
+		case len(page) > 1 || page >= "6":
 			fmt.Fprint(w, `{"data": []}`)
 		case list == "a" && page == "3" && failing.Load():
 			fmt.Fprint(w, `{"data": [{"a":3}], "bad": true}`)

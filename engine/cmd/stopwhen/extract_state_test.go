@@ -49,7 +49,7 @@ func newStateCase(t *testing.T) *stateCase {
 			w.WriteHeader(http.StatusForbidden)
 		case s.failing.Load() && page == "5":
 			fmt.Fprint(w, `{"ok": false, "error": "internal_error"}`)
-		case page == "10":
+		case len(page) > 1:
 			fmt.Fprint(w, `[]`)
 		default:
 			fmt.Fprintf(w, `[{"id":"%s-a"},{"id":"%s-b"}]`, page, page)
