@@ -79,6 +79,13 @@ func or(a, b Expr) Expr {
 	return choose(truth, a, b)
 }
 
+// equalsText reports whether a condition is that a value is a text, so that it need not be tested before that there is one.
+func equalsText(condition, exists Expr) bool {
+	value, is := strings.CutSuffix(exists.Source, " != nil")
+	return is && condition.Kind == Bool && strings.HasPrefix(condition.Source, value+" == '") && strings.Count(condition.Source, "'") == 2 &&
+		strings.HasSuffix(condition.Source, "'")
+}
+
 // and returns the first value if it is false, and otherwise the second value.
 func and(a, b Expr) Expr {
 	truth := a.True()
@@ -87,6 +94,8 @@ func and(a, b Expr) Expr {
 		return b
 	case truth.Known:
 		return a
+	case equalsText(b, a):
+		return b
 	case b.Kind == Any && a.Kind != Bool && a.prec == precMember && b.prec == precMember:
 		both := binary("and", precAnd, Bool, truth, b.True())
 		out := b

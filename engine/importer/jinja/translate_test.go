@@ -52,6 +52,8 @@ func TestTemplatesBecomeExpressions(t *testing.T) {
 		{`{{ response.next | regex_search('[?&]page=(\d+)') }}`, `query(body.next, 'page')`},
 		{`{{ record.id in ['a', 'b'] }}`, `item.id in ['a', 'b']`},
 		{`{{ 'x' in response }}`, `body.x != nil`},
+		{`{{ 'x' in response and response.x == 'a' }}`, `body.x == 'a'`},
+		{`{{ 'x' in response and response.y == 'a' }}`, `body.x != nil and body.y == 'a'`},
 		{`{{ response['data'][-1]['id'] }}`, `body.data[-1].id`},
 		{`{{ response.url.split('?')[1] }}`, `split(body.url, '?')[1]`},
 		{`{{ "it's" }}`, `"it's"`},
