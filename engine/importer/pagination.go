@@ -328,7 +328,8 @@ func (g *group) pagers() []value.Object {
 	pagers := value.Map(g.streams, pagination)
 	for i, p := range pagers {
 		for _, q := range pagers {
-			if _, repeats := q.Get("includeParams"); repeats && !g.streams[i].hasQuery() && len(p) == len(q)-1 && text(q.Without("includeParams")) == text(p) {
+			_, repeats := q.Get("includeParams")
+			if repeats && !g.streams[i].hasQuery() && len(p) == len(q)-1 && text(q.Without("includeParams")) == text(p) {
 				pagers[i] = q
 			}
 		}
