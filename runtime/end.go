@@ -35,7 +35,7 @@ func (r *listRun) conclude(result Result, err error) Result {
 		result.Outcome = rules.Failed
 		result.Reason = ReasonError
 		result.StoppedBy = []string{}
-		result.Message = r.Redactor.String(err.Error())
+		result.Message = r.Redactor.URL(err.Error())
 	}
 	if err != nil {
 		result.Error = trace.FaultOf(err, r.Redactor)
@@ -62,7 +62,7 @@ func (r *listRun) failedPage(fault *trace.Fault, err error) *trace.Record {
 			}
 		}
 	}
-	record := r.newRecord(r.current.request, f)
+	record := r.newRecord(r.current.request, f, r.sender.shownCall(r.current.request, f.call))
 	record.Page, record.Verdicts = r.context().Page+1, []trace.Verdict{}
 	record.Decision, record.Outcome, record.StoppedBy, record.Reason = trace.Stop, rules.Failed, []string{ReasonError}, ReasonError
 	record.Error = fault

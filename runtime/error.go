@@ -76,7 +76,7 @@ func (l *Loop) CompleteError(ctx context.Context, failed *failure.Error) *failur
 
 func (l *Loop) complete(ctx context.Context, e *failure.Error) {
 	err := e.Err
-	e.Message = l.Redactor.String(err.Error())
+	e.Message = l.Redactor.URL(err.Error())
 	if errors.As(err, new(*requests.LengthError)) {
 		e.Class = failure.Policy
 	}
@@ -91,7 +91,7 @@ func (l *Loop) complete(ctx context.Context, e *failure.Error) {
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 			e.Class, e.Err = failure.Cancelled, errors.Join(ctx.Err(), context.Cause(ctx))
 		}
-		e.Message = l.Redactor.String(failed.Placed())
+		e.Message = l.Redactor.URL(failed.Placed())
 	}
 	e.Class = failure.ClassFor(err, e.Class)
 }
@@ -112,7 +112,7 @@ func (r *listRun) warn(code, message string) {
 // note records a remark on the values that an expression read for its verdict, and logs the first
 // remark on each expression.
 func (r *listRun) note(e *language.Expression, text string) {
-	text = r.Redactor.String(text)
+	text = r.Redactor.URL(text)
 	r.current.notes = append(r.current.notes, text)
 	r.warn("note "+e.Rule.ID, fmt.Sprintf("%s: %s", e.Rule.ID, text))
 }

@@ -151,7 +151,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 		if ok {
 			return errorAction{
 				do: rule.Rule.Do, rule: rule.Rule.ID, outcome: rule.Rule.Outcome,
-				text: r.message(rule, &c), because: r.Redactor.String(rule.Because(&c)),
+				text: r.message(rule, &c), because: r.Redactor.URL(rule.Because(&c)),
 			}
 		}
 	}
@@ -181,7 +181,7 @@ func (r *listRun) errorBody(response *transport.Response) []byte {
 // stopOnError ends the job on an error response. The sink receives the response as a last page without
 // items, so that the trace shows why the list ended.
 func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f fetchResult) error {
-	page := &Page{Record: r.newRecord(request, f)}
+	page := &Page{Record: r.newRecord(request, f, r.sender.shownCall(request, f.call))}
 	page.Page = r.context().Page + 1
 	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
 	page.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}

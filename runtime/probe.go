@@ -33,10 +33,10 @@ func (r *listRun) probe(page *Page) {
 	r.current.notes = nil
 	v, err := p.Eval(&r.pooled.machine, c)
 	if err != nil {
-		result.Err = errors.New(r.Redactor.String(err.Error()))
+		result.Err = errors.New(r.Redactor.URL(err.Error()))
 	}
 	result.Value = r.redacted(language.JSONForm(v))
-	result.Because, result.Missing, result.Notes = r.Redactor.String(p.Because(c)), p.Missing(c), r.current.notes
+	result.Because, result.Missing, result.Notes = r.Redactor.URL(p.Because(c)), p.Missing(c), r.current.notes
 }
 
 // redacted returns a value with its texts, numbers and names as they may be shown.

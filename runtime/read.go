@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/format"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -28,13 +30,14 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	}
 	reading.Lines, reading.Elements, reading.Columns = r.converter.Found()
 	r.state.Hints.Value = nil
-	record, c := r.newRecord(request, f), r.context()
+	shown, c := r.sender.shownCall(request, f.call), r.context()
+	record := r.newRecord(request, f, shown)
 	r.describePage(reading, f)
-	c.Sent = r.sender.sentFacts(request, record.Request)
-	sent := digestOf(record.Request)
+	c.Sent = r.sender.sentFacts(request, shown)
+	sent := digestOf(shown)
 	c.Polled = request.After > 0 && c.Prev != nil && sent == r.state.Request
 	record.Repeats = r.compare(reading, sent)
-	r.watcher.Notice(reading, sent, r.state.Request, record.Request)
+	r.watcher.Notice(reading, sent, r.state.Request, shown)
 	r.remember(sent)
 	r.watcher.WarnOfRules(&r.pooled.machine)
 	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
@@ -85,10 +88,10 @@ func (r *listRun) setTypes(lists []document.TypedItems) []document.TypedItems {
 	return lists
 }
 
-// newRecord returns the record of a page with the facts that are known before it is judged.
-func (r *listRun) newRecord(request requests.Request, f fetchResult) trace.Record {
+// newRecord returns the record of a page with the facts that are known before it is judged, given its shown request.
+func (r *listRun) newRecord(request requests.Request, f fetchResult, shown trace.Sent) trace.Record {
 	return trace.Record{
-		Job: r.job.ID(), Partition: r.shownBinding(), Request: r.sender.shownCall(request, f.call),
+		Job: r.job.ID(), Partition: r.shownBinding(), Request: r.sender.recorded(request, shown),
 		Status: f.Status, Decision: trace.Continue, StoppedBy: []string{}, Attempts: f.Attempts,
 		At: f.sent.Sub(r.started).Milliseconds(), Millis: r.Clock.Now().Sub(f.sent).Milliseconds(),
 		Version: trace.RecordVersion, Waits: trace.WaitsOf(f.waits, r.Redactor), Restarts: r.current.restarts,
@@ -101,8 +104,14 @@ func (r *listRun) shownBinding() map[string]any {
 	if len(r.list.Partition.Binding) == 0 {
 		return nil
 	}
-	shown, _ := r.sender.redactedCopy(r.list.Partition.Binding).(map[string]any)
-	return shown
+	shown, _ := value.Replace(r.sender.redactedCopy(r.list.Partition.Binding), value.Replacement{Scalar: func(v any) (any, error) {
+		if text, isText := v.(string); isText {
+			return redact.Parameters(text), nil
+		}
+		return v, nil
+	}})
+	binding, _ := shown.(map[string]any)
+	return binding
 }
 
 // convert replaces a body in another format by its conversion to JSON.

@@ -222,7 +222,7 @@ func (r *listRun) reportOverridden(next requests.Request) {
 		}
 		if text, ok := value.Text(param); ok && text != m.Value {
 			remark := fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it", m.Name, m.Value, m.Name, text)
-			r.state.History.Facts.Overridden = r.Redactor.String(remark)
+			r.state.History.Facts.Overridden = r.Redactor.URL(remark)
 			r.warn("overridden "+m.Name, remark+" (includeParams)")
 		}
 	}
@@ -233,17 +233,17 @@ func (r *listRun) shownLabel() string {
 	if r.label == "" {
 		r.label = r.list.Partition.Label()
 	}
-	return r.Redactor.String(r.label)
+	return r.Redactor.URL(r.label)
 }
 
 // name returns the name of the job for the log, with its partition and without secrets.
-func (r *listRun) name() string { return r.Redactor.String(r.list.Partition.Name()) }
+func (r *listRun) name() string { return r.Redactor.URL(r.list.Partition.Name()) }
 
 // restart starts again from the first request, after an error response which says that the position
 // was lost. The record of the next page lists the restart.
 func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Request, error) {
 	r.current.restarts = append(r.current.restarts, trace.Restart{
-		Rule: f.action.rule, Because: f.action.because, Page: r.context().Page + 1, Request: r.sender.shownCall(request, f.call),
+		Rule: f.action.rule, Because: f.action.because, Page: r.context().Page + 1, Request: r.sender.recorded(request, r.sender.shownCall(request, f.call)),
 		Status: f.Status, Attempts: f.Attempts, Waits: trace.WaitsOf(f.waits, r.Redactor),
 	})
 	if r.state.Restarts++; r.state.Restarts > compile.MaxRestarts {

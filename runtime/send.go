@@ -79,6 +79,16 @@ func (s *sender) shownCall(request requests.Request, call transport.Call) trace.
 	return out
 }
 
+// recorded returns a shown request as a trace has it: also without the values of parameters that usually are credentials,
+// which an API may have put into the address of the next page. Digests and expressions need these.
+func (s *sender) recorded(request requests.Request, shown trace.Sent) trace.Sent {
+	shown.URL = redact.Parameters(shown.URL)
+	if form := ""; request.Method == "FORM" && json.Unmarshal(shown.Body, &form) == nil {
+		shown.Body, _ = json.Marshal(redact.Parameters("&" + form)[1:])
+	}
+	return shown
+}
+
 // sentFacts returns the request as expressions see it: without the secrets of the configuration,
 // but with the tokens of the API.
 func (s *sender) sentFacts(request requests.Request, shown trace.Sent) rules.Sent {

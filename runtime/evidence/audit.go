@@ -44,7 +44,7 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 		}
 		findings = append(findings, trace.Finding{
 			ID: rule.Rule.ID, Weight: rule.Weight(m, c),
-			Message: w.Redactor.String(rule.Message.Text(m, c)), Because: w.Redactor.String(rule.Because(c)),
+			Message: w.Redactor.URL(rule.Message.Text(m, c)), Because: w.Redactor.URL(rule.Because(c)),
 		})
 	}
 	return findings

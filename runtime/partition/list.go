@@ -87,7 +87,7 @@ func resultAt(job string, at position) runtime.Result {
 // asFailed returns r as the result of a partition that failed with err.
 func (t *tree) asFailed(r runtime.Result, err error) runtime.Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
-	r.Message, r.Error = t.walk.Redactor.String(err.Error()), trace.FaultOf(err, t.walk.Redactor)
+	r.Message, r.Error = t.walk.Redactor.URL(err.Error()), trace.FaultOf(err, t.walk.Redactor)
 	return r
 }
 
@@ -166,7 +166,7 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 	case variable.From != nil:
 		w, err = evaluateWindows(variable, evaluate)
 		if none, ok := errors.AsType[*backwardsError](err); ok && variable.MayRunBackwards() {
-			t.walk.Log.Warn(fmt.Sprintf("Job '%s': %s, so there are none", p.Job.ID(), t.walk.Redactor.String(none.Error())),
+			t.walk.Log.Warn(fmt.Sprintf("Job '%s': %s, so there are none", p.Job.ID(), t.walk.Redactor.URL(none.Error())),
 				"event", "warn", "code", "windows_backwards", "job", p.Job.ID())
 			w, err = nil, nil
 		}

@@ -71,7 +71,7 @@ func newTally(w Walk, root *compile.Job) *Tally {
 
 // end adds a partition that has ended.
 func (t *Tally) end(p runtime.Partition, result EndedResult) {
-	t.addPartition(p.Job, func() (label, name string) { return t.redactor.String(p.Label()), t.redactor.String(p.Name()) }, result)
+	t.addPartition(p.Job, func() (label, name string) { return t.redactor.URL(p.Label()), t.redactor.URL(p.Name()) }, result)
 }
 
 // addPartition adds a partition of a job. names returns its label and its name, both without
@@ -124,7 +124,7 @@ func (t *Tally) ordered(err error) []EndedResult {
 			if err != nil {
 				break
 			}
-			f.Message, f.Because = t.redactor.String(f.Message), t.redactor.String(f.Because)
+			f.Message, f.Because = t.redactor.URL(f.Message), t.redactor.URL(f.Because)
 			r.Findings = append(r.Findings, f)
 			t.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
 		}
@@ -185,7 +185,7 @@ func (t *Tally) logPartitions(results []EndedResult) {
 		if r.Outcome == rules.Partial {
 			level = slog.LevelWarn
 		}
-		t.log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.redactor.String(r.Message)), "event", "stop", "job", r.Job,
+		t.log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.redactor.URL(r.Message)), "event", "stop", "job", r.Job,
 			"outcome", r.Outcome, "partitions", r.Partitions.Count)
 	}
 }
@@ -212,7 +212,7 @@ func (t *Tally) logKept(results []EndedResult) {
 	const message = "Job %s: the kept values are those of the run before, so the next run requests the same again, " +
 		"because job '%s' is %s: %s%s"
 	t.log.Warn(fmt.Sprintf(message,
-		strings.Join(keepers, ", "), r.Job, r.Outcome, t.redactor.String(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
+		strings.Join(keepers, ", "), r.Job, r.Outcome, t.redactor.URL(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
 }
 
 // LogStops logs why the jobs without variables stopped, as their runs do. It is for jobs that ran
@@ -220,7 +220,7 @@ func (t *Tally) logKept(results []EndedResult) {
 func (t *Tally) LogStops() {
 	for _, job := range t.all {
 		if r := t.results[job]; r.Partitions == nil && r.Outcome != "" && r.Outcome != rules.Failed {
-			runtime.LogStop(t.log, job, t.redactor.String(r.Job), r.Pages, r.Result)
+			runtime.LogStop(t.log, job, t.redactor.URL(r.Job), r.Pages, r.Result)
 		}
 	}
 }

@@ -191,20 +191,50 @@ func hideUser(text string) string {
 // JSON of PHP.
 var slashes = regexp.MustCompile(`:\\?/\\?/$`)
 
-// param matches a parameter of an address, which may stand in another text.
-var param = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(&amp;|[?&#])([^=&#?\s<>"]+)=([^&#\s<>"]+)`) })
-
 // URL returns an address with the secrets hidden. It also hides the parts that usually are secret:
 // user name, password, and the values of parameters such as token.
-func (r *Redactor) URL(address string) string {
-	return r.String(param().ReplaceAllStringFunc(address, func(pair string) string {
-		m := param().FindStringSubmatch(pair)
-		name, text := plainOf(m[2]), plainOf(m[3])
-		if !secret.IsName(name) && !secret.IsValue(name, text) && !secret.IsIssued(text) {
-			return pair
+func (r *Redactor) URL(address string) string { return r.String(Parameters(address)) }
+
+// Parameters returns a text with the values of such parameters hidden in its addresses. In a form without an address, the
+// first parameter must follow a "&".
+func Parameters(text string) string {
+	var b strings.Builder
+	copied := 0
+	for at := 0; ; {
+		i := strings.IndexAny(text[at:], "?&#")
+		if i < 0 {
+			break
 		}
-		return m[1] + m[2] + "=" + hidden
-	}))
+		at += i + 1
+		at += len(text[at:]) - len(strings.TrimPrefix(text[at:], "amp;"))
+		name := text[at : at+endOf(text[at:], "=&#?")]
+		value := strings.TrimPrefix(text[at+len(name):], "=")
+		value = value[:endOf(value, "&#")]
+		start := at + len(name) + len("=")
+		if name == "" || value == "" || text[start-1] != '=' {
+			continue
+		}
+		at = start
+		if plainName, plainValue := plainOf(name), plainOf(value); secret.IsName(plainName) ||
+			secret.IsValue(plainName, plainValue) || secret.IsIssued(plainValue) {
+			at += len(value)
+			b.WriteString(text[copied:start] + hidden)
+			copied = at
+		}
+	}
+	if copied == 0 {
+		return text
+	}
+	return b.String() + text[copied:]
+}
+
+// endOf returns the offset at which a part of a parameter ends: at one of the given characters, or where an address does.
+func endOf(text, ends string) int {
+	end := strings.IndexFunc(text, func(c rune) bool { return strings.ContainsRune(ends, c) || strings.ContainsRune(" \t\r\n\f\v\"<>", c) })
+	if end < 0 {
+		return len(text)
+	}
+	return end
 }
 
 // plainOf returns a part of an address without its escapes.

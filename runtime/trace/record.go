@@ -168,7 +168,7 @@ func WaitsOf(events []transport.Event, secrets *redact.Redactor) []Wait {
 			w.Attempt, w.Status = e.Attempt, e.Status
 		}
 		if known, ok := errors.AsType[*failure.Error](e.Err); ok {
-			w.Cause = secrets.String(known.Message)
+			w.Cause = secrets.URL(known.Message)
 		}
 		waits = append(waits, w)
 	}
