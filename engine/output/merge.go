@@ -169,6 +169,9 @@ func (m *merger) mergeRecords(
 		places[i] = slices.Index(columns, strings.Join(keys, nested))
 	}
 	key := func(row []byte) (key []byte, found bool, err error) {
+		if bytes.Contains(row, []byte("\r\n")) { // the reader makes LF of it, which is another key, and CR LF of the replacement
+			row = bytes.ReplaceAll(row, []byte("\r\n"), []byte("\r\r\n"))
+		}
 		r := csv.NewReader(bytes.NewReader(row))
 		r.LazyQuotes = true // as other programs may write them
 		fields, err := r.Read()

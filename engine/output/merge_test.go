@@ -57,6 +57,17 @@ func merged(t require.TestingT, before, rows string) string {
 	return out.String()
 }
 
+// TestLineEndsInAKeyOfCSVMatter merges a row whose key differs from those of two others in its line end alone.
+func TestLineEndsInAKeyOfCSVMatter(t *testing.T) {
+	const header, crlf, lf, other = "id,v\n", "\"a\r\nb\",", "\"a\nb\",", "c,"
+	rows := header + crlf + "3\n" + lf + "4\n"
+	again := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(rows)), nil }
+	var out bytes.Buffer
+	m := newMerger("out", []string{"id"})
+	require.NoError(t, m.mergeRecords(&out, []string{"id", "v"}, ".", strings.NewReader(header+crlf+"1\n"+other+"2\n"), strings.NewReader(rows), again))
+	require.Equal(t, header+other+"2\n"+crlf+"3\n"+lf+"4\n", out.String())
+}
+
 func TestRowsOfOtherProgramsAreMerged(t *testing.T) {
 	for _, c := range []struct{ name, before, rows, want string }{
 		{"a file without a last line end", `{"id":1}`, `{"id":2}` + "\n", `{"id":1}` + "\n" + `{"id":2}` + "\n"},
