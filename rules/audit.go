@@ -87,9 +87,9 @@ type ListFacts struct {
 	MovedPage   int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo     string `expr:"movedTo" doc:"where this page has it"`
 	MovedRead   bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
-	Preceded    string `expr:"preceded" doc:"where page 1 says that it is not the first one of the API, if requests name positions in the list; empty: it does not"`
-	PagesBefore int    `expr:"pagesBefore" doc:"the number of pages that page 1 states, if the last page states a smaller one; 0: it does not"`
-	MoreBefore  string `expr:"moreBefore" doc:"where page 1 says that there is more, if the last page, which is full, does not say whether there is; empty: it does"`
+	Preceded    string `expr:"preceded" doc:"where page 1 says that pages come before it, if requests name positions; empty: nowhere"`
+	PagesBefore int    `expr:"pagesBefore" doc:"the number of pages that page 1 states, if the last page states a smaller one; 0: none"`
+	MoreBefore  string `expr:"moreBefore" doc:"where page 1 says that there is more, if the last, full page has no such flag; empty: it has"`
 	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
 	LostPage    int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
 	GapPage     int    `expr:"gapPage" doc:"the first page between others that lacks one of several lists, has null or is a failure; 0: none"`
@@ -112,7 +112,7 @@ type ListFacts struct {
 	KeptUnread  string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
 	Older       int    `expr:"older" doc:"of the items that were compared, those from before the value that incremental has sent"`
 	OlderOf     int    `expr:"olderOf" doc:"the number of items that were compared with it"`
-	OlderText   string `expr:"olderText" doc:"the cursor of the first older item and the value that was sent: id = 7, although since = 20 was sent"`
+	OlderText   string `expr:"olderText" doc:"the first older item and the value that was sent: id = 7, although since = 20 was sent"`
 	KeptAhead   string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
 	Rewritten   int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
