@@ -2,7 +2,9 @@ package evidence
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
@@ -10,7 +12,8 @@ import (
 
 // noticeStrangeHeader notices a page in CSV whose first line has no column of the first page. It may be a row,
 // because the API sends the header only once; then the row is lost. It may also be a sentence about a failure, or, as
-// the only line, a sentence that does not say that there is nothing. A few words may also be the name of a column.
+// the only line, a sentence that does not say that there is nothing. A few words may also be the name of a column. The
+// first line of the first page may be a row, too, if it begins like one.
 func (w *Watcher) noticeStrangeHeader() {
 	columns := w.page.Columns
 	line := strings.Join(columns, ",")
@@ -26,7 +29,20 @@ func (w *Watcher) noticeStrangeHeader() {
 		(single || isSentence(columns) && strings.Contains(line, ": ")):
 		w.reportError("its first line is " + shortText(line) + ", which may be no header")
 		w.Facts.ErrorOfItem = true
+	case w.Context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !w.hasError():
+		w.reportError("its first line, " + shortText(line) + ", is taken for the header and may be a row that is lost " +
+			"(response.header false, and response.columns)")
+		w.Facts.ErrorOfItem = true
 	}
+}
+
+// isData reports whether the first name of a header is a number or begins with a date, as a row may.
+func isData(name string) bool {
+	if _, err := strconv.ParseFloat(name, 64); err == nil && strings.ContainsAny(name, "0123456789") {
+		return true
+	}
+	_, err := time.Parse(time.DateOnly, name[:min(len(name), len(time.DateOnly))])
+	return err == nil
 }
 
 // isSentence reports whether the columns of a header are those of a sentence and not names: there is one, or a
