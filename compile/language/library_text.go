@@ -210,10 +210,12 @@ func duration(m *meter, a []any) (any, error) {
 var timeLayouts = rules.TimeLayouts()
 
 // layouts are the forms of times that date recognizes.
-var layouts = append([]string{time.TimeOnly, "20060102"}, timeLayouts...)
+var layouts = append([]string{time.TimeOnly, dayLayout}, timeLayouts...)
+
+const dayLayout = "20060102"
 
 // date reads a time: date(text), date(text, layout), date(text, layout, zone), each
-// with a zone of timezone before it or not. A number is a time of Unix.
+// with a zone of timezone before it or not. A number without a layout is a time of Unix.
 func date(m *meter, a []any) (any, error) {
 	zone, hasZone := a[0].(*time.Location)
 	if hasZone {
@@ -225,11 +227,16 @@ func date(m *meter, a []any) (any, error) {
 	if t, ok := a[0].(time.Time); ok {
 		return t, nil
 	}
-	if isNumber(a[0]) {
-		t, _ := timeOf(a[0])
-		return t, nil
-	}
 	text, ok := a[0].(string)
+	if isNumber(a[0]) {
+		text, ok = value.Text(a[0])
+		if _, err := time.Parse(dayLayout, text); err == nil && len(a) == 1 {
+			return nil, fmt.Errorf("date: the number %s may be a day or seconds since 1970: write date(text(v)) for the day", text)
+		} else if len(a) == 1 {
+			t, _ := timeOf(a[0])
+			return t, nil
+		}
+	}
 	if !ok {
 		return nil, fmt.Errorf("date takes a string or a number, got %s", Described(a[0]))
 	}
