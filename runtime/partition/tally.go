@@ -209,10 +209,13 @@ func (t *Tally) logKept(results []EndedResult) {
 	if r.Outcome == rules.Partial {
 		fix = "; if an error like this is how the API says that there is nothing, end the partition with onError"
 	}
+	why := fmt.Sprintf("%s: %s", r.Outcome, t.redactor.URL(r.Message))
+	if r.Outcome == rules.Complete { // it is refused for its findings
+		why = "refused (" + strings.Join(value.Map(r.Findings, func(f trace.Finding) string { return f.ID }), ", ") + ")"
+	}
 	const message = "Job %s: the kept values are those of the run before, so the next run requests the same again, " +
-		"because job '%s' is %s: %s%s"
-	t.log.Warn(fmt.Sprintf(message,
-		strings.Join(keepers, ", "), r.Job, r.Outcome, t.redactor.URL(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
+		"because job '%s' is %s%s"
+	t.log.Warn(fmt.Sprintf(message, strings.Join(keepers, ", "), r.Job, why, fix), "event", "kept_unchanged", "job", r.Job)
 }
 
 // LogStops logs why the jobs without variables stopped, as their runs do. It is for jobs that ran
