@@ -244,7 +244,8 @@ func (r *listRun) name() string { return r.Redactor.URL(r.list.Partition.Name())
 func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Request, error) {
 	r.current.restarts = append(r.current.restarts, trace.Restart{
 		Rule: f.action.rule, Because: f.action.because, Page: r.context().Page + 1,
-		Request: r.sender.recorded(request, r.sender.shownCall(request, f.call)), Status: f.Status, Attempts: f.Attempts, Waits: trace.WaitsOf(f.waits, r.Redactor),
+		Request: r.sender.recorded(request, r.sender.shownCall(request, f.call)),
+		Status:  f.Status, Attempts: f.Attempts, Waits: trace.WaitsOf(f.waits, r.Redactor),
 	})
 	if r.state.Restarts++; r.state.Restarts > compile.MaxRestarts {
 		return requests.Request{}, &failure.Error{
