@@ -38,7 +38,7 @@ const (
 var placeHints = map[string]HintKind{
 	"hasprevious": HintPrevious, "haspreviouspage": HintPrevious, "hasprev": HintPrevious, "hasprevpage": HintPrevious,
 	"first": HintFirst, "isfirst": HintFirst, "isfirstpage": HintFirst, "firstpage": HintFirst,
-	"limit": HintSize, "perpage": HintSize, "pagesize": HintSize, "pagelimit": HintSize, // not maxResults, which some APIs use for the number of items of the page
+	"limit": HintSize, "perpage": HintSize, "pagesize": HintSize, "pagelimit": HintSize, // maxResults may be the number of items
 }
 
 // PlaceOf returns what a key says about the page that has it: [HintPrevious], [HintFirst], [HintSize] or nothing.
@@ -113,7 +113,7 @@ var containers = []string{
 
 // nestedIn has the containers that count only in another one: meta.cursors.after is null on the last page of GoCardless,
 // while paging.cursors.after of Facebook is on every page.
-// The results of openFDA are those of the list in meta, and its items elsewhere.
+// meta.results describes a list, while results in the root are its items.
 var nestedIn = map[string][]string{"cursors": {"meta", "resultinfo"}, "results": {"meta"}}
 
 // narrow has the containers whose names have other meanings, too, with the only kind of hints in them.
