@@ -175,7 +175,7 @@ func (p *Publisher) chooseMode(t *target) error {
 			return err
 		}
 	}
-	if err := cmp.Or(p.requireKept(t.file, continues), p.requireNew(t.file, starts)); err != nil {
+	if err := cmp.Or(p.requireKept(t.file, continues), p.warnOfRows(t.file, starts)); err != nil {
 		return err
 	}
 	switch {
@@ -220,10 +220,10 @@ func (p *Publisher) requireKept(f *file, continues []string) error {
 	return nil
 }
 
-// requireNew refuses to add the whole lists of jobs that have no kept values, although they keep some, to a file that
-// has rows: they may be those of earlier runs, whose values are lost. A file that has the rows up to the values of
+// warnOfRows logs that the whole lists of jobs that have no kept values, although they keep some, are added to a file
+// that has rows: they may be those of earlier runs, whose values are lost. A file that has the rows up to the values of
 // another job is that of several jobs.
-func (p *Publisher) requireNew(f *file, starts []string) error {
+func (p *Publisher) warnOfRows(f *file, starts []string) error {
 	keeps := func(job string) bool { return len(p.engine.Job(job).Keepers) > 0 && p.savesKept() }
 	i := slices.IndexFunc(starts, keeps)
 	if i < 0 || !p.options.Append || f.rows.Published() {
@@ -239,11 +239,10 @@ func (p *Publisher) requireNew(f *file, starts []string) error {
 			return nil
 		}
 	}
-	return (&engine.Error{
-		Class: failure.State, Op: "kept",
-		Message: fmt.Sprintf("%s has rows, and job %s has no kept values: it would request its whole list, and add rows that the file may have",
-			f.rows.Name(), starts[i]),
-	}).WithRemedy("restore the kept values; or move the file away to begin a new one, or leave out %s to replace it", remedy.Append)
+	p.log.Warn(fmt.Sprintf("%s has rows, and job %s has no kept values: it requests its whole list, and adds rows that the file may have; "+
+		"if the kept values of earlier runs are lost, restore them, or move the file away to begin a new one", f.rows.Name(), starts[i]),
+		"event", "append_again", "file", f.rows.Name(), "job", starts[i])
+	return nil
 }
 
 // requireOwn refuses to replace a file that has the rows of a job that continues from kept values and now writes to

@@ -19,7 +19,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -27,6 +26,9 @@ import (
 
 // goNames matches names of the Go API that the command has other words for.
 var goNames = regexp.MustCompile(`\b(With[A-Z]|(checkpoint|detect|output|Cluster|CollectOptions|Engine|PublisherOptions|Run|Submission)\.[A-Z])\w+`)
+
+// flagName matches a flag in its usage, and in a text.
+var flagName = regexp.MustCompile(`--[a-z-]+`)
 
 // TestMessagesNameNoGoNames reads the texts of all packages. Only the table of remedies has names of the Go
 // API, except those that only a program meets.
@@ -50,7 +52,7 @@ func TestRemediesNameFlagsAndCommands(t *testing.T) {
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
 		commands = append(commands, c.CommandPath())
-		c.LocalFlags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
+		flags = append(flags, flagName.FindAllString(c.LocalFlags().FlagUsages(), -1)...)
 		for _, child := range c.Commands() {
 			visit(child)
 		}
@@ -58,7 +60,7 @@ func TestRemediesNameFlagsAndCommands(t *testing.T) {
 	visit(newApp(nil, nil, nil).rootCommand())
 	named := 0
 	eachText(t, "../../../rules/remedy", func(place, text string) {
-		for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(text, -1) {
+		for _, flag := range flagName.FindAllString(text, -1) {
 			named++
 			require.Contains(t, flags, flag, place)
 		}

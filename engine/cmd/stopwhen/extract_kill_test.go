@@ -54,7 +54,7 @@ var killVariants = []struct {
 		flags: []string{"--merge", "--kept", "kept.json", "--jobs", "2"},
 	},
 	{
-		jobs: []string{"users", "orders"}, keep: `, "keep": {"pages": "total.pages"}`,
+		jobs: []string{"users", "orders"}, before: "{\"before\":1}\n", keep: `, "keep": {"pages": "total.pages"}`,
 		flags: []string{"--append", "--kept", "kept.json", "--keep-going"},
 	},
 }
