@@ -341,9 +341,8 @@ var auditTable = audits([]Rule{
 		Clause: "an onError rule ends the list at a failure of the server, a rate limit or a refused credential",
 		Message: "an onError rule ended the list at a response with status {list.endStatus}, which says nothing about its end: " +
 			"let the rule name the statuses with which the API ends a list, such as 404"},
-	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList, Proof: `not list.chosen`,
-		Unless: "unless the configuration has ended the list by a stopping rule of its own"},
-		Source: `list.beyondPage > 0`,
+	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList},
+		Source: `list.beyondPage > 0 and not list.chosen`,
 		Clause: "a page after the last one has items",
 		Message: "page {page} is the last, but page {list.beyondPage}, which was requested ahead of its turn, has " +
 			counted("list.beyondCount", "item", "items") + ` that no page of the list has: the API may have pages in the middle that are ` +
