@@ -9,21 +9,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"syscall/js"
+	"time"
 	_ "time/tzdata" // a browser gives WebAssembly no time zones
 
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/engine/workbench/session"
 )
 
-// heapGrowth is the percentage by which the heap grows before it is collected. There is one thread for everything,
-// and what an answer needs is small.
-const heapGrowth = 800
+// There is one thread for everything, so the heap is collected while nobody waits: quiet is the time after the last
+// answer. During a long call, it is collected at heapLimit bytes.
+const (
+	quiet     = 300 * time.Millisecond
+	heapLimit = 1 << 30
+)
 
 func main() {
-	debug.SetGCPercent(heapGrowth)
-	p := &playground{session.New(workbench.New(), nil)}
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(heapLimit)
+	p := &playground{Session: session.New(workbench.New(), nil), collect: time.AfterFunc(quiet, runtime.GC)}
 	js.Global().Set("stopwhenCall", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		method, params := args[0].String(), args[1].String()
 		return js.Global().Get("Promise").New(js.FuncOf(func(_ js.Value, settle []js.Value) any {
@@ -35,10 +41,15 @@ func main() {
 }
 
 // A playground answers the calls of the page.
-type playground struct{ *session.Session }
+type playground struct {
+	*session.Session
+	collect *time.Timer
+}
 
 // answer makes a call, and returns the object with its result or its error.
 func (p *playground) answer(method string, params json.RawMessage) (text string) {
+	p.collect.Stop()
+	defer p.collect.Reset(quiet)
 	defer func() {
 		if reason := recover(); reason != nil {
 			text = encoded(map[string]any{"error": workbench.Error{Message: fmt.Sprintf("internal error: %v", reason)}})
