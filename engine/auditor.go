@@ -31,12 +31,16 @@ func (a Auditor) AuditFile(job, file string, rows, before int64) *Finding {
 	return evidence.AuditFile(compiled, file, rows, before)
 }
 
-// AuditMerge returns the finding that partitions of a job have other items with one key, as evidence, or nil if a
-// result has no such finding. It is for programs that merge items by their keys, which loses all but the last of these
-// items.
-func (a Auditor) AuditMerge(job JobResult) *Finding {
+// AuditRows returns the finding of a job that the way in which its rows are written makes evidence, or nil. If they are
+// merged by their keys, it is that partitions have other items with one key, since all but the last of these are lost.
+// If they are added, it is that the API has sent the items of earlier runs again.
+func (a Auditor) AuditRows(job JobResult, merge bool) *Finding {
+	id := trace.FindingSince
+	if merge {
+		id = trace.FindingAmbiguous
+	}
 	for _, f := range job.Findings {
-		if f.ID == trace.FindingAmbiguous {
+		if f.ID == id {
 			f.Weight = rules.WeightEvidence
 			return &f
 		}

@@ -379,13 +379,12 @@ var auditTable = audits([]Rule{
 		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
-	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `list.older * 2 > list.olderOf`, Keeps: true,
-		Unless: "unless most items are as new as was asked for"},
-		Source: `list.older > 0`,
-		Clause: "items are from before the value that incremental has sent, by more than a day if it is a time",
+	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Keeps: true},
+		Source: `list.older * 2 > list.olderOf`,
+		Clause: "most items are from before the value that incremental has sent, by more than a day if it is a time",
 		Message: "{list.older} of {list.olderOf} items that were compared are from before the value that incremental has sent, the first with " +
 			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, or merge the rows " +
-			"by their key and ignore audit.since"},
+			"by their key"},
 	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList},
 		Source: `list.keptAhead != ""`,
 		Clause: "the time that is kept for the next run is more than a day later than now",

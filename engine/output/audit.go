@@ -18,7 +18,7 @@ type findings struct {
 // the first of its jobs.
 func (p *Publisher) audit(g *group) bool {
 	accepted := p.auditContract(g.unpublished())
-	accepted = p.auditMerge(g) && accepted
+	accepted = p.auditRows(g) && accepted
 	for _, t := range g.targets {
 		if t.file == nil || t.file.rows.Published() || !t.file.mayShrink() {
 			continue
@@ -29,13 +29,14 @@ func (p *Publisher) audit(g *group) bool {
 	return accepted
 }
 
-// auditMerge audits the jobs of a group whose items are merged. It reports whether the run accepts them.
-func (p *Publisher) auditMerge(g *group) bool {
+// auditRows audits the jobs of a group by how their items are written to files. It reports whether the run accepts them.
+func (p *Publisher) auditRows(g *group) bool {
 	accepted := true
+	if p.options.Dir == "" {
+		return accepted
+	}
 	for _, job := range g.jobs {
-		if p.options.Merge {
-			accepted = p.find(job, p.engine.Auditor().AuditMerge(p.ended[job])) && accepted
-		}
+		accepted = p.find(job, p.engine.Auditor().AuditRows(p.ended[job], p.options.Merge)) && accepted
 	}
 	return accepted
 }

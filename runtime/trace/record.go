@@ -131,6 +131,10 @@ const FindingContract = "audit.contract"
 // FindingAmbiguous is the id of the finding that partitions have other items with one key. Merging loses such items.
 const FindingAmbiguous = "audit.ambiguous"
 
+// FindingSince is the id of the finding that an API has sent the items of earlier runs again. Adding the rows of a run
+// repeats such items.
+const FindingSince = "audit.since"
+
 // Sentence returns the finding as a sentence about the list.
 func (f *Finding) Sentence() string {
 	switch {

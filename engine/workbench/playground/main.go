@@ -9,7 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime"
+	goruntime "runtime"
 	"runtime/debug"
 	"syscall/js"
 	"time"
@@ -29,7 +29,7 @@ const (
 func main() {
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(heapLimit)
-	p := &playground{Session: session.New(workbench.New(), nil), collect: time.AfterFunc(quiet, runtime.GC)}
+	p := &playground{Session: session.New(workbench.New(), nil), collect: time.AfterFunc(quiet, goruntime.GC)}
 	js.Global().Set("stopwhenCall", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		method, params := args[0].String(), args[1].String()
 		return js.Global().Get("Promise").New(js.FuncOf(func(_ js.Value, settle []js.Value) any {
