@@ -15,8 +15,14 @@ import (
 // rulesets, and the warnings about both.
 func lowered(t *testing.T, pagination string) (*rules.Config, *rules.Lowered, diag.Diagnostics) {
 	t.Helper()
-	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`},
+	return loweredText(t, `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`},
 		"config": {"jobs": [{"endpoint": "users", "params": {"sort": "id"}}]}}`)
+}
+
+// loweredText lowers a configuration.
+func loweredText(t *testing.T, text string) (*rules.Config, *rules.Lowered, diag.Diagnostics) {
+	t.Helper()
+	source := diag.NewSource("c.json", text)
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
 	cfg, found := rules.Decode(source, root, rules.Options{})
@@ -149,15 +155,9 @@ func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
 }
 
 func TestAParameterThatIsNoPageSizeIsNamed(t *testing.T) {
-	source := diag.NewSource("", `{"api": {"baseUrl": "https://api.test/", "pagination":
+	cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "pagination":
 		{"method": "keyset", "idKey": "id", "param": "after", "limit": 100, "shortPageEnds": true}},
 		"config": {"jobs": [{"endpoint": "users", "params": {"limit": "max"}}]}}`)
-	root, err := rules.ParseJSON(source)
-	require.NoError(t, err)
-	cfg, found := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, found.Err())
-	low, found := cfg.Lower()
-	require.NoError(t, found.Err())
 	jobs, found := Jobs(cfg, low, nil)
 	require.Nil(t, jobs[0].Ruleset.Limit)
 	require.Len(t, found, 1)

@@ -8,21 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/compile/language"
-	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // jobsOf compiles jobs that page by number. The second may be for the items of the first.
 func jobsOf(t *testing.T, inputs, jobs string) []*Job {
 	t.Helper()
-	source := diag.NewSource("c.json", fmt.Sprintf(`{"inputs": %s, "api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}},
+	cfg, low, _ := loweredText(t, fmt.Sprintf(`{"inputs": %s, "api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}},
 		"config": {"jobs": [%s]}}`, inputs, jobs))
-	root, err := rules.ParseJSON(source)
-	require.NoError(t, err)
-	cfg, found := rules.Decode(source, root, rules.Options{})
-	require.NoError(t, found.Err())
-	low, found := cfg.Lower()
-	require.NoError(t, found.Err())
 	all, found := Jobs(cfg, low, nil)
 	require.NoError(t, found.Err())
 	return all
