@@ -373,7 +373,10 @@ func (e *Engine) Explain() *explain.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.options.run.Inputs) // missing inputs are nil
 	return explain.Explain(e.cfg, e.selected(), explain.RunDetails{
 		Inputs: inputs, Kept: e.options.run.Kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
-		Retries: explain.RetryWaits{First: transport.BackoffBase, Longest: transport.BackoffCap, Asked: transport.MaxWait},
+		Waits: explain.Waits{
+			Begin: transport.HeaderTimeout, Pause: transport.IdleTimeout, Response: transport.PageTimeout,
+			First: transport.BackoffBase, Longest: transport.BackoffCap, Asked: transport.MaxWait,
+		},
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -87,7 +88,8 @@ type RetryExplanation struct {
 	Header   string `json:"header,omitempty" doc:"header of the response that says when to retry"`
 	Renewed  bool   `json:"renewed,omitempty" doc:"after status 401, the credentials are renewed and the request is made again, once"`
 
-	wait RetryWaits
+	wait    Waits
+	timeout time.Duration // the configured timeout; 0 means no timeout
 }
 
 // PaceExplanation says what limits the pace of the requests of a run.
@@ -211,7 +213,7 @@ type RunDetails struct {
 	Kept     map[string]map[string]any // values that the previous run saved, by job and name
 	Warnings diag.Diagnostics
 	Auth     *compile.Credentials // nil if there are no credentials
-	Retries  RetryWaits           // the waits before retries; if they are zero, the explanation does not mention them
+	Waits    Waits                // if they are zero, the explanation does not mention them
 	Redact   func(string) string
 }
 
@@ -221,9 +223,9 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		Version: ExplanationVersion, Dialect: cfg.Dialect,
 		Retries: RetryExplanation{
 			Max: cfg.HTTP.MaxRetries, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
-			Renewed: cfg.Auth.Renews(), wait: run.Retries,
+			Renewed: cfg.Auth.Renews(), wait: run.Waits, timeout: cfg.HTTP.Pace.Timeout,
 		},
-		Pace: explainPace(&cfg.HTTP, run.Retries.Asked), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
+		Pace: explainPace(&cfg.HTTP, run.Waits.Asked), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
 	}
 	e.Trees = trees(jobs, run.Redact)
 	if cfg.Env != nil {

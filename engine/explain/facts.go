@@ -175,8 +175,12 @@ func explainOrigins(cfg *rules.Config) string {
 		"fails the run (%s), and nothing is sent there; api.allowedOrigins allows one.", statusPolicy)
 }
 
-// RetryWaits are the waits before retries.
-type RetryWaits struct {
+// Waits are the longest times that a request waits for its response, and those before retries.
+type Waits struct {
+	Begin    time.Duration // until the response begins, if no timeout is configured
+	Pause    time.Duration // between two pieces of its body
+	Response time.Duration // until it is complete, if no timeout is configured
+
 	First   time.Duration // the longest wait before the first retry; it doubles with each retry
 	Longest time.Duration // the longest wait before any retry
 	Asked   time.Duration // the longest wait that the API may ask for
@@ -186,8 +190,9 @@ type RetryWaits struct {
 func (r RetryExplanation) String() string {
 	if r.Max == 0 {
 		return fmt.Sprintf("It fails the run: no request is retried (api.http.maxRetries). The exit status is %d for a request "+
-			"without a response, %d for a status of 400 or above, and %d for another status than "+requests.PageStatuses+"%s.",
-			failure.Transient.ExitStatus(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed())
+			"without a response, %d for a status of 400 or above, and %d for another status than "+requests.PageStatuses+"%s. %s",
+			failure.Transient.ExitStatus(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(),
+			strings.TrimSuffix(r.describeTimeouts(), " "))
 	}
 	subject := "A request without a response"
 	if len(r.Statuses) > 0 {
@@ -196,10 +201,10 @@ func (r RetryExplanation) String() string {
 	if len(r.Limited) > 0 {
 		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
 	}
-	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). "+
+	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). %s"+
 		"An empty body, or an HTML page in the place of data, is retried once or twice; then it fails the run (%s). %s"+
 		"Any other status than "+requests.PageStatuses+" fails the run at once (%s, or %d below 400)%s.",
-		subject, value.Counted(r.Max, "time"), statusTransient, statusResponse,
+		subject, value.Counted(r.Max, "time"), statusTransient, r.describeTimeouts(), statusResponse,
 		r.describeWaits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
 }
 
@@ -221,13 +226,28 @@ func statusesInWords(list []int) string {
 	return value.OrList(ranges)
 }
 
+// describeTimeouts says how long a request waits for its response.
+func (r RetryExplanation) describeTimeouts() string {
+	pauses := " or pauses for " + inWords(r.wait.Pause)
+	switch {
+	case r.wait.Pause == 0:
+		return ""
+	case r.timeout == 0:
+		return fmt.Sprintf("A response that does not begin within %s, is not complete after %s%s counts as none (api.http.timeout). ",
+			inWords(r.wait.Begin), inWords(r.wait.Response), pauses)
+	case r.timeout <= r.wait.Pause:
+		pauses = ""
+	}
+	return fmt.Sprintf("A response that is not complete after %s (api.http.timeout)%s counts as none. ", inWords(r.timeout), pauses)
+}
+
 // describeWaits says how long a run waits before retries.
 func (r RetryExplanation) describeWaits() string {
 	if r.wait.First == 0 {
 		return fmt.Sprintf("The header %s gives the wait. ", r.Header)
 	}
-	return fmt.Sprintf("The header %s gives the wait (more than %s: the run fails at once). Without it, the wait is random: "+
-		"up to %s before the first retry, up to twice as long before each further one, and at most %s. ",
+	return fmt.Sprintf("The header %s gives the wait (more than %s: the run fails at once). Without it, the wait is random, "+
+		"at most %s before the first retry and twice as long before each further one, up to %s. ",
 		r.Header, inWords(r.wait.Asked), inWords(r.wait.First), inWords(r.wait.Longest))
 }
 
@@ -241,10 +261,13 @@ func (r RetryExplanation) renewed() string {
 
 // inWords writes a duration without the zeros of [time.Duration.String].
 func inWords(d time.Duration) string {
-	if d%time.Minute == 0 {
+	switch {
+	case d%time.Minute == 0:
 		return value.Counted(int(d/time.Minute), "minute")
+	case d%time.Second == 0:
+		return value.Counted(int(d/time.Second), "second")
 	}
-	return value.Counted(int(d/time.Second), "second")
+	return d.String()
 }
 
 // addFiles adds the files to which the items of the job are written.
@@ -315,9 +338,9 @@ func shapes(list []RuleExplanation) (keys []string) {
 	return keys
 }
 
-// keepInWords says when the values for the next run are saved, and which value is saved if the pages
-// have several.
-func (j explainer) keepInWords() string {
+// keepInWords says when the values for the next run are saved, which value is saved if the pages have several,
+// and which partitions have values of the previous run.
+func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	if len(j.Keeps) == 0 {
 		return ""
 	}
@@ -328,11 +351,12 @@ func (j explainer) keepInWords() string {
 	case len(j.For) > 0:
 		time = "all partitions are complete"
 	}
-	sentences := []string{fmt.Sprintf("Saved in the --kept or --state file when %s.", time)}
+	sentences, stay := []string{fmt.Sprintf("Saved in the --kept or --state file when %s.", time)}, ""
 	switch {
 	case j.KeepFor != nil:
 		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, "+
 			"the greatest is saved, and each partition reads its own.", j.redact(j.KeepFor.Rule.Source)))
+		stay = ", and so do those for which there is no partition"
 	case len(j.For) > 0:
 		sentences = append(sentences, "Each partition gives its own value, and the greatest is saved.")
 	}
@@ -352,7 +376,34 @@ func (j explainer) keepInWords() string {
 	if ofLast != nil {
 		sentences = append(sentences, fmt.Sprintf("The value of %s is that of the last page.", strings.Join(ofLast, ", ")))
 	}
-	return strings.Join(append(sentences, "If a value is missing, that of the run before stays."), " ")
+	sentences = append(sentences, "If a value is missing, that of the run before stays"+stay+".")
+	if j.KeepFor != nil && kept != nil {
+		sentences = append(sentences, j.keptInWords(kept[j.ID()]))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// keptInWords says for which values of keepFor the previous run kept values.
+func (j explainer) keptInWords(kept map[string]any) string {
+	const most = 5
+	known := map[string]bool{}
+	for _, v := range kept {
+		byKey, _ := v.(map[string]any)
+		for key, v := range byKey {
+			if v != nil {
+				known[key] = true
+			}
+		}
+	}
+	keys := slices.Sorted(maps.Keys(known))
+	switch n := len(keys); {
+	case n == 0:
+		return "The previous run kept none, so every partition begins without them."
+	case n > most:
+		keys = append(keys[:most], fmt.Sprintf("and %d others", n-most))
+	}
+	return fmt.Sprintf("The previous run kept values for %d of them (%s); a partition with another begins without.",
+		len(known), j.redact(strings.Join(keys, ", ")))
 }
 
 // variesByPage reports whether an expression reads a value that differs from page to page.

@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/yaml"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // explainedCase explains the configuration of a case. It reports false if the configuration is
@@ -288,6 +290,58 @@ func TestTheRateLimitIsTold(t *testing.T) {
 	require.Equal(t, "at most 2 requests at a time, all jobs together; if a response has the header X-Reset, "+
 		"the next request waits as long as the header X-Reset says", explainPace(&h, 0).Says)
 	require.Nil(t, explainPace(&rules.HTTP{}, time.Minute))
+}
+
+// waits are those of the engine.
+var waits = Waits{
+	Begin: transport.HeaderTimeout, Pause: transport.IdleTimeout, Response: transport.PageTimeout,
+	First: transport.BackoffBase, Longest: transport.BackoffCap, Asked: transport.MaxWait,
+}
+
+// Whoever asks how long a run waits for a page, and what happens then, finds the answer, whether a timeout is configured or not.
+func TestTheTimeoutsAreTold(t *testing.T) {
+	const begins = "A request without a response is retried up to 2 times (less often if very many requests of the run fail); then the run fails (exit status 4). "
+	for _, c := range []struct {
+		timeout time.Duration
+		want    string
+	}{
+		{0, "A response that does not begin within 1 minute, is not complete after 10 minutes or pauses for 1 minute counts as none (api.http.timeout). "},
+		{1500 * time.Millisecond, "A response that is not complete after 1.5s (api.http.timeout) counts as none. "},
+		{time.Minute, "A response that is not complete after 1 minute (api.http.timeout) counts as none. "},
+		{90 * time.Second, "A response that is not complete after 90 seconds (api.http.timeout) or pauses for 1 minute counts as none. "},
+	} {
+		require.Contains(t, RetryExplanation{Max: 2, Header: "Retry-After", wait: waits, timeout: c.timeout}.String(), begins+c.want)
+		require.Contains(t, RetryExplanation{wait: waits, timeout: c.timeout}.String()+" ", ". "+c.want, "no retries")
+	}
+}
+
+// With keepFor, each partition begins with values of its own, so explain says for which of them the previous run kept any.
+func TestThePartitionsWithKeptValuesAreTold(t *testing.T) {
+	cfg, jobs := compiletest.Config(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"id": "users", "endpoint": "users"},
+		{"id": "posts", "endpoint": "users/{user.id}/posts", "for": {"user": {"items": "users"}}, "keepFor": "user.id",
+			"incremental": {"cursor": "at", "param": "since", "from": "2020-01-01"}}]}}`, nil)
+	const stays = "If a value is missing, that of the run before stays, and so do those for which there is no partition."
+	none := " The previous run kept none, so every partition begins without them."
+	for _, c := range []struct {
+		name string
+		kept map[string]map[string]any
+		want string
+	}{
+		{"no file is given", nil, ""},
+		{"the file is not there yet", map[string]map[string]any{}, none},
+		{"values of another job", map[string]map[string]any{"users": {"at": map[string]any{"1": "2026-01-01"}}}, none},
+		{"a value from before keepFor was set", map[string]map[string]any{"posts": {"at": "2026-01-01"}}, none},
+		{"a value that is missing", map[string]map[string]any{"posts": {"at": map[string]any{"1": nil}}}, none},
+		{"some", map[string]map[string]any{"posts": {"at": map[string]any{"7": "2026-01-01", "12": "2026-02-01"}, "seen": map[string]any{"7": 1, "8": 2}}},
+			" The previous run kept values for 3 of them (12, 7, 8); a partition with another begins without."},
+		{"many", map[string]map[string]any{"posts": {"at": map[string]any{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1, "f": 1, "g": 1}}},
+			" The previous run kept values for 7 of them (a, b, c, d, e, and 2 others); a partition with another begins without."},
+	} {
+		x := Explain(cfg, jobs, RunDetails{Kept: c.kept, Redact: func(s string) string { return s }})
+		_, after, _ := strings.Cut(x.Jobs[1].KeepSays, stays)
+		require.Equal(t, c.want, after, c.name)
+		require.Contains(t, strings.Join(strings.Fields(x.String()), " "), stays+c.want, c.name)
+	}
 }
 
 // What a response means that has no list, or several of them, is told for each way to find the items.

@@ -35,7 +35,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	j.addFiles(&x.Items, cfg)
 	x.describeRequests(j, run)
 	x.describeRules(j)
-	x.Needs, x.KeepSays = j.needs(), j.keepInWords()
+	x.Needs, x.KeepSays = j.needs(), j.keepInWords(run.Kept)
 	x.NoNext = j.noNext()
 	x.Bounds = j.bounds()
 	if x.Partitions = j.partitions(); x.Partitions != nil {

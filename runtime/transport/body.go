@@ -120,11 +120,11 @@ func cutOff(body []byte, window *spool.Window) bool {
 	return inText || depth > 0
 }
 
-// The time limits of an exchange. A configured timeout replaces headerTimeout and pageTimeout.
+// The time limits of an exchange. A configured timeout replaces HeaderTimeout and PageTimeout.
 const (
-	headerTimeout = time.Minute      // until the headers of the response arrive
-	idleTimeout   = time.Minute      // between two pieces of the body
-	pageTimeout   = 10 * time.Minute // for the whole response
+	HeaderTimeout = time.Minute      // until the headers of the response arrive
+	IdleTimeout   = time.Minute      // between two pieces of the body
+	PageTimeout   = 10 * time.Minute // for the whole response
 )
 
 // A watchdog cancels an exchange that makes no progress: the headers do not arrive, the body
@@ -141,16 +141,16 @@ type watchdog struct {
 // newWatchdog returns a watchdog and the context that it cancels. timeout is the configured timeout; 0
 // means that no timeout is configured.
 func newWatchdog(parent context.Context, timeout time.Duration) (context.Context, *watchdog) {
-	w := &watchdog{timeout: timeout, end: time.Now().Add(cmp.Or(timeout, pageTimeout))}
+	w := &watchdog{timeout: timeout, end: time.Now().Add(cmp.Or(timeout, PageTimeout))}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
-	w.next = time.AfterFunc(cmp.Or(timeout, headerTimeout), w.expire)
+	w.next = time.AfterFunc(cmp.Or(timeout, HeaderTimeout), w.expire)
 	return w.ctx, w
 }
 
 // progress reports that the headers or a piece of the body have arrived.
 func (w *watchdog) progress() {
 	w.arrived.Store(true)
-	w.next.Reset(min(idleTimeout, time.Until(w.end)))
+	w.next.Reset(min(IdleTimeout, time.Until(w.end)))
 }
 
 // expire cancels the exchange, with the reason as its cause.
@@ -160,11 +160,11 @@ func (w *watchdog) expire() {
 	case late && w.timeout > 0:
 		message = fmt.Sprintf("no complete response within %s (api.http.timeout)", w.timeout)
 	case late:
-		message = "the response is not complete after " + pageTimeout.String()
+		message = "the response is not complete after " + PageTimeout.String()
 	case w.arrived.Load():
-		message = "no more data of the body within " + idleTimeout.String()
+		message = "no more data of the body within " + IdleTimeout.String()
 	default:
-		message = "no response within " + headerTimeout.String()
+		message = "no response within " + HeaderTimeout.String()
 	}
 	w.cancel(&failure.Error{Class: failure.Transient, Op: "request", Message: message})
 }
