@@ -309,6 +309,8 @@ func TestFunctionsOfTheLanguageTakeWhatAPIsSend(t *testing.T) {
 		{`date("20240201T030405").Hour()`, 3},
 		{`latestOf([{"id": "20240201"}, {"id": "9"}], "id")`, "20240201"},
 		{`latestOf([{"at": "N/A"}], "at", nil, "time")`, nil},
+		{`latestOf([{"at": 20240201}, {"at": 20231231}], "at", nil, "20060102")`, "2024-02-01T00:00:00Z"},
+		{`earlier(20240201, "1d", "20060102")`, "20240131"},
 		{`latestOf(["2024-02-01", "N/A"], ".", nil, "time")`, "2024-02-01"},
 		{`toJSON({"a": [1, "<&>", nil], "at": date("2024-02-01")})`, `{"a":[1,"<&>",null],"at":"2024-02-01T00:00:00Z"}`},
 		{`date("")`, nil},

@@ -31,7 +31,7 @@ const (
 	timeCursor
 )
 
-// cursorOf reads a value as a cursor. With a layout, it may have that form, and texts are times.
+// cursorOf reads a value as a cursor. With a layout, it may have that form, and texts are times. A number may be a day: 20260131.
 func cursorOf(m *meter, v any, layout string) cursor {
 	switch v := v.(type) {
 	case time.Time:
@@ -41,6 +41,10 @@ func cursorOf(m *meter, v any, layout string) cursor {
 	}
 	if !isNumber(v) {
 		return cursor{}
+	}
+	text, _ := value.Text(v)
+	if t, err := time.Parse(layout, text); err == nil {
+		return cursor{rank: timeCursor, time: t, text: text, layout: layout}
 	}
 	return cursor{rank: numberCursor, number: v}
 }

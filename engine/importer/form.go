@@ -203,7 +203,7 @@ type Paging struct {
 	Header  string // Token: the header, instead of a path
 	Source  string // Token and NextURL: an expression, instead of a path
 	More    string // path of a flag that is true while there is more; in XML it is a text
-	Flag    *Flag  // a flag without which the list goes on
+	Last    string // name of a flag in the root of the response that is true on the last page
 	Pages   string // Pages: path of the number of pages in the response
 	Stops   []Stop // further rules that end the list
 	NoParam bool   // NextURL and Link: the address comes without the parameters of the stream
@@ -222,12 +222,6 @@ type Paging struct {
 	// Poll is how long to wait before the same request is made again, until a rule of Stops is met: 30s.
 	// All other fields except Stops are then ignored.
 	Poll string
-}
-
-// A Flag is a member of the root of the response.
-type Flag struct {
-	Name string
-	Last bool // true on the last page; otherwise it is false there
 }
 
 // A Together is a parameter of the next request.

@@ -115,6 +115,9 @@ func (p *Paging) isOffset() bool {
 // connection returns the path of the connection whose cursor is sent in a variable of a GraphQL query, or "". The query asks
 // whether there is a next page, and only this ends the list.
 func (p *Paging) connection(s *Stream) string {
+	if p == nil {
+		return ""
+	}
 	path, isCursor := strings.CutSuffix(p.Path, ".pageInfo.endCursor")
 	name, isVariable := strings.CutPrefix(p.Into.Name, "variables.")
 	query := text(object(append(slices.Clone(s.Params), s.Body...)))
@@ -254,8 +257,8 @@ func (p *Paging) common(s *Stream, method value.Object) value.Object {
 		more, list = "", []any{rules.FormatPath("body", rules.SplitPath(more)) + ` != "true"`}
 	}
 	out := given("hasMore", more)
-	if f := p.Flag; f != nil {
-		out = append(out, value.Member{Name: "nextPageFlag", Value: value.ObjectOf("field", f.Name, "stopOn", f.Last, "ifNotSet", !f.Last)})
+	if p.Last != "" {
+		out = append(out, value.Member{Name: "nextPageFlag", Value: value.ObjectOf("field", p.Last, "stopOn", true, "ifNotSet", false)})
 	}
 	name, _ := method.Get("method")
 	counts := p.Kind == Pages || p.Kind == Offset

@@ -268,8 +268,8 @@ func (p *Paging) last(page any) any { return p.flag(page, false) }
 
 func (p *Paging) flag(page any, more bool) any {
 	switch {
-	case p.Flag != nil:
-		return at(page, p.Flag.Name, more != p.Flag.Last)
+	case p.Last != "":
+		return at(page, p.Last, !more)
 	case p.More != "":
 		return at(page, p.More, more)
 	}

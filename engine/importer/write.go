@@ -283,6 +283,10 @@ func (w *writer) written(g *group, root value.Object, n int) (*Config, error) {
 	}
 	for i, s := range g.streams {
 		c.Jobs = append(c.Jobs, jobID(s))
+		if s.Paging.connection(s) != "" {
+			s.Note(Note{Grade: Approximate, Source: s.Place, Target: "pagination",
+				Text: "a response with errors, or without hasNextPage, ends the run with an error; there, the list ends or goes on"})
+		}
 		if g.emitted[s] {
 			w.at[s] = jobPosition{c.Name, jobID(s), i}
 		}

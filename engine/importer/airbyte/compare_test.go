@@ -98,12 +98,16 @@ func (a *drawnAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		count = 0
 	}
 	segment := path[strings.LastIndex(path, "/")+1:]
-	object := map[string]any{"has_more": more, "hasMore": more, "end_of_stream": !more, "isLast": !more,
+	flag := any(more)
+	if more && draw%2 == 0 {
+		flag = nil // which is not false
+	}
+	object := map[string]any{"has_more": flag, "hasMore": flag, "end_of_stream": !more, "isLast": !more,
 		"meta": map[string]any{"has_more": more}, "pagination": map[string]any{"has_next_page": more},
 		"paging": map[string]any{}, "links": map[string]any{}, "_metadata": map[string]any{}}
 	header := http.Header{"Content-Type": {"application/json"}}
 	object["meta"] = map[string]any{"has_more": more, "page": page + 1, "total_pages": pages}
-	if more {
+	if leads := more || page+1 == pages && draw/3%2 == 0; leads { // the last page may have a token, too
 		token := fmt.Sprintf("T%d", page+1)
 		query := r.URL.Query()
 		query.Set("next_cursor", token)

@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A cursor is the incremental_sync of a stream.
@@ -197,7 +198,7 @@ func (c *cursor) lagSource() string {
 // moment returns a bound of the interval: a constant text, or an expression for a time or a text that
 // can be read as one.
 func (b *builder) moment(n node, format string) (jinja.Expr, error) {
-	if _, isText := n.v.(string); isText {
+	if _, isObject := value.Members(n.v); !isObject { // a text, or a number such as 20260131
 		return b.momentText(n, format)
 	}
 	own := n.get("datetime_format").text()
@@ -273,7 +274,17 @@ func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
 	case e.Kind == jinja.Time || readable(layout) || layout == rules.UnixSeconds || layout == rules.UnixMillis:
 		return e, nil
 	}
+	b.sample(e.Source, layout)
 	return jinja.Name(fmt.Sprintf("date(%s, '%s')", e.Source, layout), jinja.Time), nil
+}
+
+// sample gives an input with a time of a layout a value for the tests of the configuration.
+func (b *builder) sample(source, layout string) {
+	for i, in := range b.inputs {
+		if source == "input."+in.Name && in.Sample == nil {
+			b.inputs[i].Sample = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Format(layout)
+		}
+	}
 }
 
 // readable reports whether times of a layout are read without it.

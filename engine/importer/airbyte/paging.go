@@ -254,8 +254,8 @@ func hasIndex(keys []string) bool {
 	return false
 }
 
-// flagRule matches the condition that a flag of the response ends the list.
-var flagRule = regexp.MustCompile(`^(?:truthy\(body\.(\w+)\)|body\.(\w+) == false)$`)
+// flagRule matches the condition that a flag of the response is true.
+var flagRule = regexp.MustCompile(`^truthy\(body\.(\w+)\)$`)
 
 // stop adds the rule of a stop condition, unless the end of the token says the same.
 func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
@@ -290,7 +290,7 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 		return
 	}
 	if m := flagRule.FindStringSubmatch(source); m != nil {
-		p.Flag = &importer.Flag{Name: m[1] + m[2], Last: m[1] != ""}
+		p.Last = m[1]
 		return
 	}
 	for _, or := range []string{" or empty(" + token.Source + ") or not truthy(" + token.Source + ")", " or " + token.Source + " == nil"} {

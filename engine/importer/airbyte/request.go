@@ -65,7 +65,8 @@ func (b *builder) inject(n node, e jinja.Expr) error {
 func (b *builder) request(n node) error {
 	for _, key := range []string{"fetch_properties_from_endpoint", "query_properties"} {
 		if n.get(key).given() {
-			return fmt.Errorf("%s: properties that are read from an endpoint, or requested in groups, are not translated", n.get(key).path)
+			return fmt.Errorf("%s: properties that are read from an endpoint, or requested in groups, are not translated; "+
+				"name those that you need in request_parameters", n.get(key).path)
 		}
 	}
 	method := strings.ToUpper(b.plain(n.get("http_method")))
@@ -92,6 +93,9 @@ func (b *builder) request(n node) error {
 		case importer.InBody:
 			body = setBody(body, rules.SplitPath(i.Name), v)
 		}
+	}
+	if b.tokenInBody() {
+		b.note(importer.Approximate, n, "pagination", "a token that consists of digits may be sent as a text; there, it is a number")
 	}
 	if err := b.address(n); err != nil {
 		return err
@@ -145,6 +149,17 @@ func (b *builder) place(n node, params, body []importer.Member) error {
 		b.out.Body = append([]importer.Member{}, body...)
 	}
 	return b.query(n, params)
+}
+
+// tokenInBody reports whether a JSON body has a token of the response, whose type is not known.
+func (b *builder) tokenInBody() bool {
+	p := b.out.Paging
+	if p == nil || b.form || b.token.Keys == nil {
+		return false
+	}
+	return p.Into.In == importer.InBody || slices.ContainsFunc(b.next, func(next importer.Next) bool {
+		return next.In == importer.InBody && next.Source == b.token.Source
+	})
 }
 
 func (b *builder) bodyPaged() bool { return b.pagedIn(importer.InBody) }
