@@ -401,6 +401,39 @@ var namesOfErrors = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
+// IsStatus reports whether a key is usual for errors and their messages, or has a word for an error in it.
+func IsStatus(key string) bool { return NamesError(key) || namesErrorByWord(key) }
+
+// namesErrorByWord reports whether a word of a key, in camel case or snake case, names an error.
+func namesErrorByWord(key string) bool { return errorWord().MatchString(key) }
+
+// errorWord matches a word for an error in camel case or snake case.
+var errorWord = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|_|-)(error|exception|fault|failure)s?([A-Z_-]|$)|(E|[a-z0-9]E)(rror|xception)s?([A-Z_-]|$)|[a-z0-9](Fault|Failure)s?([A-Z_-]|$)`)
+})
+
+// IsFailedStatus reports whether a value whose key names a status reports an error, given that a good page of the same
+// list has no such value.
+func IsFailedStatus(key string, v any) bool {
+	text, _ := v.(string)
+	isSign := func(s ErrorSign) bool { return len(s.Keys) == 1 && s.Keys[0] == key && s.Matches(v) }
+	return IsErrorMessage(key) && IsFailure(text) || namesErrorByWord(key) && isError(v) || slices.ContainsFunc(errorSigns(), isSign)
+}
+
+// IsOwnCode reports whether a value is a code of an API's own, which tells of an error if good pages of the same list have
+// another one. Small numbers have other meanings, and those from 200 to 299 are success.
+func IsOwnCode(key string, v any) bool {
+	text, _ := value.Text(v)
+	return IsCode(key) && ownCode.MatchString(text)
+}
+
+// IsCode reports whether a key is usual for a code or word that says how a request went.
+func IsCode(key string) bool {
+	return slices.ContainsFunc(errorSigns(), func(s ErrorSign) bool { return len(s.Keys) == 1 && s.Keys[0] == key && s.IsCode() })
+}
+
+var ownCode = regexp.MustCompile(`^(-[0-9]+|1[0-9][0-9]|[3-9][0-9][0-9]|[0-9]{4,})$`)
+
 // isError reports whether the value of a key such as error is an error, and does not
 // just say that there is no error.
 func isError(v any) bool {

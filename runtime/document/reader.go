@@ -75,8 +75,8 @@ type Reading struct {
 	Compared     [][]byte // items to compare with the items of other pages: all, or a selection from a large page
 
 	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
-	// further paths in the shape of Body. Visit calls f with each value below the root object that
-	// want selects, and enters the objects whose members want selects. All three are nil without
+	// further paths in the shape of Body. Visit calls f with each value below the root object, or the first
+	// object of a root list, that want selects, and enters the objects whose members want selects. All three are nil without
 	// content, and may be called until the next response is read.
 	Names  func(path []string) []string
 	Lookup func(paths *Paths) (any, error)
@@ -366,8 +366,15 @@ func (r *Reader) lookup(paths *Paths) (body any, err error) {
 
 // visit implements [Reading.Visit].
 func (r *Reader) visit(want func(path []string) (value, members bool), f func(path []string, v any)) (err error) {
-	if r.doc.rootKind() == scan.Object {
-		err = r.doc.visit(r.doc.scanner.Root.Start, nil, want, newAllowance(r.options.MaxValueBytes), f)
+	start, path := r.doc.scanner.Root.Start, []string(nil)
+	if r.doc.rootKind() == scan.List {
+		start, path = start+1, []string{"0"}
+		if _, members := want(path); !members || r.doc.raw[start] != '{' {
+			return nil
+		}
+	}
+	if r.doc.raw[start] == '{' {
+		err = r.doc.visit(start, path, want, newAllowance(r.options.MaxValueBytes), f)
 	}
 	return err
 }

@@ -113,6 +113,9 @@ func findingIf(job *compile.Job, listed *rules.Rule, c *rules.Context) *trace.Fi
 
 // facts returns the facts about the list as a whole.
 func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
+	if w.Context.Count > 0 { // a page without items has been judged when it was read
+		w.noticeChange()
+	}
 	facts := w.Facts
 	facts.Missing, facts.Renamed = w.missing(hints)
 	facts.ErrorMild = facts.ErrorMild && w.HasSiblings

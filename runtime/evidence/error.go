@@ -30,6 +30,7 @@ func (w *Watcher) noticeError() {
 		w.noticeErrorBesideItems()
 	} else {
 		w.noticeErrorWithoutItems()
+		w.noticeChange()
 	}
 }
 
@@ -175,17 +176,19 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) 
 }
 
 // isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the
-// list and a message that there are no items. After page 1, where the API has shown what a page is, the message
-// must say nothing else, save beside a code of 404.
+// list and a message that there are no items.
 func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
-	if !sign.Matches(v) || !sign.IsCode() || !hasList {
-		return sign.Matches(v)
-	}
+	return sign.Matches(v) && !(sign.IsCode() && hasList && w.saysEmpty(v, page))
+}
+
+// saysEmpty reports whether a page has a message that there are no items, beside a code. After page 1, where the API has
+// shown what a page is, the message must say nothing else, save beside a code of 404.
+func (w *Watcher) saysEmpty(code any, page *rules.Context) bool {
 	says := func(message string) bool { return !apinames.IsComplaint(message) }
-	if w.Context.Page > 1 && v != http.StatusNotFound && v != "404" {
+	if w.Context.Page > 1 && code != http.StatusNotFound && code != "404" {
 		says = apinames.SaysNoMore
 	}
-	return !slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {
+	return slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {
 		message, _ := language.Read{Root: "body", Path: path}.Lookup(page)
 		text, _ := message.(string)
 		return text != "" && says(text)

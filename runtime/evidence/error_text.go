@@ -16,6 +16,7 @@ func (w *Watcher) noticeOtherItems() {
 	items := w.page.Compared
 	if w.listsOf() == nil {
 		w.compareKinds(items, w.FirstNames)
+		w.noticeListInItems(items)
 	}
 	for i := range w.listsOf() {
 		var before [][]byte
@@ -46,6 +47,14 @@ func (w *Watcher) compareKinds(items [][]byte, known []string) {
 			w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
 			return
 		}
+	}
+}
+
+// noticeListInItems notices a response that is a list of an object and the list of items, if it was taken for the list
+// of items itself: [{"pages": 2}, [{"id": 1}]].
+func (w *Watcher) noticeListInItems(items [][]byte) {
+	if w.page.Place == "body" && len(items) == 2 && isObject(items[0]) && items[1][0] == '[' {
+		w.reportError("it is a list of an object and " + value.Clip(string(items[1]), 60) + ", which may be the list of items (dataField 1)")
 	}
 }
 

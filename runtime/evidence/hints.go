@@ -176,6 +176,7 @@ func (w *Watcher) holdsHints(path []string) bool {
 	parent, depth := "", 0
 	for _, key := range path[n:] {
 		switch {
+		case key == "0" && parent == "" && w.Subject.isBesideFirst(): // as the World Bank has it
 		case key == "0" && parent != "":
 			if apinames.ListKindOf(parent) == apinames.LikelyList {
 				return false
@@ -188,6 +189,12 @@ func (w *Watcher) holdsHints(path []string) bool {
 		}
 	}
 	return depth <= maxHintDepth
+}
+
+// isBesideFirst reports whether the response is a list whose second element is the list of items, so that its first
+// one may describe the list: [{"pages": 2}, [{"id": 1}]].
+func (s *Subject) isBesideFirst() bool {
+	return len(s.lists) == 1 && len(s.lists[0].keys) > 0 && s.lists[0].keys[0] == "1"
 }
 
 // holder returns the number of keys of a path that lead to lists of items, up to the innermost object above a

@@ -89,7 +89,7 @@ func (s *hintSearch) visit(path []string, v any) {
 
 // add adds a hint of a kind, unless the object that has it holds no hints of that kind.
 func (s *hintSearch) add(hint foundHint, kind apinames.HintKind, rank int, rough bool) {
-	if n := len(hint.path); n > 1 && !apinames.Holds(hint.path[n-2], kind) {
+	if n := len(hint.path); n > 1 && hint.path[n-2] != "0" && !apinames.Holds(hint.path[n-2], kind) {
 		return
 	}
 	hint.kind, hint.rank, hint.rough = kind, rank, rough

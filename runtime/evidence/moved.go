@@ -19,7 +19,7 @@ func (w *Watcher) noticeMoved() {
 	c, h := w.Context, w.History
 	if c.Page == 1 && c.Status < http.StatusBadRequest && w.page.HasField && w.Subject.job.Paged() {
 		h.FirstPaths, h.FirstNames, h.NamesByList = w.outline(), nil, nil
-		h.FirstFailures = w.failures()
+		w.rememberStatuses()
 		for i := range w.page.Lists {
 			names := w.namesOfItem(i)
 			if h.FirstNames == nil {
@@ -98,20 +98,6 @@ func (w *Watcher) outline() (outline []string) {
 		outline = append(outline, rules.FormatPath("body", path))
 	}
 	return outline
-}
-
-// failures returns the paths of the messages in the root of a page, and next to its items, that tell of a failure.
-func (w *Watcher) failures() (failures []string) {
-	for _, path := range w.placesOfItems() {
-		if !apinames.IsErrorMessage(path[len(path)-1]) {
-			continue
-		}
-		v, _ := w.lookup(path)
-		if text, _ := v.(string); apinames.IsFailure(text) {
-			failures = append(failures, rules.FormatPath("body", path))
-		}
-	}
-	return failures
 }
 
 // placesOfItems returns the paths of the values in the root of a page, and next to its items.

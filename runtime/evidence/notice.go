@@ -30,9 +30,12 @@ type History struct {
 	First      trace.Sent  `json:"first"`                // first request, without its secrets
 	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
 	FirstPaths []string    `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
-	// FirstFailures are the paths of the messages of the first page that tell of a failure, although it has the list.
-	FirstFailures []string `json:"firstFailures,omitempty"`
-	FirstNames    []string `json:"firstNames,omitempty"` // names of the members of the first item of the first page
+	FirstNames []string    `json:"firstNames,omitempty"` // names of the members of the first item of the first page
+
+	// FirstFailures are the paths of the errors and messages of the first page that tell of a failure, although it has the
+	// list. FirstStatuses are its other values with such names, save messages, by their paths.
+	FirstFailures []string          `json:"firstFailures,omitempty"`
+	FirstStatuses map[string]string `json:"firstStatuses,omitempty"`
 
 	NamesByList [][]string `json:"namesByList,omitempty"` // for each of several lists, the names in its first item
 
