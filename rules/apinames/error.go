@@ -25,6 +25,7 @@ const (
 	ErrorCount  ErrorKind = "count"  // a number above 0
 	ErrorEntry  ErrorKind = "entry"  // a list with a message that calls itself an error, or has a code of one: [{"type": "error"}]
 	ErrorRemark ErrorKind = "remark" // a text that begins with the words runtime error
+	ErrorCut    ErrorKind = "cut"    // a text that says that results are truncated, or a list or an object with such a text
 
 	ErrorDiagnostic ErrorKind = "diagnostic" // an object or a list with a diagnostic of SRU, other than that of a position after the end
 )
@@ -151,6 +152,7 @@ var nextToData = []ErrorSign{
 	{[]string{"Errors"}, ErrorValue}, {[]string{"fault"}, ErrorValue}, {[]string{"Fault"}, ErrorValue},
 	{[]string{"exception"}, ErrorValue}, {[]string{"hasErrors"}, ErrorFlag}, {[]string{"has_errors"}, ErrorFlag},
 	{[]string{"hasError"}, ErrorFlag}, {[]string{"has_error"}, ErrorFlag},
+	{[]string{"warnings"}, ErrorCut}, {[]string{"warning"}, ErrorCut}, {[]string{"infos"}, ErrorCut}, // Prometheus, EIA
 }
 
 // aboveLists are further signs that count in a response with items, too. A status there may be that of an item
@@ -327,6 +329,8 @@ func (s ErrorSign) Matches(v any) bool {
 		return strings.HasPrefix(text, runtimeError)
 	case ErrorDiagnostic:
 		return hasDiagnostic(v)
+	case ErrorCut:
+		return saysCut(v)
 	}
 	return isError(v)
 }
@@ -345,6 +349,24 @@ func hasDiagnostic(v any) bool {
 	text, _ := v.(string)
 	return strings.HasPrefix(text, "info:srw/diagnostic/") && !strings.HasSuffix(text, "/61")
 }
+
+// saysCut reports whether a text says that results are truncated, or a list or an object has such a text.
+func saysCut(v any) bool {
+	if object, ok := value.Members(v); ok {
+		return slices.ContainsFunc(object, func(m value.Member) bool { return saysCut(m.Value) })
+	}
+	if list, ok := v.([]any); ok {
+		return slices.ContainsFunc(list, saysCut)
+	}
+	text, _ := v.(string)
+	return cutWords().MatchString(text)
+}
+
+// cutWords matches a warning that a response lacks results: "results truncated due to limit", "incomplete return".
+var cutWords = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(results?|responses?|data|rows|records|series|list|output) (is |are |was |were |has been |have been )?` +
+		`(truncated|incomplete|cut off|limited)\b|\b(truncated|incomplete|partial) (results?|responses?|returns?|data|rows|records|series|list)\b`)
+})
 
 // isErrorEntry reports whether a message calls itself an error, or has a code of one, and does not just say that there
 // is nothing.

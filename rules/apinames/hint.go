@@ -75,6 +75,7 @@ var hintTable = []struct {
 		"lastevaluatedkey", "resumptiontoken", "skiptoken", "nexthref", "nextpagelink", "nextcontinuationtoken", "paginationtoken",
 		"nextcursormark", "nextbatch", "nextkey", "continue", "querycontinue", "nextpagekey", "nextpagecursor", "nextpageid",
 		"moretopicsurl", "moreurl", "nextpageoffset", "listitemcollectionpositionnext",
+		"nextrecordposition", // SRU
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
@@ -87,6 +88,7 @@ var hintTable = []struct {
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore", "isend",
 		"endofrecords",            // GBIF
 		"includeslastiteminrange", // Exchange
+		"completeindicator",       // ADP
 	}, []string{"complete", "completed", "iscomplete", "finished", "isfinished", "end", "final"}},
 	{HintRough, []string{
 		"approximate", "isapproximate", "totalapproximate", "totalisapproximate", "estimated", "isestimated", "isestimate", "estimate",
