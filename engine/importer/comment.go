@@ -13,12 +13,13 @@ import (
 // comment returns the comment at the top: what the configuration extracts, how its lists are paged, which inputs to set,
 // and where it comes from.
 func (w *writer) comment(g *group, root value.Object) string {
-	var lists, pages, inputs []string
+	var lists []*Stream
+	var pages, inputs []string
 	for _, s := range g.streams {
 		if !g.emitted[s] {
 			continue
 		}
-		lists = append(lists, s.inWords())
+		lists = append(lists, s)
 		if p := s.Paging.inWords(); p != "" && len(p) < 70 && !slices.Contains(pages, p) {
 			pages = append(pages, p)
 		}
@@ -29,8 +30,8 @@ func (w *writer) comment(g *group, root value.Object) string {
 			inputs = append(inputs, in.Name)
 		}
 	}
-	text := enumerated(lists, 8) + "."
-	if name := strings.NewReplacer("-", " ", "_", " ").Replace(w.src.Name); name != "" && name != "config" {
+	text := inWords(lists) + "."
+	if name := words(w.src.Name); name != "" && name != "config" {
 		text = name + ": " + text
 	}
 	text = capital(text)
@@ -64,19 +65,52 @@ func capital(text string) string {
 	return text
 }
 
-// inWords returns the list of a stream for a comment: worklogs of each issue.
-func (s *Stream) inWords() string {
-	name := strings.ReplaceAll(jobID(s), "_", " ")
+// inWords returns the lists of streams for a comment: issues and users, and worklogs of each issue.
+func inWords(streams []*Stream) string {
+	const most = 8
+	var kinds []string
+	names := map[string][]string{}
+	add := func(name, kind string) {
+		if names[kind] == nil {
+			kinds = append(kinds, kind)
+		}
+		names[kind] = append(names[kind], name)
+	}
+	for i, s := range streams {
+		if i == most-1 && len(streams) > most {
+			add(fmt.Sprintf("%d more", len(streams)-i), "")
+			break
+		}
+		add(words(jobID(s)), s.kind())
+	}
+	joint := " and "
+	parts := value.Map(kinds, func(kind string) string {
+		if len(names[kind]) > 1 {
+			joint = ", and "
+		}
+		return enumerated(names[kind], most) + kind
+	})
+	if last := len(parts) - 1; last > 0 {
+		return strings.Join(parts[:last], ", ") + joint + parts[last]
+	}
+	return strings.Join(parts, "")
+}
+
+// kind returns how the list of a stream is divided, for a comment: of each issue.
+func (s *Stream) kind() string {
 	for _, v := range slices.Backward(s.For) {
-		if v.Parent != nil {
-			return name + " of each " + v.Name
+		if v.Parent != nil && v.Parent.Name != s.Name {
+			return " of each " + strings.TrimPrefix(words(v.Name), "parent ")
 		}
 	}
 	if s.Incremental != nil || len(s.Keep) > 0 {
-		return name + " since the last run"
+		return " since the last run"
 	}
-	return name
+	return ""
 }
+
+// words returns a name as words.
+func words(name string) string { return strings.NewReplacer("-", " ", "_", " ").Replace(name) }
 
 // inWords says how pages follow each other, or "".
 func (p *Paging) inWords() string {

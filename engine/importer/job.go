@@ -82,6 +82,8 @@ func (w *writer) root(g *group) value.Object {
 		pager := pagers[i]
 		if _, keeps := pagers[at].Get("keep"); keeps && text(pager) != text(shared) {
 			pager = append(slices.Clip(pager), value.Member{Name: "keep"})
+		} else if text(pagers[at]) == text(shared) { // the original has no pagination of its own
+			pager = beside(pager, shared)
 		}
 		jobs = append(jobs, asCopy(w.job(g, s, headers, pager), jobs[at].(value.Object)))
 	}

@@ -117,6 +117,7 @@ type sharing struct {
 	bases, names map[string]string
 	known        []place // values that stand before
 	job          string  // the name of the job that is looked at, or ""
+	common       string  // the name for the pagination of all jobs, or ""
 }
 
 // A place is a value of a job with its config path.
@@ -130,6 +131,8 @@ func (g *group) shared(root value.Object) (bases, names map[string]string) {
 	s := &sharing{bases: map[string]string{}, names: map[string]string{}}
 	if p, has := value.At(root, []string{"api", "pagination"}); has {
 		s.pagination("api.pagination", p)
+		shared, _ := value.Members(p)
+		s.common = pagerName(shared)
 	}
 	all, _ := value.At(root, []string{"config", "jobs"})
 	jobs, _ := all.([]any)
@@ -139,9 +142,16 @@ func (g *group) shared(root value.Object) (bases, names map[string]string) {
 		if at := g.original(i); at >= 0 {
 			if original, _ := value.Members(jobs[at]); common(object, original) > fewBytes {
 				s.use(path, place{path: fmt.Sprintf("config.jobs[%d]", at)}, anchor(jobID(g.streams[at])))
+				object = slices.DeleteFunc(slices.Clone(object), func(m value.Member) bool { // merged members are not written
+					v, _ := original.Get(m.Name)
+					return text(v) == text(m.Value)
+				})
 			}
 		}
 		s.job = anchor(jobID(g.streams[i]))
+		if since, _ := object.Get("incremental"); since != nil {
+			s.again(path+".incremental", since, "by_"+cursorName(since))
+		}
 		if p, has := object.Get("pagination"); has {
 			s.pagination(path+".pagination", p)
 		}
@@ -164,9 +174,11 @@ func (s *sharing) pagination(path string, v any) {
 		return
 	}
 	var base place
+	longest := fewBytes
 	for _, k := range s.known {
-		if b, _ := value.Members(k.v); k.path != path && extends(p, b) && len(text(b)) > max(fewBytes, len(text(base.v))) {
-			base = k
+		b, _ := value.Members(k.v)
+		if length := common(p, b); k.path != path && extends(p, b) && length > longest {
+			base, longest = k, length
 		}
 	}
 	rules, has := p.Get("onError")
@@ -203,7 +215,7 @@ func (s *sharing) use(path string, base place, name string) {
 		return
 	}
 	isTaken := func(name string) bool { return slices.Contains(slices.Collect(maps.Values(s.names)), name) }
-	if isTaken(name) && base.job != "" {
+	if (isTaken(name) || name == s.common) && base.job != "" {
 		name += "_of_" + base.job
 	}
 	free := name
@@ -211,6 +223,14 @@ func (s *sharing) use(path string, base place, name string) {
 		free = fmt.Sprintf("%s_%d", name, n)
 	}
 	s.names[base.path] = free
+}
+
+// cursorName returns the name of the member by which items are incremental.
+func cursorName(incremental any) string {
+	cursor, _ := value.At(incremental, []string{"cursor"})
+	path, _ := cursor.(string)
+	keys := rules.SplitPath(path)
+	return anchor(keys[len(keys)-1])
 }
 
 // errorsName returns the name of rules for errors: what they do.

@@ -181,7 +181,7 @@ func flatten(node *yaml.Node) {
 		if node.Style&yaml.LiteralStyle != 0 {
 			node.Style = yaml.DoubleQuotedStyle
 		}
-		quote(node, func(text string) bool { return strings.ContainsAny(text, ",?[]{}") })
+		quote(node, func(text string) bool { return strings.ContainsAny(text, ",?:[]{}") })
 		return
 	}
 	node.Style |= yaml.FlowStyle

@@ -169,10 +169,12 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 }
 
 // sentAsRead reports whether the times that are sent have the form of those in the items and of the start.
-func (c *cursor) sentAsRead() bool {
+func (c *cursor) sentAsRead() bool { return c.itemLayout == c.sentLayout && c.startsAsSent() }
+
+// startsAsSent reports whether the times that are sent have the form of the start.
+func (c *cursor) startsAsSent() bool {
 	start := c.get("start_datetime").get("datetime_format").text()
-	return c.itemLayout == c.sentLayout && readable(c.sentLayout) &&
-		!strings.ContainsAny(c.sentLayout, ".") && !strings.Contains(c.sentLayout, "07") &&
+	return readable(c.sentLayout) && !strings.ContainsAny(c.sentLayout, ".") && !strings.Contains(c.sentLayout, "07") &&
 		c.from.Kind != jinja.Time && (start == "" || start == formatOf(c))
 }
 
@@ -254,7 +256,11 @@ func (b *builder) inlineStart(c *cursor, window importer.Variable) bool {
 				continue
 			}
 			*list = slices.Clone(*list)
-			(*list)[i].Value.Source = strings.Replace(m.Value.Source, "window.from", "date("+from+")", 1)
+			sent := strings.Replace(m.Value.Source, "window.from", "date("+from+")", 1)
+			if b.whole && !c.from.Known && c.startsAsSent() && sent == "date("+from+").Format('"+c.sentLayout+"')" {
+				sent = from
+			}
+			(*list)[i].Value.Source = sent
 			return true
 		}
 	}

@@ -254,6 +254,16 @@ func hasIndex(keys []string) bool {
 	return false
 }
 
+// counted returns a condition with the number of items in place of the length of their list.
+func (b *builder) counted(source string) string {
+	if strings.Contains(b.out.Items, "*") {
+		return source
+	}
+	list := rules.FormatPath("body", rules.SplitPath(b.out.Items))
+	return strings.NewReplacer("len("+list+")", "count", "empty("+list+") or not truthy("+list+")", "count == 0",
+		"not empty("+list+") and truthy("+list+")", "count > 0").Replace(source)
+}
+
 // flagRule matches the condition that a flag of the response is true.
 var flagRule = regexp.MustCompile(`^truthy\(body\.(\w+)\)$`)
 
@@ -279,8 +289,7 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 		}
 		return true
 	}
-	truth := stop.True()
-	source := truth.Source
+	source := b.counted(stop.True().Source)
 	switch {
 	case isSame(source):
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
@@ -83,9 +84,18 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 			e.Absent = true
 			return e.TrueUnlessEmpty("input." + in.Name), nil
 		}
-		e = jinja.Input(e.Source, e.Kind, in.Default == "", fill)
+		return jinja.Input(e.Source, e.Kind, in.Default == "", fill), nil
+	}
+	if least, _ := schema.Get("minimum"); e.Kind == jinja.Number && isPositive(least) {
+		e = e.NeverFalse()
 	}
 	return e, nil
+}
+
+// isPositive reports whether a value is a number above 0.
+func isPositive(v any) bool {
+	n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+	return err == nil && n > 0
 }
 
 // fill gives an input a default.

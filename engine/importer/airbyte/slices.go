@@ -311,7 +311,7 @@ func (b *builder) variable(name string) string {
 		}
 		candidate = fmt.Sprintf("%s_%d", name, n)
 		if n == 2 && importer.IsReserved(name) {
-			candidate = "the_" + name
+			candidate = "parent_" + name
 		}
 	}
 }

@@ -294,6 +294,13 @@ func (e Expr) TrueUnlessEmpty(source string) Expr {
 	return e
 }
 
+// NeverFalse returns the expression, which Python takes for true whatever its value is.
+func (e Expr) NeverFalse() Expr {
+	truth := Literal(true)
+	e.truth = &truth
+	return e
+}
+
 // untrue returns the opposite of True, in the shortest form.
 func (e Expr) untrue() Expr {
 	t := e.True()
