@@ -43,7 +43,7 @@ func (d *detection) counter(h hypothesis) []candidate {
 		}
 		return nil
 	}
-	beside := when(h.kind.pages, apinames.PageNumberBeside, apinames.ItemIndexBeside)(d.size.param)
+	beside := when(h.kind.pages, apinames.PageNumberBeside(d.size.param), d.indexBeside())
 	for _, f := range d.page.facts {
 		if n, ok := number(f.value); ok && (n == 0 || n == 1) && apinames.AlikeAny(f.name(), h.names) {
 			param := f.name()
@@ -70,6 +70,15 @@ func (d *detection) counter(h hypothesis) []candidate {
 		}
 	}
 	return d.counted(h, score, h.params[0], first)
+}
+
+// indexBeside returns the parameter with the index of an item that APIs have next to the page size and the flag, or "".
+func (d *detection) indexBeside() string {
+	flag := ""
+	if d.flag != nil {
+		flag = d.flag.name()
+	}
+	return apinames.ItemIndexBeside(d.size.param, flag)
 }
 
 // ranges matches a range of items in a parameter, such as 0-9.
@@ -191,9 +200,9 @@ func (d *detection) key(h hypothesis) []candidate {
 	if d.call.method != http.MethodGet || d.isComplete() || name == "" || h.descending && order >= 0 {
 		return nil
 	}
-	// A flag says that there is more, but no total does: an API with a total usually counts.
+	// A flag says that there is more, but no total does: an API with a total, or with the index of an item, counts.
 	_, _, total := d.page.hint(apinames.HintTotal, above(len(d.items.items)))
-	flagged := len(d.more) > 0 && !total
+	flagged := len(d.more) > 0 && !total && d.indexBeside() == ""
 	var out []candidate
 	params := h.params
 	for _, m := range d.call.params {

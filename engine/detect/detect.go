@@ -201,6 +201,8 @@ func (d *detection) explain(err error) error {
 	case isHTML(last):
 		failed = failed.With(func(e *engine.Error) { e.Message = "the address answers with a web page" }).
 			WithRemedy("give the address of the API: the developer tools of a browser show it, and can save a HAR file for %s", remedy.Recording)
+	case isCut(failed):
+		failed = failed.WithHint("the response is cut off: try again and, if that does not help, give an address with a smaller page")
 	case last.Status == http.StatusTooManyRequests, limits.Retries(last.Status, last.ResponseHeader):
 		failed = failed.WithHint(d.session.later())
 	case last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden:

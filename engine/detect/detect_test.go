@@ -462,6 +462,35 @@ func TestTheLastLineOfNDJSONThatPagesIsDoubted(t *testing.T) {
 }
 
 // TestAnEmptySecondPageContradictsATotal says so, and does not ask for a smaller page: there is a second one.
+// TestAResponseThatIsCutOffIsSaidToBe has lines, the last of which ends within its value.
+func TestAResponseThatIsCutOffIsSaidToBe(t *testing.T) {
+	serve := func(cut int) api {
+		return func(q url.Values, _ *http.Request) (int, http.Header, string) {
+			page := number(q, "page", 1)
+			lines := fmt.Sprintf("{\"id\": %d1}\n{\"id\": %d2}\n", page, page)
+			return 200, http.Header{"Content-Type": {"application/x-ndjson"}}, when(page == cut, lines+`{"id": 3, "na`, lines)
+		}
+	}
+	detected := func(cut int) (*detect.Result, error) {
+		return detect.Detect(t.Context(), detect.Request{URL: "https://api.test/events?page=1"}, detect.Options{Transport: serve(cut)})
+	}
+	_, err := detected(1)
+	require.ErrorIs(t, err, engine.ErrResponse)
+	require.ErrorContains(t, err, "line 3, the last one, is cut off: unexpected end of the document at byte 13")
+	require.ErrorContains(t, err, "the response is cut off: try again")
+
+	r, err := detected(2)
+	require.NoError(t, err)
+	require.Equal(t, []string{"The pagination is not proved: the response with the second page is cut off."}, r.Findings.Doubts)
+	require.Contains(t, r.Findings.Advice, "Try again later: the response with the second page is cut off.")
+	require.Equal(t, 2, r.Requests)
+	require.Equal(t, "page", setting(r, "api", "pagination", "pageParam"))
+
+	r, err = detected(3)
+	require.NoError(t, err)
+	require.Contains(t, r.Findings.Doubts, "The end of the list was not seen: the response with the third page is cut off.")
+}
+
 func TestAnEmptySecondPageContradictsATotal(t *testing.T) {
 	serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
 		from, _ := strconv.Atoi(q.Get("offset"))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
@@ -85,6 +86,11 @@ func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
 	case t.beyond != "":
 		d.doubt("The end of the list was not seen: %s.", d.hide(t.beyond))
 	default:
+		if unmoved := d.endUnmoved(ctx, t); unmoved != nil {
+			d.doubt("The end of the list was not seen. It is assumed that the last page has no value for a next one, " +
+				"or that an empty page with the same value follows it.")
+			return unmoved
+		}
 		d.doubt("The end of the list was not seen. %s", d.endOf(t))
 	}
 	return t
@@ -206,9 +212,28 @@ func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
 			"If an empty page ends the list, add the stopping rule count == 0"
 		return longer
 	}
-	with := d.vary(ctx, t, 3, func(c *candidate) { c.pagination = withRule(c.pagination, "count == 0") })
-	d.saw("Page 3 is empty, and has the same value for the next page as the page before: an empty page ends the list.")
+	return d.endEmpty(ctx, longer)
+}
+
+// endEmpty ends the list of a trial at an empty page. Its last page is empty, and has the token of the page before.
+func (d *detection) endEmpty(ctx context.Context, t *trial) *trial {
+	d.saw("Page %d is empty, and has the same value for the next page as the page before: an empty page ends the list.", len(t.pages))
+	with := d.vary(ctx, t, len(t.pages), func(c *candidate) { c.pagination = withRule(c.pagination, "count == 0") })
+	with.why = t.why
 	return with
+}
+
+// endUnmoved ends the list of a trial at an empty page that has the token of the page before. It returns nil unless the
+// name of the token is that of a position, which an API may send after the last item, too.
+func (d *detection) endUnmoved(ctx context.Context, t *trial) *trial {
+	place := rules.SplitPath(textOf(t.values["at"]))
+	if t.kind != tokenSign || t.ends == nil || t.flag != nil || len(place) == 0 || !apinames.IsPosition(path(place).name()) {
+		return nil
+	}
+	token := textOf(t.values["body"])
+	return d.vary(ctx, t, len(t.pages), func(c *candidate) {
+		c.pagination = withRule(c.pagination, fmt.Sprintf("count == 0 and %[1]s == prev.%[1]s", token))
+	})
 }
 
 // adviseStop advises what to do if the API answers with an error after its last page.

@@ -56,20 +56,20 @@ func (d *detection) search(ctx context.Context) *trial {
 			if t.transient { // more requests would not help
 				d.reportFailed(failed, nil)
 				d.advise("%s: %s.", value.Capital(d.session.later()), t.why)
-				return d.fallBack(t)
+				return d.fallBack(ctx, t)
 			}
 		}
 	}
-	d.reportFailed(failed, nil)
-	return d.fallBack(fallback)
+	d.reportFailed(failed, fallback)
+	return d.fallBack(ctx, fallback)
 }
 
 // try runs a candidate and judges its second page. If that page is empty, the third page
-// decides whether the list goes on.
+// decides whether the list goes on, unless its request is the same.
 func (d *detection) try(ctx context.Context, c candidate) *trial {
 	t := d.run(ctx, c, 2)
 	d.judge(t)
-	if t.proof == emptyPage && !t.ended {
+	if t.proof == emptyPage && !t.ended && !t.stays() {
 		longer := d.run(ctx, c, 3)
 		if len(longer.pages) == 3 && len(longer.pages[2].items) > 0 && overlap(longer.pages[0].items, longer.pages[2].items) == 0 {
 			longer.proof = proven
@@ -100,8 +100,11 @@ func (d *detection) describe(t *trial) string {
 }
 
 // reportFailed states the signs that looked good and brought no second page, unless the
-// same sign did so with another parameter.
+// same sign did so with another parameter, even if that page was empty.
 func (d *detection) reportFailed(failed []*trial, proved *trial) {
+	if proved != nil && proved.proof < emptyPage {
+		proved = nil
+	}
 	for _, t := range failed {
 		text := t.sentence()
 		if t.guess != "" {
@@ -178,9 +181,12 @@ func (d *detection) withoutParams(t *trial) (candidate, bool) {
 
 // fallBack reports that no candidate was proved. It returns the trial whose pagination is written
 // nevertheless, or nil if no pagination is likely enough.
-func (d *detection) fallBack(t *trial) *trial {
+func (d *detection) fallBack(ctx context.Context, t *trial) *trial {
 	if t != nil && (t.score > tokenGuess-nextGuess || t.proof == emptyPage && len(d.more) > 0) {
 		d.saw("%s.", t.sentence())
+		if t.proof == emptyPage && t.ends != nil && t.stays() {
+			t = d.endEmpty(ctx, t)
+		}
 		if f, n, ok := d.page.hint(apinames.HintTotal, above(len(d.items.items))); ok && t.proof == emptyPage {
 			d.doubt("The pagination is not proved: %s, although %s is %d. Another parameter may page.", t.why, f.String(), n)
 			d.advise(lookUp)

@@ -313,5 +313,28 @@ func moreServers() []server {
 			respond: indexed("start", "length", func(from, size int, _ bool) (http.Header, string) {
 				return nil, fmt.Sprintf(`{"draw": 1, "recordsTotal": 57, "recordsFiltered": 25, "data": %s}`, window(from, size))
 			})},
+		{name: "more beside limit, within an object", target: "/search?limit=10",
+			respond: indexed("offset", "limit", func(from, size int, more bool) (http.Header, string) {
+				return nil, fmt.Sprintf(`{"response": {"more": %t, "items": %s}}`, more, window(from, size))
+			})},
+		{name: "a feed that is polled: after stays, and the time changes", target: "/feed?limit=10", respond: feed(10, 200)},
+		{name: "a feed of one page", target: "/feed?limit=30", respond: feed(30, 200)},
+		{name: "a feed of one full page", target: "/feed?limit=25&after=0", respond: feed(25, 200)},
+		{name: "a feed of one page, and status 204 after it", target: "/feed?limit=25", respond: feed(25, 204)},
+	}
+}
+
+// feed serves the events after an id, and the id of the last event for the next request. After the last event, the id stays
+// the same; only the time of the response changes. With status 204, the response has no body there.
+func feed(size, status int) api {
+	polls := 0
+	return func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		polls++
+		from := number(q, "after", 0)
+		body := fmt.Sprintf(`{"events": %s, "after": %d, "polledAt": %d}`, window(from, size), min(from+size, wholeList), 1700000000+polls)
+		if from < wholeList || status == 200 {
+			return 200, nil, body
+		}
+		return status, nil, ""
 	}
 }

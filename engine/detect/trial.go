@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -14,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // A trial is a run of a candidate, with the pages that it obtained.
@@ -25,7 +27,7 @@ type trial struct {
 	ended            bool // whether a rule of the configuration ended the run
 	err              error
 
-	transient bool // the API limits requests, or is unavailable
+	transient bool // the API limits requests, is unavailable, or has cut its response off
 	flag      *flag
 	proof     proof
 	why       string // reason in words
@@ -113,7 +115,7 @@ func (d *detection) judge(t *trial) {
 		t.proof, t.why = rejected, fmt.Sprint(t.err)
 	case len(t.pages) == 1 && t.ended:
 		t.proof, t.why = onlyPage, "its rules say that the first page is the last"
-	case len(t.pages) == 1 && errors.Is(t.err, engine.ErrTransient):
+	case len(t.pages) == 1 && (errors.Is(t.err, engine.ErrTransient) || isCut(t.err)):
 		t.proof, t.why, t.transient = untried, failureOf("second", t.err), true
 	case len(t.pages) == 1 && t.refused:
 		t.proof, t.why = untried, "no request was left to try it"
@@ -127,6 +129,12 @@ func (d *detection) judge(t *trial) {
 	}
 }
 
+// isCut reports whether an error says that a response ends within a value: in its last line, if it has lines.
+func isCut(err error) bool {
+	syntax, ok := errors.AsType[*scan.SyntaxError](err)
+	return ok && syntax.Cut
+}
+
 // failureOf describes why a page, such as the second one, was not obtained.
 func failureOf(page string, err error) string {
 	if failed, ok := errors.AsType[*engine.Error](err); ok && failed.Status >= 300 {
@@ -134,6 +142,9 @@ func failureOf(page string, err error) string {
 	}
 	if err == nil {
 		return "it makes no " + page + " request"
+	}
+	if isCut(err) {
+		return "the response with the " + page + " page is cut off"
 	}
 	return "the " + page + " page cannot be read: " + err.Error()
 }
@@ -145,7 +156,7 @@ func (d *detection) compare(t *trial) {
 	switch {
 	case t.pages[1].again:
 		t.proof, t.why = rejected, "it brought the first page again"
-	case len(second) == 0 && !d.hasList(t.pages[1]):
+	case len(second) == 0 && t.pages[1].exchange.Status != http.StatusNoContent && !d.hasList(t.pages[1]):
 		t.proof, t.why = rejected, "the second response has no list at "+d.items.String()
 	case len(second) == 0:
 		t.proof, t.why = emptyPage, "the second page is empty"

@@ -56,8 +56,14 @@ func PageNumberWith(has func(header string) bool) string {
 // the given name; empty: unknown.
 func PageNumberBeside(size string) string { return partners[size].page }
 
-// ItemIndexBeside is PageNumberBeside for the index of an item.
-func ItemIndexBeside(size string) string { return partners[size].index }
+// ItemIndexBeside is PageNumberBeside for the index of an item. flag is the name of the flag that says that there
+// is more, if there is any: APIs whose flag is more have offset next to limit.
+func ItemIndexBeside(size, flag string) string {
+	if Alike(size, "limit") && Alike(flag, "more") {
+		return "offset"
+	}
+	return partners[size].index
+}
 
 // Alike reports whether two names differ in nothing but case and separators, such as brackets.
 func Alike(a, b string) bool {

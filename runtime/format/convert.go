@@ -221,9 +221,11 @@ func trimLine(line []byte) []byte {
 
 // lineError returns the error for a line that is not exactly one JSON value.
 func lineError(number int, last bool, err error) error {
-	switch {
+	switch syntax, _ := errors.AsType[*scan.SyntaxError](err); {
 	case errors.As(err, new(*document.DepthError)):
 		return fmt.Errorf("line %d: %w", number, err)
+	case last && syntax != nil && syntax.Cut:
+		return fmt.Errorf("line %d, the last one, is cut off: %w", number, err)
 	case last:
 		return fmt.Errorf("line %d, the last one, is not a JSON value, and may have been cut off: %w", number, err)
 	}

@@ -366,7 +366,10 @@ func (s *Scanner) fail(i int, message string) int {
 	return -1
 }
 
-func (s *Scanner) end() int { return s.fail(len(s.data), "unexpected end of the document") }
+func (s *Scanner) end() int {
+	s.err = &SyntaxError{Offset: s.source.base + len(s.data), Message: "unexpected end of the document", Cut: true}
+	return -1
+}
 
 // unexpected fails at the byte at i, if there is one.
 func (s *Scanner) unexpected(i int, place string) int {
@@ -399,6 +402,7 @@ type SyntaxError struct {
 	Item    int    // number of the item that it is in, from 1; 0 means that it is in no item
 	Message string // without the offset and the item
 	NotUTF8 bool   // whether a string has a byte that is not UTF-8
+	Cut     bool   // whether the document ends within a value
 }
 
 // Error returns the message, the offset and the number of the item.

@@ -49,7 +49,7 @@ func slowly(m Targets, data []byte) (found Found, err error) {
 }
 
 func (s *slowScanner) fail(at int, format string, args ...any) {
-	panic(slowFailure{&SyntaxError{Offset: at, Item: s.item, Message: fmt.Sprintf(format, args...)}})
+	panic(slowFailure{&SyntaxError{Offset: at, Item: s.item, Message: fmt.Sprintf(format, args...), Cut: at == len(s.in) && strings.HasPrefix(format, "unexpected end")}})
 }
 
 // unexpected fails at the byte at i.
