@@ -350,6 +350,7 @@ func TestVerdictsOfPartitions(t *testing.T) {
 	apart := strings.ReplaceAll(whole, "text(w.to)", "text(w.to - 1)")
 	days := strings.NewReplacer("text(w.to)", "w.to - duration('1s')", "text(w.from)", "w.from", `"from": 0, "to": 4000, "step": 1000`,
 		`"from": "2026-10-23T00:00:00+02:00", "to": "2026-10-28T00:00:00+01:00", "step": "24h"`).Replace(whole)
+	many := strings.Replace(whole, `"to": 4000`, `"to": 100000`, 1) // the model ends the run after 40 windows
 	tests := []struct {
 		config, behaviour string
 		verdict           stress.Verdict
@@ -367,6 +368,7 @@ func TestVerdictsOfPartitions(t *testing.T) {
 		{whole, "windowOverflows", stress.Silent, 36, 16, "complete"}, // 10 of 30 items, and 2 of each other window
 		{split, "windowOverflows", stress.Complete, 36, 36, "complete"},
 		{whole, "windowEndIncluded", stress.Reported, 8, 8, "complete"},  // the run sees that windows share items
+		{many, "windowEndIncluded", stress.Reported, 80, 80, "complete"}, // also if there are more windows
 		{apart, "windowEndIncluded", stress.Complete, 8, 8, "complete"},  // to is 999
 		{days, "windowEndIncluded", stress.Complete, 12, 12, "complete"}, // to is 23:59:59; 121 hours are six windows
 		{days, "windowDates", stress.Reported, 12, 12, "complete"},       // the clocks go back: two windows begin on a day

@@ -258,12 +258,10 @@ func (t *tree) runWith(ctx context.Context, b *Behaviour) *treeRun {
 	}
 	r.results, r.err = walk.Run(ctx, t.root, r.receive)
 	delete(r.obtained, 0) // an empty response that is a single item has no row
-	r.results = slices.DeleteFunc(r.results, func(result runtime.Result) bool {
-		return enough && result.Outcome == rules.Limited && result.Reason == runtime.ReasonPartitionLimit
-	})
 	r.end = runtime.Result{Outcome: rules.Complete, Message: "complete: " + value.Counted(len(r.apis), "partition")}
 	for _, result := range r.results {
-		if result.Outcome != rules.Complete && result.Outcome != "" {
+		ended := enough && result.Outcome == rules.Limited && result.Reason == runtime.ReasonPartitionLimit
+		if result.Outcome != rules.Complete && result.Outcome != "" && !ended {
 			r.end = result
 		}
 	}
