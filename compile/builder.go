@@ -18,7 +18,7 @@ type Builder struct {
 	Limit   any              // page size in effect: an int, or nil
 	Origins []string         // further origins that links and redirects may point to, without credentials
 	Secrets []string         // values that must never be printed
-	Derived []string         // other values that expressions compute from inputs, which may be parts of secrets
+	Derived []any            // other values that expressions compute from inputs, which may have parts of secrets
 
 	job    *Job
 	common rules.Object // parameters of every request (api.http.defaultOptions.params)
@@ -49,8 +49,8 @@ func (j *Job) Builder(values PartValues) (*Builder, error) {
 		if err := b.set(e.Rule, values[i]); err != nil {
 			return nil, &language.RuleError{Rule: e.Rule, Err: err}
 		}
-		if !e.Rule.Secret && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == "input" }) {
-			b.Derived = append(b.Derived, textsIn(values[i])...)
+		if !e.Rule.Secret && j.MayDerive(e) {
+			b.Derived = append(b.Derived, values[i])
 		}
 	}
 	return b, nil
@@ -121,7 +121,7 @@ func quoteAddress(address string, err error) error {
 // set sets a part of the request.
 func (b *Builder) set(rule rules.Rule, v any) (err error) {
 	if rule.Secret {
-		b.Secrets = append(b.Secrets, textsIn(v)...)
+		b.Secrets = append(b.Secrets, value.Texts(v)...)
 	}
 	r := &b.First
 	switch rule.Role {

@@ -102,6 +102,7 @@ func Jobs(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) ([]*
 	for _, set := range lowered.Jobs {
 		job := (&compilation{shared: shared, set: set, diags: diags}).job()
 		job.Request, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
+		job.noteSecrets(cfg.Secrets)
 		jobs = append(jobs, job)
 	}
 	link(jobs)

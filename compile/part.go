@@ -209,17 +209,3 @@ func secondsOf(v any) (seconds float64, ok bool) {
 	seconds, err := strconv.ParseFloat(text, 64)
 	return seconds, err == nil && !math.IsNaN(seconds)
 }
-
-// textsIn returns the scalars in a value as text.
-func textsIn(v any) []string {
-	if text, ok := value.Text(v); ok {
-		return []string{text}
-	}
-	var texts []string
-	list, _ := v.([]any)
-	object, _ := value.Members(v)
-	for _, e := range slices.Concat(list, object.Values()) {
-		texts = append(texts, textsIn(e)...)
-	}
-	return texts
-}

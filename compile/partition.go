@@ -17,6 +17,7 @@ type ForVariable struct {
 	From   *language.Expression // beginning of the first window; nil for other kinds of variables
 	To     *language.Expression // end of the last window; nil for other kinds of variables
 	Step   *language.Expression // length of the windows; nil if it is a constant
+	secret bool                 // whether a constant value is a secret
 }
 
 // MayRunBackwards reports whether the windows may end before they begin without a mistake in the

@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -23,7 +25,7 @@ func (r *listRun) carryOver(page *Page) error {
 	r.warnOfNil(lacking)
 	if values != nil {
 		own, _ := saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
-		r.state.Result.Kept = compile.NestKept(own, r.keepKey)
+		r.state.Result.Kept = compile.NestKept(own, r.concealedKey(r.keepKey))
 	}
 	return nil
 }
@@ -63,10 +65,44 @@ func (l *Loop) Concealer(ctx context.Context) *saved.Concealer {
 	return saved.NewConcealer(l.Secrets, l.Redactor, func(name string) (string, bool, error) { return l.Client.Secret(ctx, name) })
 }
 
+// KeepKey is [compile.Job.KeepKey]. It hides the parts of secrets within the key.
+func (l *Loop) KeepKey(m *language.Machine, job *compile.Job, partition *rules.Context) (string, error) {
+	key, err := job.KeepKey(m, partition)
+	if err == nil && job.MayDerive(job.KeepFor) {
+		l.Redactor.HideParts(key)
+	}
+	return key, err
+}
+
+// concealedKey returns the key under which values are kept: a key with a secret is replaced by its hash.
+func (l *Loop) concealedKey(key string) string {
+	if l.Redactor.Contains(key) {
+		return hashOf(key)
+	}
+	return key
+}
+
+func hashOf(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// selectKept returns the values that a job kept in the previous run for a key, which may have been a secret in that
+// run and not in this one, or the reverse.
+func (l *Loop) selectKept(job *compile.Job, key string) map[string]any {
+	kept := compile.SelectKept(l.Kept[job.ID()], l.concealedKey(key))
+	if kept == nil && key != "" {
+		if kept = compile.SelectKept(l.Kept[job.ID()], key); kept == nil {
+			kept = compile.SelectKept(l.Kept[job.ID()], hashOf(key))
+		}
+	}
+	return kept
+}
+
 // RevealKept returns the values that a job kept in the previous run for a key of [compile.Job.KeepKey], with
 // the present secrets.
 func (l *Loop) RevealKept(ctx context.Context, job *compile.Job, key string) (map[string]any, error) {
-	kept := compile.SelectKept(l.Kept[job.ID()], key)
+	kept := l.selectKept(job, key)
 	if kept == nil {
 		return nil, nil
 	}

@@ -128,9 +128,7 @@ func (r *listRun) bind() error {
 	for _, secret := range r.builder.Secrets {
 		r.Redactor.Hide(secret)
 	}
-	for _, text := range r.builder.Derived {
-		r.Redactor.HidePart(text)
-	}
+	r.Redactor.HideParts(r.builder.Derived...)
 	r.describeJob()
 	return nil
 }
@@ -154,10 +152,10 @@ func (r *listRun) close() {
 // begin returns the first request of the run, or the next request of a resumed one. It reports
 // false for a job that had already ended.
 func (r *listRun) begin(ctx context.Context) (request requests.Request, more bool, err error) {
-	if r.keepKey, err = r.job.KeepKey(&r.pooled.machine, r.context()); err != nil {
+	if r.keepKey, err = r.KeepKey(&r.pooled.machine, r.job, r.context()); err != nil {
 		return request, false, r.pageError(r.list.Partition.Blame(), err)
 	}
-	r.state.Result.Kept = compile.NestKept(compile.SelectKept(r.Kept[r.job.ID()], r.keepKey), r.keepKey)
+	r.state.Result.Kept = compile.NestKept(r.selectKept(r.job, r.keepKey), r.concealedKey(r.keepKey))
 	if r.lastKept, err = r.RevealKept(ctx, r.job, r.keepKey); err != nil {
 		return request, false, err
 	}
@@ -180,12 +178,20 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 	}
 	variables, request, err := r.builder.Begin(&r.pooled.machine, c)
 	if err == nil {
+		r.hideDerived(variables, request.Params, request.Headers, request.Body)
 		c.State, err = saved.Variables(variables)
 	}
 	if err != nil {
 		return request, r.pageError(failure.Config, err)
 	}
 	return request, nil
+}
+
+// hideDerived hides the parts of secrets within values, if paging computes values from an input.
+func (r *listRun) hideDerived(values ...any) {
+	if r.job.DerivesPaging() {
+		r.Redactor.HideParts(values...)
+	}
 }
 
 // nextRequest changes the variables and makes the request for the next page. It reports false if
@@ -202,6 +208,7 @@ func (r *listRun) nextRequest() (request requests.Request, more bool, err error)
 	if err != nil {
 		return request, false, r.pageError(failure.Response, err)
 	}
+	r.hideDerived(variables, []any(parts))
 	c.State, r.state.Parts.Value = variables, parts
 	r.state.Due = time.Time{}
 	if request.After > 0 {

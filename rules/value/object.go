@@ -215,3 +215,17 @@ func Plain(v any) any {
 	}
 	return v
 }
+
+// Texts returns the scalars in a value as text.
+func Texts(v any) []string {
+	if text, ok := Text(v); ok {
+		return []string{text}
+	}
+	var texts []string
+	list, _ := v.([]any)
+	object, _ := Members(v)
+	for _, e := range slices.Concat(list, object.Values()) {
+		texts = append(texts, Texts(e)...)
+	}
+	return texts
+}

@@ -96,7 +96,7 @@ func (o *Options) bind(auth *rules.Auth) (*rules.Auth, error) {
 		if c.Secret {
 			o.hide("authentication "+key, values[key])
 		} else {
-			o.Redactor.HidePart(values[key])
+			o.Redactor.HideParts(values[key])
 		}
 	}
 	return auth.WithValues(values, params), nil

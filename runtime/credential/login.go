@@ -67,9 +67,7 @@ func (l *login) request() (requests.Request, error) {
 	for i, secret := range builder.Secrets {
 		l.hide(fmt.Sprintf("login request %d", i), secret)
 	}
-	for _, text := range builder.Derived {
-		l.Redactor.HidePart(text)
-	}
+	l.Redactor.HideParts(builder.Derived...)
 	_, request, err := builder.Begin(machine, page)
 	if err != nil {
 		return request, err

@@ -162,7 +162,9 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 	}
 	switch {
 	case variable.Values != nil:
-		list, err = evaluateValues(variable.Values, evaluate)
+		if list, err = evaluateValues(variable.Values, evaluate); p.Job.MayDerive(variable.Values) {
+			t.walk.Redactor.HideParts(list)
+		}
 	case variable.From != nil:
 		w, err = evaluateWindows(variable, evaluate)
 		if none, ok := errors.AsType[*backwardsError](err); ok && variable.MayRunBackwards() {

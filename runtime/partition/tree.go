@@ -195,7 +195,7 @@ func (t *tree) ruleContext(ctx context.Context, p runtime.Partition, e *language
 	if p.Job.KeepFor == nil || !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("kept") }) {
 		return c, nil
 	}
-	key, err := p.Job.KeepKey(&language.Machine{Context: ctx}, c)
+	key, err := t.walk.KeepKey(&language.Machine{Context: ctx}, p.Job, c)
 	if err == nil {
 		c.Kept, err = t.walk.RevealKept(ctx, p.Job, key)
 	}

@@ -16,7 +16,6 @@ package redact
 
 import (
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -38,6 +37,7 @@ type Redactor struct {
 	mu     sync.Mutex
 	fixed  []namedSecret // secrets that are always hidden
 	recent []namedSecret // secrets that [Redactor.Hide] added, the latest last
+	parts  []namedSecret // parts of secrets; see [Redactor.HideParts]
 }
 
 // maxRecent is the number of secrets of [Redactor.Hide] that are remembered, so that a token that
@@ -88,41 +88,10 @@ func (r *Redactor) HideAs(name, text string) {
 	r.update()
 }
 
-// HidePart is [Redactor.Hide] for a text that is a part of a secret, such as the password of user:password. It does
-// nothing if the text is no such part, or is shorter than [ShortestSecret]. Either of them may be in base64.
-func (r *Redactor) HidePart(text string) {
-	for _, part := range decodings(text) {
-		if len(part) >= ShortestSecret && r.hasPart(part) {
-			r.Hide(part)
-		}
-	}
-}
-
-// hasPart reports whether a text is a part of a secret.
-func (r *Redactor) hasPart(text string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	contains := func(secret string) bool { return strings.Contains(secret, text) }
-	return slices.ContainsFunc(slices.Concat(r.fixed, r.recent), func(s namedSecret) bool {
-		return slices.ContainsFunc(decodings(s.text), contains)
-	})
-}
-
-// decodings returns a text and, if it is base64, the text in it.
-func decodings(text string) []string {
-	plain := []string{text}
-	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
-		if decoded, err := encoding.DecodeString(text); err == nil && utf8.Valid(decoded) {
-			return append(plain, string(decoded))
-		}
-	}
-	return plain
-}
-
 // update replaces the finder by one for the current secrets. If a text is a form of two secrets,
 // the longer secret counts.
 func (r *Redactor) update() {
-	all := slices.Concat(r.fixed, r.recent)
+	all := slices.Concat(r.fixed, r.recent, r.parts)
 	slices.SortStableFunc(all, func(a, b namedSecret) int { return cmp.Compare(len(b.text), len(a.text)) })
 	r.finder.Store(newFinder(all))
 }

@@ -3,6 +3,7 @@ package redact
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"net/url"
 	"strings"
@@ -155,15 +156,50 @@ func TestAPartOfASecretIsHidden(t *testing.T) {
 		{"a part", "hunter22zz", "p=hunter22zz", "p=***"},
 		{"a part in base64", "aHVudGVyMjJ6eg==", "p=hunter22zz&q=aHVudGVyMjJ6eg==", "p=***&q=***"},
 		{"a part of a secret in base64", "swordfish", "p=swordfish", "p=***"},
+		{"a part of a secret with escapes", "key/one", "p=key/one", "p=***"},
+		{"a part that the secret has in base64", "one:pass1", "p=one:pass1", "p=***"},
 		{"too short", "use", "use it", "use it"},
+		{"a word of JSON", "true", "true", "true"},
 		{"no part", "production", "production", "production"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := New([]string{"user7:hunter22zz", "YWRtaW46c3dvcmRmaXNo"}) // admin:swordfish
-			r.HidePart(c.part)
+			r := New([]string{"user7:hunter22zz", "YWRtaW46c3dvcmRmaXNo", // admin:swordfish
+				`{"key": "key\/one", "on": true}`, "b25lOnBhc3Mx,dHdvOnBhc3My"}) // one:pass1, two:pass2
+			r.HideParts(c.part)
 			require.Equal(t, c.want, r.String(c.text))
 		})
 	}
+}
+
+func TestAPartOfASecretIsRestoredFromItsName(t *testing.T) {
+	for _, part := range []string{"hunter22zz", "swordfish", "key/one", "one:pass1"} {
+		t.Run(part, func(t *testing.T) {
+			secrets := map[string]string{
+				"pair": "user7:hunter22zz", "encoded": "YWRtaW46c3dvcmRmaXNo", "json": `{"key": "key\/one"}`, "list": "b25lOnBhc3Mx,dHdvOnBhc3My",
+			}
+			r := NewNamed(secrets)
+			r.HideParts(map[string]any{"list": []any{part}})
+			found := r.Find(part)
+			require.NotEmpty(t, found)
+			secret, place, ok := PartOf(found[0].Name)
+			require.True(t, ok)
+			restored, ok := Part(secrets[secret], place)
+			require.True(t, ok)
+			require.Equal(t, part, restored)
+			_, ok = Part(secrets[secret]+"more", place)
+			require.False(t, ok, "the secret has changed")
+		})
+	}
+}
+
+func TestEveryPartOfASecretStaysHidden(t *testing.T) {
+	var parts []any
+	for i := range 100 { // more than the tokens that are remembered
+		parts = append(parts, fmt.Sprintf("key-%d", i+100))
+	}
+	r := New([]string{fmt.Sprint(parts...)})
+	r.HideParts(parts...)
+	require.Equal(t, "***, ***", r.String("key-100, key-199"))
 }
 
 func TestWhatUsuallyIsASecretIsHidden(t *testing.T) {

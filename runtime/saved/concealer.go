@@ -58,7 +58,7 @@ func quoted(marshal func(any) ([]byte, error), text string) string {
 
 // A Concealer replaces secrets in saved values by their names, and the names by the secrets.
 type Concealer struct {
-	find       func(text string) []redact.Match
+	redactor   *redact.Redactor
 	secrets    map[string]string // by name
 	fetch      Fetch
 	generation any // identifies the current secrets of the redactor
@@ -71,7 +71,7 @@ type Fetch func(name string) (text string, known bool, err error)
 // redactor with the same secrets has learned during the run. It reveals other secrets with fetch,
 // which may be nil.
 func NewConcealer(secrets map[string]string, redactor *redact.Redactor, fetch Fetch) *Concealer {
-	return &Concealer{find: redactor.Find, secrets: secrets, fetch: fetch, generation: redactor.Generation()}
+	return &Concealer{redactor: redactor, secrets: secrets, fetch: fetch, generation: redactor.Generation()}
 }
 
 // Generation identifies the secrets that were known when the concealer was made. Checkpoints keep
@@ -111,7 +111,7 @@ func (c *Concealer) changes(document []byte) bool {
 	}
 }
 
-func (c *Concealer) has(text []byte) bool { return len(c.find(string(text))) > 0 }
+func (c *Concealer) has(text []byte) bool { return len(c.redactor.Find(string(text))) > 0 }
 
 // Reveal replaces the names of secrets in a checkpoint by their current values.
 func (c *Concealer) Reveal(token []byte) ([]byte, error) {
@@ -154,7 +154,7 @@ func (c *Concealer) Concealed(v any) any {
 // concealText replaces the secrets in a text. Of overlapping secrets it replaces the first and
 // longest.
 func (c *Concealer) concealText(text string) string {
-	found := c.find(text)
+	found := c.redactor.Find(text)
 	if len(found) == 0 {
 		return strings.ReplaceAll(text, delimiter, delimiter+delimiter)
 	}
@@ -263,18 +263,9 @@ func (c *Concealer) spell(name string) (string, error) {
 		return delimiter, nil
 	}
 	parts := append(strings.Split(name, "|"), "", "")
-	secret, known := c.secrets[parts[0]]
-	if !known && c.fetch != nil {
-		var err error
-		if secret, known, err = c.fetch(parts[0]); err != nil {
-			return "", err
-		}
-	}
-	if !known && parts[0] == redact.TokenName {
-		return "", errors.New("it needs a bearer token, which the credentials do not have")
-	}
-	if !known {
-		return "", fmt.Errorf("it needs the secret %q, which the configuration does not have", parts[0])
+	secret, err := c.current(parts[0])
+	if err != nil {
+		return "", err
 	}
 	text, ok := redact.Spell(parts[1], secret)
 	if !ok {
@@ -286,6 +277,36 @@ func (c *Concealer) spell(name string) (string, error) {
 		}
 	}
 	return text, nil
+}
+
+// current returns the current value of a secret or of a part of a secret. The part is hidden from now on.
+func (c *Concealer) current(name string) (string, error) {
+	secret, known := c.secrets[name]
+	if known {
+		return secret, nil
+	}
+	if whole, place, ok := redact.PartOf(name); ok {
+		if secret, err := c.current(whole); err != nil {
+			return "", err
+		} else if part, ok := redact.Part(secret, place); ok {
+			c.redactor.HideParts(part)
+			return part, nil
+		}
+		return "", fmt.Errorf("it needs a part of the secret %q, which has changed", whole)
+	}
+	if c.fetch != nil {
+		var err error
+		if secret, known, err = c.fetch(name); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case known:
+		return secret, nil
+	case name == redact.TokenName:
+		return "", errors.New("it needs a bearer token, which the credentials do not have")
+	}
+	return "", fmt.Errorf("it needs the secret %q, which the configuration does not have", name)
 }
 
 // replaceMembers replaces the values of the members of a JSON object.
