@@ -172,7 +172,8 @@ func statusProblem(status int) string {
 	return "want " + requests.PageStatuses
 }
 
-// charsetProblem returns the charset of a response if it is not UTF-8, or "".
+// charsetProblem describes the charset of a response that is not UTF-8. It returns "" for UTF-8, or if
+// none is stated.
 func charsetProblem(r *Response) string {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
@@ -182,7 +183,7 @@ func charsetProblem(r *Response) string {
 	return fmt.Sprintf("charset %s, want utf-8", charset)
 }
 
-// statusError returns the error for a response with a status of 400 or above.
+// statusError returns the error for a response that its status, or an onError rule, makes a failure.
 func (c *Client) statusError(class failure.Class, call Call, r *Response) *failure.Error {
 	message := strings.TrimSpace(fmt.Sprintf("status %d %s", r.Status, http.StatusText(r.Status)))
 	if len(bytes.TrimSpace(r.Body)) > 0 {
