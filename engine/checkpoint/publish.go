@@ -296,7 +296,7 @@ func (s *Store) repair() error {
 		err = cmp.Or(err, part.verify(s.files))
 	}
 	if err == nil && s.path != "" {
-		err = s.save() // begin may have failed to
+		err = s.save() // recordPublication may have failed to save it
 	}
 	if err == nil {
 		err = p.carryOut(s.files)

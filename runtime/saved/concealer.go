@@ -80,11 +80,11 @@ func (c *Concealer) Generation() any { return c.generation }
 
 // Conceal replaces the secrets in the values of a checkpoint by their names. The checkpoint is a
 // JSON object without insignificant white space.
-func (c *Concealer) Conceal(token []byte) ([]byte, error) {
-	if !c.changes(token) {
-		return token, nil
+func (c *Concealer) Conceal(checkpoint []byte) ([]byte, error) {
+	if !c.changes(checkpoint) {
+		return checkpoint, nil
 	}
-	return replaceMembers(token, func(v any) (any, error) { return c.Concealed(v), nil })
+	return replaceMembers(checkpoint, func(v any) (any, error) { return c.Concealed(v), nil })
 }
 
 // changes reports whether a text or a number in a JSON document has a secret or a delimiter.
@@ -114,11 +114,11 @@ func (c *Concealer) changes(document []byte) bool {
 func (c *Concealer) has(text []byte) bool { return len(c.redactor.Find(string(text))) > 0 }
 
 // Reveal replaces the names of secrets in a checkpoint by their current values.
-func (c *Concealer) Reveal(token []byte) ([]byte, error) {
-	if !bytes.Contains(token, []byte(delimiter)) {
-		return token, nil
+func (c *Concealer) Reveal(checkpoint []byte) ([]byte, error) {
+	if !bytes.Contains(checkpoint, []byte(delimiter)) {
+		return checkpoint, nil
 	}
-	return replaceMembers(token, c.Revealed)
+	return replaceMembers(checkpoint, c.Revealed)
 }
 
 // Encode encodes a value as [Encode] does, without its secrets.
