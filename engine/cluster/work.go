@@ -109,7 +109,7 @@ type workerRun struct {
 	cluster *Cluster
 	pace    *pace.Pace
 	slots   chan struct{} // tasks that run
-	late    chan struct{} // tasks whose end is being stored, and that have left their slots
+	storing chan struct{} // tasks whose end is being stored, and that have left their slots
 	tasks   sync.WaitGroup
 	busy    atomic.Int64 // number of goroutines of tasks
 
@@ -163,7 +163,7 @@ func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error)
 			Hint: "a worker needs the permissions of its role"}
 	}
 	run := &workerRun{
-		Worker: w, cluster: c, pace: shared, slots: make(chan struct{}, w.Slots), late: make(chan struct{}, w.Slots),
+		Worker: w, cluster: c, pace: shared, slots: make(chan struct{}, w.Slots), storing: make(chan struct{}, w.Slots),
 		news: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		runs: map[string]*activeRun{}, sessions: map[sessionKey]*session{}, unused: map[string]bool{},
 		origins: origins{avoided: map[string]*avoidance{}, served: map[string]time.Time{}},

@@ -72,7 +72,7 @@ func (a *attempt) beAlone(ctx context.Context) error {
 	}
 	err := hold(ctx, a.worker.slots, &a.heldSlots, cap(a.worker.slots)-1) // it has a slot itself
 	if err == nil {
-		err = hold(ctx, a.worker.late, &a.heldLate, cap(a.worker.late))
+		err = hold(ctx, a.worker.storing, &a.heldStoring, cap(a.worker.storing))
 	}
 	if err != nil {
 		a.letOthers()
@@ -104,7 +104,7 @@ func (a *attempt) letOthers() {
 	for ; a.heldSlots > 0; a.heldSlots-- {
 		<-a.worker.slots
 	}
-	for ; a.heldLate > 0; a.heldLate-- {
-		<-a.worker.late
+	for ; a.heldStoring > 0; a.heldStoring-- {
+		<-a.worker.storing
 	}
 }

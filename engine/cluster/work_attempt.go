@@ -32,14 +32,14 @@ type attempt struct {
 
 	position json.RawMessage // position from which the task continues; nil for a task that begins
 
-	began  time.Time
-	stored bool // whether the attempt stored a page or the end of the task; otherwise the task had already ended
-	cancel context.CancelCauseFunc
-	late   bool // whether the attempt has left its slot
+	began    time.Time
+	stored   bool // whether the attempt stored a page or the end of the task; otherwise the task had already ended
+	cancel   context.CancelCauseFunc
+	leftSlot bool // whether the attempt has left its slot
 
 	// Places of other tasks that the attempt holds while its task runs alone.
-	heldSlots int
-	heldLate  int // see [workerRun.late]
+	heldSlots   int
+	heldStoring int // see [workerRun.storing]
 }
 
 // newAttempt returns an attempt that is a user of the session of its run. It does not wait.
@@ -215,12 +215,12 @@ func (a *attempt) resume(ctx context.Context) error {
 // requests. It keeps its slot if too many others are being stored, so that pages do not pile up in
 // memory when the server is slow.
 func (a *attempt) leaveSlot() {
-	if a.late {
+	if a.leftSlot {
 		return
 	}
 	select {
-	case a.worker.late <- struct{}{}:
-		a.late = true
+	case a.worker.storing <- struct{}{}:
+		a.leftSlot = true
 		a.freeSlot()
 	default:
 	}
@@ -234,8 +234,8 @@ func (a *attempt) freeSlot() {
 
 // end ends the attempt.
 func (a *attempt) end() {
-	if a.late {
-		<-a.worker.late
+	if a.leftSlot {
+		<-a.worker.storing
 	} else {
 		a.freeSlot()
 	}
