@@ -229,7 +229,7 @@ func (r *listRun) endIfEnough() bool {
 // is the last.
 func (r *listRun) advance(page *Page) (requests.Request, error) {
 	if !r.job.Paged() {
-		r.stop(page, []string{reasonEnd}, rules.Complete, "one request made: the job is not paged")
+		r.stop(page, []string{ReasonEnd}, rules.Complete, "one request made: the job is not paged")
 		return requests.Request{}, nil
 	}
 	next, more, err := r.nextRequest()
@@ -238,7 +238,7 @@ func (r *listRun) advance(page *Page) (requests.Request, error) {
 	}
 	if !more {
 		page.Verdicts = append(page.Verdicts, r.noAddress())
-		r.stop(page, []string{reasonNextRequest}, rules.Complete, fmt.Sprintf("the rules give no next request after page %d", page.Page))
+		r.stop(page, []string{ReasonNextRequest}, rules.Complete, fmt.Sprintf("the rules give no next request after page %d", page.Page))
 	}
 	r.reportOverridden(next)
 	return next, nil
@@ -247,7 +247,7 @@ func (r *listRun) advance(page *Page) (requests.Request, error) {
 // noAddress returns the verdict that the next request has no address, with the values of the parts
 // from which an address could have come.
 func (r *listRun) noAddress() trace.Verdict {
-	verdict := trace.Verdict{Rule: reasonNextRequest, Met: true}
+	verdict := trace.Verdict{Rule: ReasonNextRequest, Met: true}
 	var because []string
 	for _, part := range r.job.Parts {
 		if role := part.Rule.Role; part.Rule.Subsequent && (role == rules.RoleURL || role == rules.RoleEndpoint) {

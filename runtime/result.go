@@ -14,7 +14,7 @@ type Result struct {
 	Job       string        `json:"job"`            // id of the job
 	Root      string        `json:"root,omitempty"` // root of the tree of jobs, if the job has a parent or children
 	Outcome   rules.Outcome `json:"outcome"`
-	Reason    string        `json:"reason"`             // id of the first rule that was met, or "end", "nextRequest" or "error"
+	Reason    string        `json:"reason"`             // id of the first rule that was met, or "end", "nextRequest", "error", "partitions" or "limits.partitions"
 	StoppedBy []string      `json:"stoppedBy"`          // ids of all rules that were met
 	Message   string        `json:"message"`            // one sentence
 	Pages     int           `json:"pages"`              // number of pages fetched
@@ -70,16 +70,12 @@ func AcceptAll(Result) bool { return true }
 
 // The reasons of a [Result] that are not ids of rules.
 const (
-	reasonEnd         = compile.ReasonEnd
-	reasonNextRequest = compile.ReasonNextRequest
+	ReasonEnd            = compile.ReasonEnd
+	ReasonNextRequest    = compile.ReasonNextRequest
+	ReasonError          = "error"             // the job failed with an error
+	ReasonPartitions     = "partitions"        // the result covers all partitions of the job
+	ReasonPartitionLimit = "limits.partitions" // the limit on the partitions of a run kept some of the job's partitions from running
 )
-
-// ReasonError is the reason of a [Result] of a job that failed with an error.
-const ReasonError = "error"
-
-// ReasonPartitionLimit is the reason of the [Result] of a job if the limit on the partitions of a run
-// kept some of its partitions from running.
-const ReasonPartitionLimit = "limits.partitions"
 
 // PartitionCounts counts how the partitions of a job ended.
 type PartitionCounts struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -143,7 +144,7 @@ func setEnd(head *store.Head, ending *partition.Ending) {
 		return
 	}
 	r := ending.Results[0]
-	head.Outcome, head.Reason = string(r.Outcome), cmp.Or(r.Reason, "end")
+	head.Outcome, head.Reason = string(r.Outcome), cmp.Or(r.Reason, runtime.ReasonEnd)
 	if r.Skipped {
 		head.Outcome = store.Skipped
 		if r.Error != nil {

@@ -93,7 +93,9 @@ func (t *trial) failure() string {
 
 // unknown reports an id that no rule of the job has.
 func (t *trial) unknown(ids ...string) string {
-	known := []string{"end", "nextRequest", "error"}
+	known := []string{
+		runtime.ReasonEnd, runtime.ReasonNextRequest, runtime.ReasonError, runtime.ReasonPartitions, runtime.ReasonPartitionLimit,
+	}
 	for _, r := range t.job.Ruleset.Rules {
 		if r.Role == rules.RoleStop || r.Role == rules.RoleOnError {
 			known = append(known, r.ID)

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // reportVersion is the version of a [Report] as JSON.
@@ -208,17 +208,14 @@ func (j *JobReport) Reasons() []Reason {
 	return reasons
 }
 
-// reasonError is the reason of a run that failed.
-const reasonError = "error"
-
 // Ending says how a run ended: by which rule, or by which error.
 func (r *Row) Ending() string {
 	switch {
 	case r.Reason == "":
 		return r.Why
-	case r.Reason == reasonError:
+	case r.Reason == runtime.ReasonError:
 		return "failed: " + r.Why
-	case r.Reason == compile.ReasonEnd || r.Reason == compile.ReasonNextRequest:
+	case r.Reason == runtime.ReasonEnd || r.Reason == runtime.ReasonNextRequest:
 		return "ended: " + r.Why
 	}
 	return fmt.Sprintf("was stopped by %s: %s", r.Reason, r.Why)

@@ -15,9 +15,6 @@ import (
 // maxListed is the largest number of partitions and findings in a [runtime.Result].
 const maxListed = 100
 
-// reasonPartitions is the reason of a result that covers all partitions of a job.
-const reasonPartitions = "partitions"
-
 // An EndedResult describes how a partition or a whole job ended, with the details for summing up.
 type EndedResult struct {
 	runtime.Result
@@ -62,7 +59,7 @@ func (r *EndedResult) addPartition(names func() (label, name string), result End
 		n.Failures = append(n.Failures, runtime.PartitionFailure{Partition: label, Error: result.Error})
 	}
 	if result.Skipped {
-		result.Outcome, result.Reason, result.StoppedBy = rules.Partial, reasonPartitions, []string{}
+		result.Outcome, result.Reason, result.StoppedBy = rules.Partial, runtime.ReasonPartitions, []string{}
 	}
 	if result.Outcome.Worse(r.Outcome) {
 		_, name := names()
@@ -74,6 +71,9 @@ func (r *EndedResult) addPartition(names func() (label, name string), result End
 			r.Error = result.Error
 			r.FailedPage = result.FailedPage
 		}
+	}
+	if r.Outcome == rules.Complete && n.Count > 0 {
+		r.Reason, r.StoppedBy = runtime.ReasonPartitions, []string{}
 	}
 	r.Message = r.describePartitions()
 }
@@ -106,7 +106,6 @@ func (r *EndedResult) describePartitions() string {
 	case n.Count == 0 && r.Reason != runtime.ReasonPartitionLimit && r.Outcome != rules.Failed:
 		return "there is no partition"
 	case r.Outcome == rules.Complete:
-		r.Reason, r.StoppedBy = reasonPartitions, []string{}
 		return fmt.Sprintf("complete: %s", value.Counted(n.Count, "partition"))
 	case r.Outcome == rules.Partial:
 		limited := ""

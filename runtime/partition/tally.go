@@ -130,7 +130,7 @@ func (t *Tally) ordered(err error) []EndedResult {
 		}
 		switch {
 		case r.Outcome == "" && err == nil:
-			r.Outcome, r.Reason, r.Message = rules.Complete, reasonPartitions, r.describePartitions()
+			r.Outcome, r.Reason, r.Message = rules.Complete, runtime.ReasonPartitions, r.describePartitions()
 		case r.Outcome == "":
 			r.Outcome, r.Reason, r.Message = rules.Failed, runtime.ReasonError, "the run ended before this job"
 		case err != nil && r.Outcome != rules.Failed && r.Partitions != nil: // further partitions may follow

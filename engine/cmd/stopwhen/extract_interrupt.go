@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -78,7 +79,7 @@ func (r *receivedPages) job(id string) *engine.JobResult {
 	if i < 0 {
 		i = len(r.result.Jobs)
 		r.result.Jobs = append(r.result.Jobs,
-			engine.JobResult{Job: id, Outcome: rules.Failed, Reason: "error", StoppedBy: []string{}, Message: "interrupted"})
+			engine.JobResult{Job: id, Outcome: rules.Failed, Reason: runtime.ReasonError, StoppedBy: []string{}, Message: "interrupted"})
 	}
 	return &r.result.Jobs[i]
 }
