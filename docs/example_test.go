@@ -230,27 +230,29 @@ func Example_sink() {
 
 // A database stores items and checkpoints, in transactions.
 type database struct {
-	items  []string
-	tokens map[string]json.RawMessage
+	items       []string
+	checkpoints map[string]json.RawMessage
 }
 
 type transaction struct {
-	db     *database
-	items  []string
-	tokens map[string]json.RawMessage
+	db          *database
+	items       []string
+	checkpoints map[string]json.RawMessage
 }
 
 func (db *database) begin() *transaction {
-	return &transaction{db: db, tokens: map[string]json.RawMessage{}}
+	return &transaction{db: db, checkpoints: map[string]json.RawMessage{}}
 }
 
 func (tx *transaction) insert(item json.RawMessage) { tx.items = append(tx.items, string(item)) }
 
-func (tx *transaction) saveCheckpoint(root string, token json.RawMessage) { tx.tokens[root] = token }
+func (tx *transaction) saveCheckpoint(root string, checkpoint json.RawMessage) {
+	tx.checkpoints[root] = checkpoint
+}
 
 func (tx *transaction) commit() error {
 	tx.db.items = append(tx.db.items, tx.items...)
-	maps.Copy(tx.db.tokens, tx.tokens)
+	maps.Copy(tx.db.checkpoints, tx.checkpoints)
 	return nil
 }
 
@@ -266,18 +268,18 @@ func Example_checkpoints() {
 		fmt.Println(err)
 		return
 	}
-	ctx, db := context.Background(), &database{tokens: map[string]json.RawMessage{}}
+	ctx, db := context.Background(), &database{checkpoints: map[string]json.RawMessage{}}
 
 	save := func(_ context.Context, page *engine.Page) error {
-		token, err := page.Checkpoint()
-		if err != nil || token == nil { // nil: the run fails on this page, which the next run requests again
+		checkpoint, err := page.Checkpoint()
+		if err != nil || checkpoint == nil { // nil: the run fails on this page, which the next run requests again
 			return err
 		}
 		tx := db.begin()
 		for item := range page.Items.All() {
 			tx.insert(item)
 		}
-		tx.saveCheckpoint(page.Root, token)
+		tx.saveCheckpoint(page.Root, checkpoint)
 		return tx.commit()
 	}
 
@@ -291,7 +293,7 @@ func Example_checkpoints() {
 	})
 	fmt.Println(errors.Is(err, engine.ErrCancelled), len(db.items))
 
-	_, err = e.With(engine.WithResume(db.tokens)).Run(ctx, save)
+	_, err = e.With(engine.WithResume(db.checkpoints)).Run(ctx, save)
 	fmt.Println(err, len(db.items))
 	// Output:
 	// true 4

@@ -160,14 +160,14 @@ func interruptAndResume(t *testing.T, c *fixtures.Case, pages int) (got outcome,
 	checkpoints := map[string]json.RawMessage{}
 	delivered := 0
 	first := runCase(c, server, unchanged, func(page *engine.Page) error {
-		token, err := page.Checkpoint()
+		checkpoint, err := page.Checkpoint()
 		require.NoError(t, err)
-		if token == nil { // the run fails on this page
+		if checkpoint == nil { // the run fails on this page
 			delivered = pages + 1
 			return nil
 		}
-		require.NotContains(t, string(token), "secret-of-")
-		checkpoints[page.Root] = bytes.Clone(token)
+		require.NotContains(t, string(checkpoint), "secret-of-")
+		checkpoints[page.Root] = bytes.Clone(checkpoint)
 		if delivered++; delivered == pages {
 			return errors.New("interrupted")
 		}

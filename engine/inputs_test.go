@@ -124,12 +124,12 @@ func TestSecretInputsAreNeverShown(t *testing.T) {
 func TestACheckpointOfAnotherVersionIsRefusedBeforeTheFirstRequest(t *testing.T) {
 	e, err := engine.New(config.Config{BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "users"}}})
 	require.NoError(t, err)
-	for _, token := range []string{`{"done": true}`, `{"version": 2}`, `x`} {
-		run := e.With(engine.WithResume(map[string]json.RawMessage{"users": json.RawMessage(token)}))
-		require.False(t, run.Ended(), token)
-		require.ErrorIs(t, run.Check(), engine.ErrState, token)
+	for _, checkpoint := range []string{`{"done": true}`, `{"version": 2}`, `x`} {
+		run := e.With(engine.WithResume(map[string]json.RawMessage{"users": json.RawMessage(checkpoint)}))
+		require.False(t, run.Ended(), checkpoint)
+		require.ErrorIs(t, run.Check(), engine.ErrState, checkpoint)
 		_, err := run.Run(t.Context(), discard)
-		require.ErrorIs(t, err, engine.ErrState, token)
+		require.ErrorIs(t, err, engine.ErrState, checkpoint)
 	}
 }
 
@@ -176,19 +176,19 @@ func TestASecretIsNotInACheckpoint(t *testing.T) {
 		return respond(r, `{"data": [1, 2], "page": "`+r.URL.Query().Get("page")+`"}`)
 	})))
 	require.NoError(t, err)
-	var token json.RawMessage
+	var checkpoint json.RawMessage
 	stop := errors.New("enough")
 	_, err = e.With(engine.WithInputs(map[string]any{"tenant": "acme", "key": "SECRET-7f3a"})).
 		Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
-			if token, err = page.Checkpoint(); err != nil {
+			if checkpoint, err = page.Checkpoint(); err != nil {
 				return err
 			}
 			return stop
 		})
 	require.ErrorIs(t, err, stop)
-	require.NotContains(t, string(token), "SECRET-7f3a")
+	require.NotContains(t, string(checkpoint), "SECRET-7f3a")
 
-	resume := map[string]json.RawMessage{"users": token}
+	resume := map[string]json.RawMessage{"users": checkpoint}
 	_, err = e.With(engine.WithInputs(map[string]any{"tenant": "acme", "key": "ROTATED-0b1c"}), engine.WithResume(resume)).
 		Run(t.Context(), func(context.Context, *engine.Page) error { return stop })
 	require.ErrorIs(t, err, stop)
@@ -199,14 +199,14 @@ func TestACheckpointOfAnotherJobIsRefused(t *testing.T) {
 	e, err := engine.New(config.Config{BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "users"}, {Endpoint: "groups"}}},
 		engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) { return respond(r, `[]`) })))
 	require.NoError(t, err)
-	tokens := map[string]json.RawMessage{}
+	checkpoints := map[string]json.RawMessage{}
 	_, err = e.Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
-		tokens[page.Job], err = page.Checkpoint()
+		checkpoints[page.Job], err = page.Checkpoint()
 		return err
 	})
 	require.NoError(t, err)
-	require.Len(t, tokens, 2)
-	swapped := map[string]json.RawMessage{"users": tokens["groups"], "groups": tokens["users"]}
+	require.Len(t, checkpoints, 2)
+	swapped := map[string]json.RawMessage{"users": checkpoints["groups"], "groups": checkpoints["users"]}
 	_, err = e.With(engine.WithResume(swapped)).Run(t.Context(), discard)
 	require.ErrorIs(t, err, engine.ErrState)
 	require.ErrorContains(t, err, `it belongs to job "groups"`)

@@ -130,9 +130,9 @@ func TestASinkMayChangeItsRecord(t *testing.T) {
 		require.Equal(t, map[string]any{"v": rules.Object{{Name: "x", Value: "p"}}}, page.Partition)
 		page.Partition["v"].(rules.Object)[0].Value = "changed"
 		page.Partition["w"] = "added"
-		token, err := page.Checkpoint()
-		require.NotContains(t, string(token), "changed")
-		require.NotContains(t, string(token), "added")
+		checkpoint, err := page.Checkpoint()
+		require.NotContains(t, string(checkpoint), "changed")
+		require.NotContains(t, string(checkpoint), "added")
 		return err
 	})
 	require.NoError(t, err)

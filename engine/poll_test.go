@@ -53,8 +53,8 @@ func TestAPollThatIsInterruptedWaitsForTheRestOfTheTimeWhenItResumes(t *testing.
 				require.NoError(t, err)
 				checkpoints := map[string]json.RawMessage{}
 				sink := func(_ context.Context, page *engine.Page) error {
-					token, err := page.Checkpoint()
-					checkpoints[page.Job] = append(json.RawMessage{}, token...)
+					checkpoint, err := page.Checkpoint()
+					checkpoints[page.Job] = append(json.RawMessage{}, checkpoint...)
 					return err
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

@@ -260,8 +260,8 @@ func TestARunFollowsTheSpecification(t *testing.T) {
 			if page.Page != interruptAt || page.Decision == engine.Stop {
 				return nil
 			}
-			token, err := page.Checkpoint()
-			checkpoints[page.Root] = bytes.Clone(token)
+			checkpoint, err := page.Checkpoint()
+			checkpoints[page.Root] = bytes.Clone(checkpoint)
 			return errors.Join(err, interrupted)
 		}
 		result, err := e.Run(context.Background(), sink)

@@ -58,7 +58,7 @@ func heap() uint64 {
 
 // heapOfOrders runs a tree with so many partitions, and returns the most bytes that were
 // reachable after a page, and those of the largest checkpoint.
-func heapOfOrders(t *testing.T, orders int, options ...engine.RunOption) (peak uint64, checkpoint int) {
+func heapOfOrders(t *testing.T, orders int, options ...engine.RunOption) (peak uint64, largest int) {
 	t.Helper()
 	e := load(t, []byte(orderConfig), engine.WithTransport(ordersAPI{orders: orders})).With(options...)
 	pages := 0
@@ -66,13 +66,13 @@ func heapOfOrders(t *testing.T, orders int, options ...engine.RunOption) (peak u
 		if pages++; pages%(orders/10) != 5 {
 			return nil
 		}
-		token, err := page.Checkpoint()
-		peak, checkpoint = max(peak, heap()), max(checkpoint, len(token))
+		checkpoint, err := page.Checkpoint()
+		peak, largest = max(peak, heap()), max(largest, len(checkpoint))
 		return err
 	})
 	require.NoError(t, err)
 	require.Equal(t, orders, result.Jobs[1].Partitions.Count)
-	return peak, checkpoint
+	return peak, largest
 }
 
 // TestPartitionsNeedFlatMemory runs trees of different sizes: neither what is in memory nor
@@ -127,8 +127,8 @@ func allocationsOfPage(t *testing.T, orders int) uint64 {
 	pages, bytes, start, before := 0, 0, time.Now(), allocations()
 	_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
 		pages++
-		token, err := page.Checkpoint()
-		bytes += len(token)
+		checkpoint, err := page.Checkpoint()
+		bytes += len(checkpoint)
 		return err
 	})
 	require.NoError(t, err)

@@ -50,12 +50,12 @@ func newDamagedTree(t testing.TB) *damagedTree {
 }
 
 // resume runs the tree from a checkpoint.
-func (d *damagedTree) resume(t testing.TB, token []byte) error {
+func (d *damagedTree) resume(t testing.TB, checkpoint []byte) error {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	d.cancel = cancel
 	d.requests.Store(0)
-	_, err := d.engine.With(engine.WithResume(map[string]json.RawMessage{"order": token})).Run(ctx, discard)
+	_, err := d.engine.With(engine.WithResume(map[string]json.RawMessage{"order": checkpoint})).Run(ctx, discard)
 	return err
 }
 
@@ -65,8 +65,8 @@ func checkpointsOf(t testing.TB) [][]byte {
 	d := newDamagedTree(t)
 	d.cancel = func() {}
 	_, err := d.engine.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
-		token, err := page.Checkpoint()
-		byLength[len(token)/100] = bytes.Clone(token)
+		checkpoint, err := page.Checkpoint()
+		byLength[len(checkpoint)/100] = bytes.Clone(checkpoint)
 		return err
 	})
 	require.NoError(t, err)
@@ -103,9 +103,9 @@ func TestADamagedCheckpointOfATreeIsRefused(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	all, d := checkpointsOf(t), newDamagedTree(t)
 	tried, refused := 0, 0
-	for _, token := range [][]byte{all[len(all)/2], all[len(all)-1]} {
+	for _, checkpoint := range [][]byte{all[len(all)/2], all[len(all)-1]} {
 		var document any
-		dec := json.NewDecoder(bytes.NewReader(token))
+		dec := json.NewDecoder(bytes.NewReader(checkpoint))
 		dec.UseNumber()
 		require.NoError(t, dec.Decode(&document))
 		places(document, "", func(any) {}, func(path string, had any, replace func(any)) {
@@ -137,12 +137,12 @@ func isAny(err error, classes ...error) bool {
 
 // FuzzTreeState resumes trees from damaged checkpoints. None of them panics.
 func FuzzTreeState(f *testing.F) {
-	for _, token := range checkpointsOf(f) {
-		f.Add(token)
+	for _, checkpoint := range checkpointsOf(f) {
+		f.Add(checkpoint)
 	}
 	d := newDamagedTree(f)
-	f.Fuzz(func(t *testing.T, token []byte) {
-		if err := d.resume(t, token); errors.Is(err, engine.ErrInternal) {
+	f.Fuzz(func(t *testing.T, checkpoint []byte) {
+		if err := d.resume(t, checkpoint); errors.Is(err, engine.ErrInternal) {
 			t.Fatal(err)
 		}
 	})

@@ -45,12 +45,12 @@ func (s *seenPages) deliver(_ context.Context, page *engine.Page) error {
 	}
 	s.pages = append(s.pages, fmt.Sprintf("%s %s page %d: %s%s, written %d, skipped %t, final %t: %s", page.Job, partition, page.Page,
 		page.Decision, page.StoppedBy, page.Items.Len(), page.Skipped, page.Final, page.Items.Bytes()))
-	token, err := page.Checkpoint()
+	checkpoint, err := page.Checkpoint()
 	if err != nil {
 		return err
 	}
-	if token != nil {
-		s.checkpoints[page.Root], s.committed = bytes.Clone(token), len(s.pages)
+	if checkpoint != nil {
+		s.checkpoints[page.Root], s.committed = bytes.Clone(checkpoint), len(s.pages)
 	}
 	if breaks {
 		return errBroken

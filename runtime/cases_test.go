@@ -118,10 +118,10 @@ func playList(t *testing.T, c *fixtures.Case, server *fixtures.Server, cfg *rule
 	result, err := loop.Run(t.Context(), job, func(_ context.Context, page *Page) error {
 		items.Write(page.Items.Bytes())
 		lines.WriteString(traceLine(page))
-		token, err := page.Checkpoint()
+		checkpoint, err := page.Checkpoint()
 		require.NoError(t, err)
 		if page.Outcome != rules.Failed {
-			require.NoError(t, Checkpoint(token).CheckVersion())
+			require.NoError(t, Checkpoint(checkpoint).CheckVersion())
 		}
 		return nil
 	})

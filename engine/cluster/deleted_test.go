@@ -49,7 +49,7 @@ func TestACollectionDoesNotContinueInPagesThatReplaceThoseItHasRead(t *testing.T
 	require.NoError(t, err)
 	require.NoError(t, js.DeleteStream(t.Context(), "STOPWHEN_RUN_r1")) // by an administrator
 	work(t, c, cluster.Worker{})
-	again := &collector{run: submit(t, c, a.config()), tokens: some.tokens}
+	again := &collector{run: submit(t, c, a.config()), checkpoints: some.checkpoints}
 	_, err = again.collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, engine.ErrState)
 	require.ErrorContains(t, err, "the pages of run r1 have been deleted since, and others are stored")

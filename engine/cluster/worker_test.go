@@ -113,10 +113,10 @@ func submit(t *testing.T, c *cluster.Cluster, config []byte) *cluster.Run {
 
 // A collector collects a run and keeps the items and the position.
 type collector struct {
-	run    *cluster.Run
-	items  []string
-	tokens map[string]json.RawMessage
-	stop   int // after so many pages; 0: never
+	run         *cluster.Run
+	items       []string
+	checkpoints map[string]json.RawMessage
+	stop        int // after so many pages; 0: never
 
 	passed func(items int) // called after each page; may be nil
 	ended  chan error      // of a collection in the background
@@ -128,17 +128,17 @@ func (c *collector) collect(t *testing.T, how cluster.CollectOptions) (*engine.R
 	t.Helper()
 	e, err := c.run.Engine()
 	require.NoError(t, err)
-	if c.tokens == nil {
-		c.tokens = map[string]json.RawMessage{}
+	if c.checkpoints == nil {
+		c.checkpoints = map[string]json.RawMessage{}
 	}
 	pages := 0
-	return c.run.Collect(t.Context(), e.With(engine.WithResume(c.tokens)), func(_ context.Context, page *engine.Page) error {
+	return c.run.Collect(t.Context(), e.With(engine.WithResume(c.checkpoints)), func(_ context.Context, page *engine.Page) error {
 		for item := range page.Items.All() {
 			c.items = append(c.items, string(item))
 		}
-		token, err := page.Checkpoint()
+		checkpoint, err := page.Checkpoint()
 		require.NoError(t, err)
-		c.tokens[page.Root] = token
+		c.checkpoints[page.Root] = checkpoint
 		if c.passed != nil {
 			c.passed(len(c.items))
 		}
@@ -281,7 +281,7 @@ func TestACollectionGoesOnWithARetry(t *testing.T) {
 			work(t, c, cluster.Worker{})
 		}
 	}
-	all.items, all.tokens = nil, nil
+	all.items, all.checkpoints = nil, nil
 	_, err = all.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
 	require.Len(t, all.items, 5+5*5+5)

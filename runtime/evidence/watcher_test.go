@@ -133,19 +133,19 @@ func TestACheckpointHasWhatWasNoticed(t *testing.T) {
 		if resume != nil {
 			loop.Resume = map[string]json.RawMessage{job.ID(): resume}
 		}
-		var tokens []json.RawMessage
+		var checkpoints []json.RawMessage
 		result, err := loop.Run(t.Context(), job, func(_ context.Context, page *runtime.Page) error {
-			token, err := page.Checkpoint()
-			tokens = append(tokens, token)
+			checkpoint, err := page.Checkpoint()
+			checkpoints = append(checkpoints, checkpoint)
 			return err
 		})
 		require.NoError(t, err)
-		return result, tokens
+		return result, checkpoints
 	}
-	want, tokens := run(0, nil)
+	want, checkpoints := run(0, nil)
 	require.NotEmpty(t, want.Findings)
-	for i, token := range tokens[:3] {
-		got, _ := run(i+1, token)
+	for i, checkpoint := range checkpoints[:3] {
+		got, _ := run(i+1, checkpoint)
 		require.Equal(t, want.Findings, got.Findings, "after page %d", i+1)
 	}
 }

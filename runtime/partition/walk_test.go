@@ -89,9 +89,9 @@ func walkOf(a api) Walk {
 
 // received is what a sink has received.
 type received struct {
-	pages  []string
-	tokens []map[string]json.RawMessage // after each page, by root
-	fails  int                          // the sink fails after so many pages; 0: never
+	pages       []string
+	checkpoints []map[string]json.RawMessage // after each page, by root
+	fails       int                          // the sink fails after so many pages; 0: never
 }
 
 var errBroken = errors.New("the sink is broken")
@@ -103,18 +103,18 @@ func (r *received) sink(_ context.Context, page *runtime.Page) error {
 	}
 	items := page.Items.Bytes()
 	r.pages = append(r.pages, fmt.Sprintf("%s %s %d %s %t %d %.99s", page.Job, binding, page.Page, page.Decision, page.Skipped, len(items), items))
-	token, err := page.Checkpoint()
+	checkpoint, err := page.Checkpoint()
 	if err != nil {
 		return err
 	}
-	tokens := map[string]json.RawMessage{}
-	if n := len(r.tokens); n > 0 {
-		tokens[page.Root] = r.tokens[n-1][page.Root]
+	checkpoints := map[string]json.RawMessage{}
+	if n := len(r.checkpoints); n > 0 {
+		checkpoints[page.Root] = r.checkpoints[n-1][page.Root]
 	}
-	if token != nil {
-		tokens[page.Root] = bytes.Clone(token)
+	if checkpoint != nil {
+		checkpoints[page.Root] = bytes.Clone(checkpoint)
 	}
-	if r.tokens = append(r.tokens, tokens); len(r.pages) == r.fails {
+	if r.checkpoints = append(r.checkpoints, checkpoints); len(r.pages) == r.fails {
 		return errBroken
 	}
 	return nil
@@ -190,7 +190,7 @@ func TestAWalkContinuesAfterEveryPage(t *testing.T) {
 			require.ErrorIs(t, err, errBroken)
 			require.Equal(t, want.pages[:n], broken.pages)
 			resumed, rest := walk, received{}
-			resumed.Resume = broken.tokens[n-1]
+			resumed.Resume = broken.checkpoints[n-1]
 			results, err := resumed.Run(t.Context(), root, rest.sink)
 			require.Equal(t, fails, err != nil, "%v", err)
 			if n < len(want.pages) || !fails { // the page on which a job failed comes again
@@ -362,7 +362,7 @@ func TestAWalkThatFailsKeepsNoFiles(t *testing.T) {
 
 func TestACheckpointThatNoWalkHasSavedIsRefused(t *testing.T) {
 	root := rootsOf(t, trees[2].jobs)[0]
-	for name, c := range map[string]struct{ token, problem string }{
+	for name, c := range map[string]struct{ checkpoint, problem string }{
 		"another version":   {`{"version": 99}`, "version 99"},
 		"no position":       {`{"version": 1, "tree": {}}`, `the position of job "a" is missing`},
 		"another kind":      {`{"version": 1, "tree": {"branch": {"job": "a"}}}`, "is missing or malformed"},
@@ -376,7 +376,7 @@ func TestACheckpointThatNoWalkHasSavedIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			walk := walkOf(api{})
-			walk.Resume = map[string]json.RawMessage{"a": json.RawMessage(c.token)}
+			walk.Resume = map[string]json.RawMessage{"a": json.RawMessage(c.checkpoint)}
 			_, err := walk.Run(t.Context(), root, nil)
 			require.ErrorIs(t, err, failure.ErrState)
 			require.ErrorContains(t, err, c.problem)
