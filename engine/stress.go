@@ -62,7 +62,8 @@ var sampleTexts = []string{"sample", "10", "2026-01-01T00:00:00Z"}
 const sampleAddress = "https://sample.example.com/"
 
 // withSamples returns an engine for each text of sampleTexts, in which that text is the value of
-// the missing inputs. If no input is missing, it returns only the engine itself.
+// the missing inputs, unless a test of the configuration gives them values. If no input is missing, it returns only the
+// engine itself.
 func (e *Engine) withSamples() []*Engine {
 	var missing []rules.Input
 	for _, in := range e.cfg.Inputs {
@@ -79,6 +80,12 @@ func (e *Engine) withSamples() []*Engine {
 		maps.Copy(inputs, e.options.run.Inputs)
 		for _, in := range missing {
 			inputs[in.Name] = sampleInput(in, text)
+			for _, t := range e.cfg.Tests {
+				if v, set := t.Inputs[in.Name]; set {
+					inputs[in.Name] = v
+					break
+				}
+			}
 		}
 		if _, err := e.baseURL(inputs); err != nil && len(e.jobs) > 0 { // an input may be the whole address
 			for _, in := range missing {

@@ -543,9 +543,9 @@ func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
 	const stuck = `items.har contradicts the model: page 2 (GET /items?page=2) %s, but no part of the requests says which page they are for; ` +
 		`body.pit is always "X". Let the next request read a value that differs from page to page`
 	tests := []struct {
-		name, config  string
-		like          []stress.Sample
-		model, reason string
+		name, config string
+		like         []stress.Sample
+		model, fails string
 	}{
 		{"a constant", sent, pages(`{"data": [1, 2], "session": "s1"}`, `{"data": [3], "session": "s1"}`), `body.session is always "s1".`, ""},
 		{
@@ -582,8 +582,8 @@ func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
 			like := stress.Recorded{Name: "items.har", Pages: map[string][]stress.Sample{"items": tt.like}}
 			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Recording: like})
 			require.NoError(t, err)
-			if tt.reason != "" {
-				require.Contains(t, report.Jobs[0].Unknown, tt.reason)
+			if tt.fails != "" {
+				require.Contains(t, report.Jobs[0].Unknown, tt.fails)
 				require.Empty(t, report.Jobs[0].Rows)
 				return
 			}
@@ -594,7 +594,7 @@ func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
 	}
 }
 
-// TestAJobThatWasNotRecordedSaysSo has a reason from the run that looks for its pages, and a response that
+// TestAJobThatWasNotRecordedSaysSo has a fails from the run that looks for its pages, and a response that
 // is no JSON.
 func TestAJobThatWasNotRecordedSaysSo(t *testing.T) {
 	for _, like := range []stress.Recorded{
@@ -872,5 +872,27 @@ func TestRowsThatWereSeenOnServers(t *testing.T) {
 			require.Equal(t, tt.verdict, r.Verdict, "%+v", r)
 			require.Equal(t, [2]int{tt.missing, tt.duplicated}, [2]int{r.Missing, r.Duplicated}, "%+v", r)
 		})
+	}
+}
+
+// TestInputsHaveTheValuesOfATest has windows whose start only the input of a test makes a time.
+func TestInputsHaveTheValuesOfATest(t *testing.T) {
+	const config = `{"inputs": {"day": {}},
+		"api": {"baseUrl": "https://api.example.com/"},
+		"config": {"jobs": [{"id": "days", "dataField": ".", "endpoint": "days",
+			"for": {"window": {"from": "date(input.day, '02.01.2006')", "to": "now()", "step": "30d"}},
+			"params": {"from": {"expr": "window.from.Format('2006-01-02')"}}}]}%s}`
+	for tests, fails := range map[string]bool{
+		"": true,
+		`, "tests": [{"name": "one", "inputs": {"day": "01.10.2026"}, "partition": {"window": {"from": "2026-01-01", "to": "2026-01-31"}},
+			"pages": [[{"id": 1}]], "expect": {"items": 1}}]`: false,
+	} {
+		e, err := engine.Load("test.json", fmt.Appendf(nil, config, tests))
+		require.NoError(t, err)
+		report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true})
+		require.NoError(t, err)
+		text, err := json.Marshal(report)
+		require.NoError(t, err)
+		require.Equal(t, fails, strings.Contains(string(text), "the partitions of the model fail"), "%s", text)
 	}
 }
