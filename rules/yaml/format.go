@@ -114,6 +114,11 @@ func isLiteral(text string) bool {
 	return !strings.HasSuffix(text, "\n\n")
 }
 
+// isLiteralLine reports whether a text of one line can be written as it is, below its key.
+func isLiteralLine(text string) bool {
+	return text != "" && text == strings.TrimSpace(text) && !strings.ContainsAny(text, "\r\n\t")
+}
+
 // inOneLine makes an empty object, or a short list of words, stand on one line.
 func inOneLine(node *yaml.Node) *yaml.Node {
 	if len(node.Content) == 0 {

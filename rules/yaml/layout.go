@@ -80,8 +80,10 @@ func (w *layoutWriter) style(node *yaml.Node, path, key string) {
 		if node.Tag == "!!float" {
 			node.Value = shortFloat(node.Value)
 		}
-		if node.Style&yaml.LiteralStyle == 0 {
-			quote(node, needsQuotes)
+		quote(node, needsQuotes)
+		if node.Style == 0 && strings.Contains(node.Value, "'") && strings.Contains(node.Value, `"`) && needsQuotes(node.Value) &&
+			isLiteralLine(node.Value) {
+			node.Style = yaml.LiteralStyle // below its key, without quotes around those that it has
 		}
 		return
 	}
