@@ -543,9 +543,9 @@ func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
 	const stuck = `items.har contradicts the model: page 2 (GET /items?page=2) %s, but no part of the requests says which page they are for; ` +
 		`body.pit is always "X". Let the next request read a value that differs from page to page`
 	tests := []struct {
-		name, config string
-		like         []stress.Sample
-		model, fails string
+		name, config  string
+		like          []stress.Sample
+		model, reason string
 	}{
 		{"a constant", sent, pages(`{"data": [1, 2], "session": "s1"}`, `{"data": [3], "session": "s1"}`), `body.session is always "s1".`, ""},
 		{
@@ -582,8 +582,8 @@ func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
 			like := stress.Recorded{Name: "items.har", Pages: map[string][]stress.Sample{"items": tt.like}}
 			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Recording: like})
 			require.NoError(t, err)
-			if tt.fails != "" {
-				require.Contains(t, report.Jobs[0].Unknown, tt.fails)
+			if tt.reason != "" {
+				require.Contains(t, report.Jobs[0].Unknown, tt.reason)
 				require.Empty(t, report.Jobs[0].Rows)
 				return
 			}
@@ -594,7 +594,7 @@ func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
 	}
 }
 
-// TestAJobThatWasNotRecordedSaysSo has a fails from the run that looks for its pages, and a response that
+// TestAJobThatWasNotRecordedSaysSo has a reason from the run that looks for its pages, and a response that
 // is no JSON.
 func TestAJobThatWasNotRecordedSaysSo(t *testing.T) {
 	for _, like := range []stress.Recorded{
