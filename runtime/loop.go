@@ -219,8 +219,7 @@ func (r *listRun) endIfEnough() bool {
 	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {
 		return false
 	}
-	result.Outcome, result.Reason, result.StoppedBy = rules.Limited, ReasonPartitionLimit, []string{}
-	result.Message = "the limit on the partitions of the run is reached"
+	EndAtPartitionLimit(result)
 	r.logEnd()
 	return true
 }

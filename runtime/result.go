@@ -77,6 +77,12 @@ const (
 	ReasonPartitionLimit = "limits.partitions" // the limit on the partitions of a run kept some of the job's partitions from running
 )
 
+// EndAtPartitionLimit makes r the result of a job that the limit on the partitions of a run ends.
+func EndAtPartitionLimit(r *Result) {
+	r.Outcome, r.Reason, r.StoppedBy = rules.Limited, ReasonPartitionLimit, []string{}
+	r.Message = "the limit on the partitions of the run is reached"
+}
+
 // PartitionCounts counts how the partitions of a job ended.
 type PartitionCounts struct {
 	Count    int                `json:"count"`              // partitions that ran, including failed ones

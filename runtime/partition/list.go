@@ -84,10 +84,10 @@ func resultAt(job string, at position) runtime.Result {
 	return s.Result
 }
 
-// asFailed returns r as the result of a partition that failed with err.
-func (t *tree) asFailed(r runtime.Result, err error) runtime.Result {
+// failed returns r as the result of a partition that failed with err.
+func (w *Walk) failed(r runtime.Result, err error) runtime.Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
-	r.Message, r.Error = t.walk.Redactor.URL(err.Error()), trace.FaultOf(err, t.walk.Redactor)
+	r.Message, r.Error = w.Redactor.URL(err.Error()), trace.FaultOf(err, w.Redactor)
 	return r
 }
 

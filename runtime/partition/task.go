@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -203,7 +202,7 @@ func (r *taskRun) skippedEnding(result runtime.ListResult) *Ending {
 
 // failedEnding returns the ending of a task that failed before its list began.
 func (r *taskRun) failedEnding(err error) *Ending {
-	return r.ending(runtime.ListResult{Result: r.tree.asFailed(runtime.Result{Job: r.task.Job}, err)})
+	return r.ending(runtime.ListResult{Result: r.tree.walk.failed(runtime.Result{Job: r.task.Job}, err)})
 }
 
 // RootOf returns the index of the root job of a task, given the task's id. It reports false for the
@@ -224,7 +223,6 @@ func (s *Tasks) FailedTask(ctx context.Context, task Task, err error) *Ending {
 	if r, openErr := s.open(ctx, task); openErr == nil {
 		return r.failedEnding(err)
 	}
-	result := runtime.Result{Job: task.Job, Outcome: rules.Failed, Reason: runtime.ReasonError, StoppedBy: []string{}, Message: err.Error()}
-	result.Error = trace.FaultOf(err, s.walk.Redactor)
+	result := s.walk.failed(runtime.Result{Job: task.Job}, err)
 	return &Ending{Results: []EndedResult{{Result: result, Name: fmt.Sprintf("%s (task %s)", task.Job, task.ID)}}}
 }

@@ -44,7 +44,7 @@ func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
 		return nil, err
 	}
 	if r.storeErr != nil { // the children read a wrong value
-		result.Result = r.tree.asFailed(result.Result, err)
+		result.Result = r.tree.walk.failed(result.Result, err)
 	} else if Skips(r.job, err) {
 		return r.skippedEnding(result), err
 	}

@@ -80,7 +80,7 @@ func (f *frame) run(ctx context.Context) error {
 		return nil
 	case len(f.progress.todo) > 0: // tasks of an earlier run
 		if err := f.runChildren(ctx); err != nil {
-			f.forwardEnd(f.partition, EndedResult{Result: f.tree.asFailed(resultAt(f.node.job.ID(), f.progress.position), err)})
+			f.forwardEnd(f.partition, EndedResult{Result: f.tree.walk.failed(resultAt(f.node.job.ID(), f.progress.position), err)})
 			return err
 		}
 	}
@@ -276,7 +276,7 @@ func (f *frame) endPartition(result runtime.ListResult, err error) error {
 	skipped := false
 	switch {
 	case f.err != nil: // the partition itself has not failed
-		result.Result = f.tree.asFailed(result.Result, f.err)
+		result.Result = f.tree.walk.failed(result.Result, f.err)
 	case Skips(f.partition.Job, err):
 		f.tree.walk.Log.Error(fmt.Sprintf("%v; the partition is skipped", err), "event", "partition_skipped",
 			"job", result.Job, "partition", f.partition.Label())
@@ -293,10 +293,9 @@ func (f *frame) leaveOut() {
 	f.tree.leftOut = true
 	if job := f.partition.Job; !f.tree.limited[job] {
 		f.tree.limited[job] = true
-		f.forwardEnd(f.partition, EndedResult{NoList: true, Result: runtime.Result{
-			Job: job.ID(), Outcome: rules.Limited, Reason: runtime.ReasonPartitionLimit, StoppedBy: []string{},
-			Message: "the limit on the partitions of a run is reached",
-		}})
+		result := runtime.Result{Job: job.ID()}
+		runtime.EndAtPartitionLimit(&result)
+		f.forwardEnd(f.partition, EndedResult{NoList: true, Result: result})
 	}
 }
 
