@@ -204,7 +204,7 @@ func (d *detection) fallBack(ctx context.Context, t *trial) *trial {
 	case len(d.more) > 0 && d.session.redirects():
 		d.doubt("%s is %s, so the list has more items than this page, but the redirect took a request that was needed "+
 			"to find the second page. The configuration reads the first page only.", d.more[0].String(), value.Preview(d.more[0].value))
-		d.advise("Run detect with the address that this one redirects to.")
+		d.advise(atRedirect)
 	case len(d.more) > 0:
 		d.doubt("%s is %s, so the list has more items than this page, but nothing brought a second page. "+
 			"The configuration reads the first page only.", d.more[0].String(), value.Preview(d.more[0].value))
@@ -302,7 +302,7 @@ func (d *detection) adviseUnproved(t *trial) {
 	switch {
 	case t.transient: // the advice is to try again later
 	case t.refused && d.session.redirects():
-		d.advise("Run detect with the address that this one redirects to.")
+		d.advise(atRedirect)
 	case t.refused && !d.recorded:
 		d.advise(lookUp)
 	default:
@@ -314,7 +314,11 @@ func (d *detection) adviseUnproved(t *trial) {
 	}
 }
 
-const lookUp = "Look up in the documentation of the API which parameter asks for the next page, and add it to the address."
+// Advice that several endings of the search share.
+const (
+	lookUp     = "Look up in the documentation of the API which parameter asks for the next page, and add it to the address."
+	atRedirect = "Run detect with the address that this one redirects to."
+)
 
 // nextIsNull reports whether the response has a key for the next page without a value.
 func (d *detection) nextIsNull() bool {

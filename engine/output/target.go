@@ -368,8 +368,8 @@ func (p *Publisher) chooseMerge() error {
 			if t.dataType == "" {
 				continue // it is the stream for jobs whose items are not written
 			}
-			return &engine.Error{Class: failure.Config, Op: "merge", Message: "rows cannot be merged into a pipe or a device",
-				Hint: "rows that were written to a stream cannot be replaced"}
+			return (&engine.Error{Class: failure.Config, Op: "merge", Message: "rows cannot be merged into a pipe or a device"}).
+				WithRemedy("write to regular files, or leave out %s", remedy.Merge)
 		}
 		key, err := p.keyOf(t)
 		if err != nil {

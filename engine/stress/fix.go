@@ -95,7 +95,7 @@ var remedies = []remedy{
 			})
 		}},
 	{against: []string{"totalTooLow", "totalOneLess", "totalZero", "totalNull", "totalAbsent"},
-		says: "No setting finds this. Compare the number of items with another source."},
+		says: noSetting},
 	{against: []string{"errorBody", "emptyBody"},
 		says: "No setting finds this: every response is an item. Check the items, or set dataField to a member that only a valid response has."},
 	{against: []string{"emptyPageInTheMiddle", "shortPageInTheMiddle"},
@@ -104,6 +104,9 @@ var remedies = []remedy{
 	{against: []string{"equalKeys", "equalKeysOnAPage"},
 		says: "No setting finds this. Sort by a key that is unique, or by two keys of which the second one is."},
 }
+
+// noSetting is the advice if no change of the configuration finds a loss.
+const noSetting = "No setting finds this. Compare the number of items with another source."
 
 // Conditions that end a list of method expression.
 const (

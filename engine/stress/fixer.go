@@ -58,7 +58,7 @@ func (f *fixer) fix(behaviours combination, r *run) *Fix {
 		}
 	}
 	if advice == nil {
-		advice = &Fix{Says: "No setting finds this. Compare the number of items with another source."}
+		advice = &Fix{Says: noSetting}
 	}
 	return advice
 }

@@ -279,6 +279,9 @@ func unescape(s string) string {
 // MaxURLBytes is the length of the longest address that is requested or read.
 const MaxURLBytes = 8 << 10
 
+// AcceptJSON is the header Accept of a request for a page, unless the configuration names a format.
+const AcceptJSON = "application/json, */*;q=0.5"
+
 // A LengthError says that something is longer than is allowed.
 type LengthError struct {
 	What  string // "the URL"

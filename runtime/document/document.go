@@ -60,7 +60,7 @@ func (d *document) parse(body []byte) error {
 // does not set raw.
 func (d *document) parseParts(data []byte, source scan.Source) error {
 	if scan.IsUTF16(data) {
-		return &scan.SyntaxError{Message: "the document is UTF-16, not UTF-8"}
+		return &scan.SyntaxError{Message: scan.UTF16Problem}
 	}
 	d.items, d.separators, d.dropped, d.duplicate, d.window = scan.Span{}, nil, false, "", nil
 	d.divided = source != nil

@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -114,7 +115,7 @@ func (c *Converter) conversionFor(b Body) (conversion, error) {
 }
 
 // Accept returns the value of the header Accept for a format.
-func Accept(format string) string { return cmp.Or(accepted[format], "application/json, */*;q=0.5") }
+func Accept(format string) string { return cmp.Or(accepted[format], requests.AcceptJSON) }
 
 var accepted = map[string]string{
 	rules.NDJSON: "application/x-ndjson, application/jsonl, */*;q=0.5",

@@ -70,7 +70,7 @@ func (c *Converter) formatOf(b Body) (string, error) {
 	head, format := beginning(b.Data), c.options.Response.Format
 	switch stated := typeOf(b.ContentType); {
 	case scan.IsUTF16(b.Data):
-		return "", errors.New("the document is UTF-16, not UTF-8")
+		return "", errors.New(scan.UTF16Problem)
 	case looksLikeHTML(head), stated == html && looksLikeXML(head) && format != rules.XML:
 		return "", errors.New("the response is a web page")
 	case format == rules.CSV && stated == rules.XML && looksLikeXML(head), format == rules.CSV && stated == rules.JSON && looksLikeJSON(head):

@@ -272,7 +272,7 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 		return nil, c.fault(failure.Config, call, 0, "invalid request: "+c.options.Redactor.String(withoutURL(err).Error()))
 	}
 	request.Header.Set("User-Agent", c.options.UserAgent)
-	request.Header.Set("Accept", "application/json, */*;q=0.5")
+	request.Header.Set("Accept", requests.AcceptJSON)
 	for name, values := range call.Header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
 	}

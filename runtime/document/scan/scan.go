@@ -391,6 +391,9 @@ func (s *Scanner) tooDeep(i int) int {
 	return -1
 }
 
+// UTF16Problem says why a document for which [IsUTF16] is true is not read.
+const UTF16Problem = "the document is UTF-16, not UTF-8"
+
 // IsUTF16 reports whether a document begins with a byte order mark of UTF-16.
 func IsUTF16(data []byte) bool {
 	return bytes.HasPrefix(data, []byte{0xFE, 0xFF}) || bytes.HasPrefix(data, []byte{0xFF, 0xFE})
