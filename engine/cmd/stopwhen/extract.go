@@ -17,7 +17,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -239,15 +238,16 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 	x.remains = pagesRemain
 	ctx, stop := x.catchSignals()
 	defer stop()
-	if x.takesTurns(l) {
+	takesTurns := x.takesTurns(l)
+	if takesTurns {
 		x.threads.useOne()
 		defer x.threads.useAll()
 	}
 	start := time.Now()
 	logger.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
 	result, err := x.runUntilSignal(ctx, l.pageSource(), l.Engine, func(ctx context.Context, page *engine.Page) error {
-		if page.Bytes >= ahead.LargePage {
-			x.threads.useAll()
+		if takesTurns {
+			x.threads.adapt(page.Bytes)
 		}
 		bar.page(page)
 		defer bar.written()

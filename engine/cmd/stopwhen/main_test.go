@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,10 +19,13 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 )
 
-// A run with one small page at a time uses one thread, and all of them after a large page.
+// A run with one small page at a time uses one thread. After a large page it uses all of them, until many small
+// pages have followed.
 func TestARunOfSmallPagesUsesOneThread(t *testing.T) {
 	all := goruntime.GOMAXPROCS(0)
-	sizes := []int{10, 10, ahead.LargePage, 10}
+	sizes := append([]int{10, 10, ahead.LargePage}, slices.Repeat([]int{10}, manySmall-1)...)
+	adapted := slices.Concat([]int{1, 1, all}, slices.Repeat([]int{all}, manySmall-1), []int{1, all})
+	always := slices.Repeat([]int{all}, len(adapted))
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
 		if page > len(sizes) {
@@ -41,13 +45,13 @@ func TestARunOfSmallPagesUsesOneThread(t *testing.T) {
 		environment string
 		want        []int // when each page is delivered, and after the run
 	}{
-		{"one page after another", nil, "", []int{1, 1, all, all, all, all}},
-		{"written before the next request", []string{"--prefetch", "0"}, "", []int{1, 1, all, all, all, all}},
-		{"pages in flight", []string{"--prefetch", "2"}, "", []int{all, all, all, all, all, all}},
-		{"as many as are useful", []string{"--prefetch", "auto"}, "", []int{all, all, all, all, all, all}},
-		{"parallel jobs", []string{"--jobs", "2"}, "", []int{all, all, all, all, all, all}},
+		{"one page after another", nil, "", adapted},
+		{"written before the next request", []string{"--prefetch", "0"}, "", adapted},
+		{"pages in flight", []string{"--prefetch", "2"}, "", always},
+		{"as many as are useful", []string{"--prefetch", "auto"}, "", always},
+		{"parallel jobs", []string{"--jobs", "2"}, "", always},
 		{"only small pages", []string{"--max-pages", "2"}, "", []int{1, 1, all}},
-		{"set by the environment", nil, strconv.Itoa(all), []int{all, all, all, all, all, all}},
+		{"set by the environment", nil, strconv.Itoa(all), always},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("GOMAXPROCS", c.environment)
