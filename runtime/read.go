@@ -37,7 +37,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	sent := digestOf(shown)
 	c.Polled = request.After > 0 && c.Prev != nil && sent == r.state.Request
 	record.Repeats = r.compare(reading, sent)
-	r.watcher.Notice(reading, sent, r.state.Request, shown)
+	r.watcher.Notice(reading, f.Header, sent, r.state.Request, shown)
 	r.remember(sent)
 	r.watcher.WarnOfRules(&r.pooled.machine)
 	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes

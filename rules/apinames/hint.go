@@ -259,20 +259,41 @@ func CountsRest(key string) bool { return Alike(key, restCount) }
 // NumbersPage reports whether a number under a key that hints at the next page is a page number.
 func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(nil, key)), "nextpage") }
 
+// MayDescribe reports whether the value under a key may describe a list or a page of it: the key has a meaning of
+// [HintsOf], [FlagKind], [PlaceOf] or [RoughNext].
+func MayDescribe(key string) bool {
+	var buffer [maxBare]byte
+	return describing()[string(appendBare(buffer[:0], key))]
+}
+
+// describing has the bare names of values that may describe a list or a page of it.
+var describing = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(hintsByName())), slices.Collect(maps.Keys(flagsByName())),
+		slices.Collect(maps.Keys(placeHints)), roughTokens, roughOffsets) {
+		names[name] = true
+	}
+	return names
+})
+
+// Bare names of tokens and of positions of the next page that also have other meanings; see [RoughNext].
+var (
+	roughTokens  = []string{"offset", "iterator", "cursor", "after"}
+	roughOffsets = []string{"nextoffset", "nextstart"}
+)
+
 // RoughNext reports whether a value may be a token of the next page, or its position, by a name that also has
 // other meanings: the text under offset, iterator, cursor or after, or the number under next_offset, which some APIs send on
 // every page.
 func RoughNext(key string, v any) bool {
 	var buffer [maxBare]byte
-	switch string(appendBare(buffer[:0], key)) {
-	case "offset", "iterator", "cursor", "after":
+	bare := string(appendBare(buffer[:0], key))
+	if slices.Contains(roughTokens, bare) {
 		text, isText := v.(string)
 		_, err := strconv.Atoi(text)
 		return isText && err != nil
-	case "nextoffset", "nextstart":
-		return true
 	}
-	return false
+	return slices.Contains(roughOffsets, bare)
 }
 
 // NextLink returns the link to the next page in a list of links, or a single link, such as
@@ -491,13 +512,13 @@ const maxBare = 64
 // appendBare appends a name in lower case, without separators and without the prefix of a namespace: hasmore for
 // has_more, totalitems for hydra:totalItems, nextlink for @odata.nextLink.
 func appendBare(out []byte, name string) []byte {
-	for _, c := range []byte(name) {
-		switch {
+	for i := range len(name) {
+		switch c := name[i]; {
 		case c >= 'A' && c <= 'Z':
 			out = append(out, c+'a'-'A')
 		case c == ':', c == '.' && name[0] == '@':
 			out = out[:0]
-		case !strings.ContainsRune("_-. @$[]", rune(c)):
+		case c != '_' && c != '-' && c != '.' && c != ' ' && c != '@' && c != '$' && c != '[' && c != ']':
 			out = append(out, c)
 		}
 	}

@@ -204,13 +204,14 @@ func (d *document) visit(
 		whole bool
 	}
 	var found []member
+	path = append(path, "")
 	for key, at := range d.newWalk(d.items).Members(i) {
-		m := member{path: append(slices.Clip(path), string(scan.Unquote(key.Of(d.raw)))), at: at}
-		value, members := want(m.path)
-		m.whole = value && !(members && d.raw[at.Start] == '{')
+		path[len(path)-1] = string(scan.Unquote(key.Of(d.raw)))
+		value, members := want(path)
 		if !value && !members {
 			continue
 		}
+		m := member{path: slices.Clone(path), at: at, whole: value && !(members && d.raw[at.Start] == '{')}
 		found = slices.DeleteFunc(found, func(earlier member) bool { return slices.Equal(earlier.path, m.path) })
 		found = append(found, m)
 	}

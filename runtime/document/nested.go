@@ -35,7 +35,7 @@ const maxNested = 4
 func NestedLists(item []byte, f func(NestedList)) { nestedLists(item, nil, f) }
 
 func nestedLists(object []byte, path []string, f func(NestedList)) {
-	if len(object) == 0 || object[0] != '{' || len(path) >= maxNested {
+	if len(object) == 0 || object[0] != '{' || len(path) >= maxNested || bytes.IndexByte(object, '[') < 0 {
 		return
 	}
 	signs := signsIn(object, scan.Span{}, func(name string, raw []byte) { nestedLists(raw, append(slices.Clip(path), name), f) })

@@ -28,6 +28,7 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	w.end = end
 	c.Total.Items = end.Items - w.Facts.Rewritten
 	c.Hints = w.Hints()
+	w.noticeTotal(c.Hints)
 	c.List = w.facts(c.Hints)
 	facts := rules.FactsIn(c)
 	var findings []trace.Finding

@@ -135,6 +135,9 @@ func (w *Watcher) noticeObjectForList(index int, keys []string) {
 // firstNames returns the names of the members of the first item of a list on page 1, given the index of the
 // list. They are nil if page 1 has no item of it.
 func (w *Watcher) firstNames(index int) []string {
+	if w.Context.Page == 1 {
+		w.rememberFirst()
+	}
 	if w.listsOf() == nil {
 		return w.FirstNames
 	}

@@ -15,7 +15,7 @@ import (
 func (w *Watcher) noticeOtherItems() {
 	items := w.page.Compared
 	if w.listsOf() == nil {
-		w.compareKinds(items, w.FirstNames)
+		w.compareKinds(items, 0)
 		w.noticeListInItems(items)
 	}
 	for i := range w.listsOf() {
@@ -25,7 +25,7 @@ func (w *Watcher) noticeOtherItems() {
 				break
 			}
 		}
-		w.compareKinds(before, w.firstNames(i))
+		w.compareKinds(before, i)
 	}
 	isOther := func(item []byte) bool { return !isObject(item) }
 	hasOthers := slices.ContainsFunc(items, isOther)
@@ -38,12 +38,12 @@ func (w *Watcher) noticeOtherItems() {
 	w.HadOthers = w.HadOthers || hasOthers
 }
 
-// compareKinds notices items that are not objects, given the names of the members of the first item of the list.
-func (w *Watcher) compareKinds(items [][]byte, known []string) {
+// compareKinds notices items of a list that are not objects, given the index of the list.
+func (w *Watcher) compareKinds(items [][]byte, list int) {
 	only := w.Context.Page > 1 && !w.HadOthers && !slices.ContainsFunc(items, isObject) &&
 		!(len(items) == 1 && items[0][0] == 'n')
 	for _, item := range items {
-		if known != nil && (only || item[0] == '"' && apinames.IsFailure(string(item))) {
+		if (only || item[0] == '"' && apinames.IsFailure(string(item))) && w.firstNames(list) != nil {
 			w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
 			return
 		}

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,7 +35,7 @@ func (w *Watcher) Hints() *rules.Hints {
 		return &w.audited.hints
 	}
 	if w.hinted == nil {
-		w.hinted = w.hintsOf(c)
+		w.hinted = w.hintsOf()
 	}
 	lists := make([]rules.Hints, max(1, len(w.Subject.lists)))
 	isRough, hasTotal := false, false
@@ -135,30 +136,55 @@ func (h foundHint) name() string {
 
 // hintsOf returns the hints of the last response, beginning with its body. Hints about more lists come first. The
 // list is not nil.
-func (w *Watcher) hintsOf(c *rules.Context) []foundHint {
+func (w *Watcher) hintsOf() []foundHint {
 	found := w.hintsInBody()
-	for _, hint := range apinames.HintHeaders() {
-		text := c.Header(hint.Name)
-		if v := hint.ValueOf(text); v != nil {
+	for _, hint := range headerHints() {
+		values := w.header[hint.key]
+		if len(values) == 0 {
+			continue
+		}
+		if v := hint.ValueOf(values[0]); v != nil {
 			place := hint.Name
 			if hint.JSON {
-				key, _ := hint.Member(text.(string))
+				key, _ := hint.Member(values[0])
 				place += "." + key
 			}
 			found = append(found, foundHint{kind: hint.Kind, at: place, value: v, by: readsHeader(hint.Name)})
 		}
 	}
-	text, _ := c.Header("Link").(string)
-	if next := c.Link("next"); next != nil && !leadsNowhere().MatchString(text) {
-		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: w.readsNextLink})
-	} else if next == nil && (relNext().MatchString(text) || slices.ContainsFunc(w.Subject.decisives, w.readsNextLink) && isCutOff(text)) {
-		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, which is malformed,", value: text})
-	}
+	found = w.appendLink(found)
 	for i := range found {
 		_, found[i].lists = w.holder(found[i].path[:max(0, len(found[i].path)-1)])
 	}
 	slices.SortStableFunc(found, func(a, b foundHint) int { return len(b.lists) - len(a.lists) })
 	return found
+}
+
+// appendLink appends the hint in the Link header, if there is one.
+func (w *Watcher) appendLink(found []foundHint) []foundHint {
+	if len(w.header["Link"]) == 0 {
+		return found
+	}
+	text, next := w.header.Get("Link"), w.Context.Link("next")
+	switch {
+	case next != nil && !leadsNowhere().MatchString(text):
+		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: w.readsNextLink})
+	case next == nil && (relNext().MatchString(text) || slices.ContainsFunc(w.Subject.decisives, w.readsNextLink) && isCutOff(text)):
+		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, which is malformed,", value: text})
+	}
+	return found
+}
+
+// headerHints has the headers of hints with their keys in a response.
+var headerHints = sync.OnceValue(func() []headerHint {
+	return value.Map(apinames.HintHeaders(), func(h apinames.HintHeader) headerHint {
+		return headerHint{h, http.CanonicalHeaderKey(h.Name)}
+	})
+})
+
+type headerHint struct {
+	apinames.HintHeader
+	key string
 }
 
 // isLinks reports whether a key has links to other pages.
@@ -240,13 +266,12 @@ func (w *Watcher) byPosition() bool {
 	return len(w.Subject.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, w.Subject.job.NextReads)
 }
 
-// noticeTotal records what the first page says about the list.
-func (w *Watcher) noticeTotal() {
+// noticeTotal records what the first page says about the list, given its hints.
+func (w *Watcher) noticeTotal(hints *rules.Hints) {
 	c := w.Context
 	if c.Page != 1 || w.page.Lookup == nil {
 		return
 	}
-	hints := w.Hints()
 	if hints.Before != "" && c.Count > 0 && w.byPosition() {
 		w.Facts.Preceded = hints.Before
 	}

@@ -46,8 +46,7 @@ func (s *hintSearch) wants(path []string) (value, members bool) {
 	}
 	name := s.watcher.nameOfSign(path)
 	members = s.watcher.holdsHints(path) && !isLinks(name)
-	return apinames.HintsOf(name) != nil || apinames.FlagKind(name) != "" || name == apinames.JQGridRecords ||
-		isLinks(name) || name == listCount || apinames.RoughNext(name, "a token") || apinames.PlaceOf(name) != "", members
+	return apinames.MayDescribe(name) || name == apinames.JQGridRecords || isLinks(name) || name == listCount, members
 }
 
 // visit adds the hints of the value at a path.

@@ -17,19 +17,6 @@ const maxFirstPaths = 256
 // first page has it, and another list of objects is at a path that the first page does not have.
 func (w *Watcher) noticeMoved() {
 	c, h := w.Context, w.History
-	if c.Page == 1 && c.Status < http.StatusBadRequest && w.page.HasField && w.Subject.job.Paged() {
-		h.FirstPaths, h.FirstNames, h.NamesByList = w.outline(), nil, nil
-		w.rememberStatuses()
-		for i := range w.page.Lists {
-			names := w.namesOfItem(i)
-			if h.FirstNames == nil {
-				h.FirstNames = names
-			}
-			if w.listsOf() != nil {
-				h.NamesByList = append(h.NamesByList, names)
-			}
-		}
-	}
 	w.noticeGap()
 	if h.Facts.MovedPage > 0 {
 		return
@@ -45,6 +32,25 @@ func (w *Watcher) noticeMoved() {
 		if place := rules.FormatPath("body", path); !slices.Contains(h.FirstPaths, place) && w.listsObjects(path) {
 			h.Facts.MovedPage, h.Facts.MovedTo = c.Page, value.Clip(place, 200)
 			return
+		}
+	}
+}
+
+// rememberFirst remembers the paths of the first page, and the names of the members of its items.
+func (w *Watcher) rememberFirst() {
+	h := w.History
+	if w.Context.Status >= http.StatusBadRequest || !w.page.HasField || !w.Subject.job.Paged() {
+		return
+	}
+	h.FirstPaths, h.FirstNames, h.NamesByList = w.outline(), nil, nil
+	w.rememberStatuses()
+	for i := range w.page.Lists {
+		names := w.namesOfItem(i)
+		if h.FirstNames == nil {
+			h.FirstNames = names
+		}
+		if w.listsOf() != nil {
+			h.NamesByList = append(h.NamesByList, names)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,9 +23,7 @@ func (w *Watcher) noticeNested() {
 	h, items := w.History, w.page.Compared
 	if !h.Nests {
 		for _, item := range items[:min(maxSearched, len(items))] {
-			if bytes.IndexByte(item, '[') >= 0 {
-				document.NestedLists(item, func(document.NestedList) { h.Nests = true })
-			}
+			document.NestedLists(item, func(document.NestedList) { h.Nests = true })
 		}
 	}
 	switch {

@@ -3,6 +3,7 @@ package evidence
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,9 +80,10 @@ type firstTotal struct {
 
 // Notice compares a page with the facts about its list. request and before are the digests of the
 // requests for the page and for the previous page.
-func (w *Watcher) Notice(reading document.Reading, request, before document.Digest, sent trace.Sent) {
+func (w *Watcher) Notice(reading document.Reading, header http.Header, request, before document.Digest, sent trace.Sent) {
 	c := w.Context
-	w.page, w.strange, w.hinted, w.Resumed = reading, nil, nil, nil
+	w.request = request
+	w.page, w.header, w.strange, w.hinted, w.Resumed = reading, header, nil, nil, nil
 	if c.Page == 1 {
 		w.First = sent
 	}
@@ -104,13 +106,24 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	}
 	w.countLists()
 	w.noticeOlder()
-	w.noticeTotal()
 	w.noticeSize(sent)
 	w.noticeNested()
 	w.noticeMoved()
 	w.noticePaths()
 	w.noticeBareEnd()
 	w.noticeError()
+}
+
+// Continue records what only later pages are compared with. It must be called when the list goes on after a page, before
+// the variables change.
+func (w *Watcher) Continue() {
+	if c := w.Context; c.Page == 1 {
+		w.noticeTotal(w.Hints())
+		w.rememberFirst()
+	}
+	if !w.Context.Polled && !w.Context.RepeatedRequest {
+		w.Requests.Put(w.request, w.decisive().Half())
+	}
 }
 
 // countLists counts the items of each of several lists.
@@ -340,10 +353,8 @@ func (w *Watcher) countRepeated(allSame bool) {
 // came between, or all items of the page are known.
 func (w *Watcher) noticeCycle(request, before document.Digest, sent trace.Sent, known bool) {
 	c, h := w.Context, w.History
-	read := w.decisive().Half()
 	earlier, repeated := h.Requests.Get(request)
-	h.Requests.Put(request, read)
-	c.RepeatedRequest = repeated && earlier == read
+	c.RepeatedRequest = repeated && earlier == w.decisive().Half()
 	if !c.RepeatedRequest || request == before && !known {
 		return
 	}

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -28,6 +29,8 @@ type Watcher struct {
 	Warn        func(code, message string) // logs a warning, once per code
 
 	page    document.Reading // the last page
+	header  http.Header      // the header of the last page
+	request document.Digest  // the request for the last page
 	strange []byte           // the first item of the last page that has no identifier, and only members of errors
 	repeats bool             // whether an earlier page has the same items
 	hinted  []foundHint      // hints of the last page; nil until they are needed
