@@ -302,7 +302,8 @@ func (j *Job) reads(met func(language.Read) bool) bool {
 			return true
 		}
 	}
-	return anyReads(Expressions(j.Stops), met) || anyReads(Expressions(j.OnErrors), met)
+	triggers := func(t *Trigger) bool { return slices.ContainsFunc(t.Reads, met) }
+	return slices.ContainsFunc(j.Stops, triggers) || slices.ContainsFunc(j.OnErrors, triggers)
 }
 
 // anyReads reports whether f holds for any read of the expressions.

@@ -230,7 +230,8 @@ func checksPresence(e *language.Expression, read language.Read) bool {
 // NextReads reports whether the next request depends on a field of the context, such
 // as items.
 func (j *Job) NextReads(root string) bool {
-	return anyReads(slices.Concat(j.Next, j.NextParts), func(r language.Read) bool { return r.Is(root) })
+	met := func(r language.Read) bool { return r.Is(root) }
+	return anyReads(j.Next, met) || anyReads(j.NextParts, met)
 }
 
 // Decisive returns the values by which the stopping rules and the next request decide how the list

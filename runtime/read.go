@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -104,12 +103,7 @@ func (r *listRun) shownBinding() map[string]any {
 	if len(r.list.Partition.Binding) == 0 {
 		return nil
 	}
-	shown, _ := value.Replace(r.sender.redactedCopy(r.list.Partition.Binding), value.Replacement{Scalar: func(v any) (any, error) {
-		if text, isText := v.(string); isText {
-			return redact.Parameters(text), nil
-		}
-		return v, nil
-	}})
+	shown := r.sender.redactedCopy(r.list.Partition.Binding, func(text string) string { return redact.Parameters(r.Redactor.String(text)) })
 	binding, _ := shown.(map[string]any)
 	return binding
 }

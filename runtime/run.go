@@ -75,6 +75,9 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 
 // newConverter returns a converter for the responses of a job, or nil if they are JSON.
 func (l *Loop) newConverter(job *compile.Job) *format.Converter {
+	if job.Spec().Response.Format == rules.JSON {
+		return nil
+	}
 	return format.NewConverter(format.Options{
 		Response: job.Spec().Response, Lists: job.Spec().ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
 	})
@@ -119,7 +122,7 @@ func (r *listRun) bind() error {
 		}
 	}
 	r.state.Computed.Value = computed
-	r.nilValues = evidence.ValuesOf(r.job, values)
+	r.nilValues = r.watcher.Subject.ValuesOf(values)
 	r.watcher.SetSince(values)
 	if r.builder, err = r.job.Builder(values); err != nil {
 		return err

@@ -103,7 +103,7 @@ func (s *sender) sentFacts(request requests.Request, shown trace.Sent) rules.Sen
 // nothing to change.
 func (s *sender) redacted(v any) any {
 	if o, isObject := v.(rules.Object); isObject && o == nil || value.Any(v, s.differs, nil) {
-		return s.redactedCopy(v)
+		return s.redactedCopy(v, s.redactor.String)
 	}
 	return v
 }
@@ -119,12 +119,12 @@ func (s *sender) differs(scalar any) bool {
 	return false
 }
 
-// redactedCopy returns a copy of a value without secrets.
-func (s *sender) redactedCopy(v any) any {
+// redactedCopy returns a copy of a value with its texts redacted by a function.
+func (s *sender) redactedCopy(v any, redacted func(string) string) any {
 	out, _ := value.Replace(v, value.Replacement{Scalar: func(v any) (any, error) {
 		switch v := v.(type) {
 		case string:
-			return s.redactor.String(v), nil
+			return redacted(v), nil
 		case json.Number: // 1.50 is sent as written, but rules compute with 1.5
 			if n, err := value.Number(v); err == nil {
 				return n, nil

@@ -97,7 +97,7 @@ var hintTable = []struct {
 }
 
 // containers are the bare names of the objects in which hints are, too.
-var containers = []string{
+var containers = setOf([]string{
 	"meta", "metadata", "pagination", "paging", "page", "pageinfo", "pagecontext", "info", "links", "responsemetadata", "cursor",
 	"hits", "response", "result", "searchresults", "additionaldata", "resultinfo", "pager",
 	"searchinfo", "searchinformation", "responseheader",
@@ -111,6 +111,17 @@ var containers = []string{
 	"resultset",        // NOAA
 	"stats",            // Dimensions
 	"header", "headers", "attributes", "properties",
+})
+
+// setOf returns a set of names, which is made when it is first used.
+func setOf(names []string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for _, name := range names {
+			set[name] = true
+		}
+		return set
+	})
 }
 
 // nestedIn has the containers that count only in another one: meta.cursors.after is null on the last page of GoCardless,
@@ -268,9 +279,14 @@ func MayDescribe(key string) bool {
 
 // describing has the bare names of values that may describe a list or a page of it.
 var describing = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{}
-	for _, name := range slices.Concat(slices.Collect(maps.Keys(hintsByName())), slices.Collect(maps.Keys(flagsByName())),
-		slices.Collect(maps.Keys(placeHints)), roughTokens, roughOffsets) {
+	names := setOf(slices.Concat(roughTokens, roughOffsets))()
+	for name := range hintsByName() {
+		names[name] = true
+	}
+	for name := range flagsByName() {
+		names[name] = true
+	}
+	for name := range placeHints {
 		names[name] = true
 	}
 	return names
@@ -444,8 +460,7 @@ func CountsList(name, list string) bool {
 // HoldsHints reports whether the object under a key may hold hints.
 func HoldsHints(key string) bool {
 	var buffer [maxBare]byte
-	bare := string(appendBare(buffer[:0], key))
-	return slices.Contains(containers, bare)
+	return containers()[string(appendBare(buffer[:0], key))]
 }
 
 // HoldsHintsIn is HoldsHints for an object in the object under another key, which is "" in the root.
@@ -493,17 +508,16 @@ func RoughTotal(key string, v any) bool {
 }
 
 // pagers are bare names that have no other meaning than a page of a list, unlike total or done.
-var pagers = []string{
+var pagers = setOf([]string{
 	"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "islast", "islastpage", "totalcount", "totalresults",
 	"totalrecords", "totalelements", "totalsize", "totalhits", "odatacount", "nextpage", "nexturl", "nextpageurl", "nextlink",
 	"nextpagetoken", "nexttoken", "nextcursor", "odatanextlink", "startat", "startindex", "maxresults", "perpage", "pagesize", "offset",
-}
+})
 
 // DescribesPage reports whether a key has no other meaning than a page of a list.
 func DescribesPage(key string) bool {
 	var buffer [maxBare]byte
-	bare := string(appendBare(buffer[:0], key))
-	return slices.Contains(pagers, bare)
+	return pagers()[string(appendBare(buffer[:0], key))]
 }
 
 // maxBare is the size of a buffer that is large enough for most names.

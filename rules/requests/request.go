@@ -3,6 +3,7 @@
 package requests
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"net/url"
@@ -305,17 +306,44 @@ func CheckURLLength(address string) error {
 // A Base is an address that others are resolved against. It was parsed once, since nearly
 // all addresses of a run are resolved against the same one.
 type Base struct {
-	text string
-	url  *url.URL // nil if text is empty or not an address
+	text   string
+	url    *url.URL // nil if text is empty or not an address
+	prefix string   // comes before plain relative addresses; "" if it is not known
 }
 
 // NewBase returns the base with a text, which need not be an address.
 func NewBase(text string) Base {
+	b := parseBase(text)
+	if u := b.url; u != nil && u.Host != "" && u.Opaque == "" && (u.Path == "" || isPlain(u.Path)) {
+		folder := u.Path[:strings.LastIndexByte(u.Path, '/')+1]
+		b.prefix = (&url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host, Path: cmp.Or(folder, "/")}).String()
+	}
+	return b
+}
+
+func parseBase(text string) Base {
 	u, err := url.Parse(text)
 	if err != nil {
 		u = nil
 	}
-	return Base{text, u}
+	return Base{text: text, url: u}
+}
+
+// isPlain reports whether a path has only letters, digits and separators that are never escaped, and neither an empty
+// segment nor one that begins with a dot.
+func isPlain(path string) bool {
+	for i := range len(path) {
+		switch c := path[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_', c == '~':
+		case c == '/', c == '.' && i > 0:
+			if i > 0 && path[i-1] == '/' {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return path != ""
 }
 
 // String returns the address as it was given.
@@ -324,12 +352,15 @@ func (b Base) String() string { return b.text }
 // Resolve resolves an address against a base (RFC 3986). It drops the base's own
 // query and both fragments. An address that is longer than [MaxURLBytes] is a
 // [*LengthError].
-func Resolve(base, ref string) (string, error) { return NewBase(base).Resolve(ref) }
+func Resolve(base, ref string) (string, error) { return parseBase(base).Resolve(ref) }
 
 // Resolve resolves an address against b, as the function [Resolve] does.
 func (b Base) Resolve(ref string) (string, error) {
 	if err := CheckURLLength(ref); err != nil {
 		return "", err
+	}
+	if b.prefix != "" && isRelative(ref) {
+		return b.prefix + ref, nil
 	}
 	base := b.url
 	switch {
@@ -354,6 +385,12 @@ func (b Base) Resolve(ref string) (string, error) {
 	}
 	out.Fragment, out.RawFragment, out.ForceQuery = "", "", false
 	return out.String(), nil
+}
+
+// isRelative reports whether an address is a plain path, with or without a query, that begins with a name.
+func isRelative(ref string) bool {
+	path, query, hasQuery := strings.Cut(ref, "?")
+	return isPlain(path) && path[0] != '/' && hasQuery == (query != "") && strings.IndexByte(query, '#') < 0 && escapeIllegal(query) == query
 }
 
 // escapeIllegal percent-encodes the characters that an address must not have:

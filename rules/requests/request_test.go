@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -28,6 +29,22 @@ func TestAnAddressIsResolvedAgainstItsBase(t *testing.T) {
 	require.EqualError(t, err, "not an address: http://[")
 	_, err = requests.Resolve(base, strings.Repeat("a", requests.MaxURLBytes+1))
 	require.ErrorAs(t, err, new(*requests.LengthError))
+}
+
+// A base that was parsed once resolves plain addresses without parsing them. The function Resolve parses all of them.
+func TestAPlainAddressIsResolvedLikeAnyOther(t *testing.T) {
+	part := rapid.StringOfN(rapid.RuneFrom([]rune("ab1~_-.:@/?#%&= é")), 0, 8, -1)
+	base := rapid.Custom(func(t *rapid.T) string {
+		return rapid.SampledFrom([]string{"https://api.test", "http://u:p@api.test:80/", "HTTP://API.test/v1/", "//api.test/", "/v1/", ""}).
+			Draw(t, "origin") + part.Draw(t, "path")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		base, ref := base.Draw(t, "base"), rapid.SampledFrom([]string{"", "orders", "v1/orders?", "orders?page="}).Draw(t, "ref")+part.Draw(t, "rest")
+		want, failed := requests.Resolve(base, ref)
+		got, err := requests.NewBase(base).Resolve(ref)
+		require.Equal(t, failed, err)
+		require.Equal(t, want, got)
+	})
 }
 
 func TestParametersReplaceThoseOfTheEndpoint(t *testing.T) {

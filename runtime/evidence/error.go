@@ -58,7 +58,7 @@ func (w *Watcher) noticeErrorBesideItems() {
 	if empty := w.emptyList(); empty != "" {
 		w.noticeMessage(empty+" is empty", apinames.IsFailure)
 	}
-	if w.listsErrors() {
+	if w.Subject.listsErrors {
 		return
 	}
 	w.noticeErrorLine()
@@ -201,11 +201,10 @@ func (w *Watcher) hasOnlyErrors() bool {
 	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.NamesError(name) })
 }
 
-// listsErrors reports whether the job lists errors on purpose.
-func (w *Watcher) listsErrors() bool {
-	job := w.Subject.job.Spec()
+// listsErrors reports whether a job lists errors on purpose, given the signs of errors next to its items.
+func listsErrors(job *rules.Job, beside []apinames.ErrorSign) bool {
 	return job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error") ||
-		job.DataField != nil && slices.ContainsFunc(w.Subject.beside, func(sign apinames.ErrorSign) bool {
+		job.DataField != nil && slices.ContainsFunc(beside, func(sign apinames.ErrorSign) bool {
 			return slices.Equal(job.DataField.Keys, sign.Keys)
 		})
 }

@@ -55,7 +55,7 @@ func (w *Watcher) rememberStatuses() {
 // of an error here, and so do signs next to items that may mean something else on page 1.
 func (w *Watcher) noticeChange() {
 	if w.hasError() || w.Context.Page == 1 || len(w.FirstPaths) == 0 || w.page.Lookup == nil || w.page.Bytes > maxErrorBody ||
-		w.listsErrors() {
+		w.Subject.listsErrors {
 		return
 	}
 	statuses := w.statuses()

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -106,21 +107,28 @@ type NilCount struct {
 	All int `json:"all"`
 }
 
-// ValuesOf returns the count of one partition, given the values of [compile.Job.Computed].
-func ValuesOf(job *compile.Job, values compile.PartValues) NilCounts {
-	var all NilCounts
-	for i, e := range job.Computed {
-		if !job.ExpectsValue(e) {
+// ValuesOf returns the count of one partition, given the values of [compile.Job.Computed]. The result must not be
+// changed: partitions without nil share one.
+func (s *Subject) ValuesOf(values compile.PartValues) NilCounts {
+	all, shared := s.noNil, true
+	for i, e := range s.job.Computed {
+		if _, expected := all[e.Rule.ID]; !expected || !e.GivesNil(values[i]) {
 			continue
 		}
-		if all == nil {
-			all = NilCounts{}
+		if shared {
+			all, shared = maps.Clone(all), false
 		}
-		count := NilCount{All: 1}
-		if e.GivesNil(values[i]) {
-			count.Nil = 1
+		all[e.Rule.ID] = NilCount{Nil: 1, All: 1}
+	}
+	return all
+}
+
+// noNilOf returns the count of a partition of a job in which no value is nil.
+func noNilOf(job *compile.Job) (all NilCounts) {
+	for _, e := range job.Computed {
+		if job.ExpectsValue(e) {
+			all.add(NilCounts{e.Rule.ID: {All: 1}})
 		}
-		all[e.Rule.ID] = count
 	}
 	return all
 }

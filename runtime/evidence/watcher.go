@@ -57,11 +57,13 @@ type Subject struct {
 	readsItems bool            // whether the next request reads items
 	keys       [][]string      // paths of the values that identify an item; nil if no values do
 	keyPaths   string          // the same, for people
+	noNil      NilCounts       // the count of a partition in which no value is nil
 	keptUnread bool            // whether the first page does not depend on the values that the job keeps
 	lists      []itemList      // the lists of a page; nil without dataField
 
 	beside      []apinames.ErrorSign // signs of errors next to items
 	besidePaths *document.Paths      // their paths, and those of messages
+	listsErrors bool                 // whether the job lists errors on purpose
 }
 
 // An itemList is a path of items of a job.
@@ -110,8 +112,9 @@ func NewSubject(job *compile.Job) *Subject {
 		job:    job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
 		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
 		lists:      itemListsOf(job.Spec().DataField),
+		noNil:      noNilOf(job),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
-		beside:     beside, besidePaths: pathsOfErrors(beside),
+		beside:     beside, besidePaths: pathsOfErrors(beside), listsErrors: listsErrors(job.Spec(), beside),
 	}
 }
 

@@ -106,7 +106,7 @@ func (r *EndedResult) describePartitions() string {
 	case n.Count == 0 && r.Reason != runtime.ReasonPartitionLimit && r.Outcome != rules.Failed:
 		return "there is no partition"
 	case r.Outcome == rules.Complete:
-		return fmt.Sprintf("complete: %s", value.Counted(n.Count, "partition"))
+		return "complete: " + value.Counted(n.Count, "partition")
 	case r.Outcome == rules.Partial:
 		limited := ""
 		if n.Limited > 0 {

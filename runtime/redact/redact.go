@@ -199,11 +199,12 @@ func Parameters(text string) string {
 
 // endOf returns the offset at which a part of a parameter ends: at one of the given characters, or where an address does.
 func endOf(text, ends string) int {
-	end := strings.IndexFunc(text, func(c rune) bool { return strings.ContainsRune(ends, c) || strings.ContainsRune(" \t\r\n\f\v\"<>", c) })
-	if end < 0 {
-		return len(text)
+	for i := range len(text) {
+		if strings.IndexByte(ends, text[i]) >= 0 || strings.IndexByte(" \t\r\n\f\v\"<>", text[i]) >= 0 {
+			return i
+		}
 	}
-	return end
+	return len(text)
 }
 
 // plainOf returns a part of an address without its escapes.

@@ -93,6 +93,9 @@ func SameOrigin(origin, u *url.URL) bool {
 	if origin.User == nil && u.User != nil {
 		return false
 	}
+	if origin.Scheme == u.Scheme && origin.Host == u.Host {
+		return true
+	}
 	if hostname(origin) != hostname(u) {
 		return false
 	}
