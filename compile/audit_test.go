@@ -79,8 +79,16 @@ func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 				{rules.FactTotal, func() { c.Hints.Total = number.Draw(t, "total") }},
 				{rules.FactPages, func() { c.Hints.Pages = number.Draw(t, "hinted pages") }},
 				{rules.FactNext, func() { c.Hints.Next = "x" }},
-				{rules.FactMore, func() { c.Hints.More = rapid.Bool().Draw(t, "more") }},
-				{rules.FactLimit, func() { c.Limit = rapid.SampledFrom([]int{0, 1, 10, 1000}).Draw(t, "limit") }},
+				{rules.FactMore, func() { c.Hints.More = true }},
+				{rules.FactShort, func() { c.Count++; c.Limit = max(c.Count+number.Draw(t, "unused"), c.Hints.LargestPage) + 1 }},
+				{rules.FactOverfull, func() {
+					limit, ok := c.Limit.(int)
+					if !ok {
+						limit = min(c.Count, number.Draw(t, "limit"))
+						c.Limit = limit
+					}
+					c.Hints.LargestPage = limit + 1 + number.Draw(t, "surplus")
+				}},
 				{rules.FactFile, func() { c.List.File, c.List.Had = "users.ndjson", number.Draw(t, "rows of the file") }},
 				{rules.FactMany, func() { c.Total.Items = rapid.SampledFrom([]int{1000, 10_000, 12_345}).Draw(t, "many items") }},
 			} {

@@ -126,18 +126,19 @@ type ListFacts struct {
 
 // Facts is a set of facts about a list. An audit rule is met only if the list has all facts that the
 // rule requires, so most rules need not be evaluated: of most lists, few facts are known.
-type Facts uint8
+type Facts uint16
 
 // The facts, which can be combined.
 const (
-	FactList  Facts = 1 << iota // something was noticed of the list, besides items with identifiers
-	FactTotal                   // there is a hint at the total
-	FactPages                   // there is a hint at the number of pages
-	FactNext                    // there is a hint at another page
-	FactMore                    // there is a hint at whether there is more
-	FactLimit                   // the page size is known
-	FactMany                    // a thousand items or more were read
-	FactFile                    // the rows replace the rows of a file, which only the end of the list can tell
+	FactList     Facts = 1 << iota // something was noticed of the list, besides items with identifiers
+	FactTotal                      // there is a hint at the total
+	FactPages                      // there is a hint at the number of pages
+	FactNext                       // there is a hint at another page
+	FactMore                       // there is a hint that there is more
+	FactShort                      // the last page has items, and fewer than the page size
+	FactOverfull                   // a page has more items than the page size
+	FactMany                       // a thousand items or more were read
+	FactFile                       // the rows replace the rows of a file, which only the end of the list can tell
 )
 
 // FactsIn returns the facts in the page context of the audit. It is next to the table because the
@@ -149,10 +150,14 @@ func FactsIn(c *Context) Facts {
 		}
 		return fact
 	}
+	limit, isNumber := c.Limit.(int)
+	isUnknown := c.Limit != nil && !isNumber // whether a page is as large as the limit
 	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted}
 	return factIf(FactList, *c.List != ordinary) | factIf(FactTotal, c.Hints.Total != nil) |
-		factIf(FactPages, c.Hints.Pages != nil) | factIf(FactNext, c.Hints.Next != nil) | factIf(FactMore, c.Hints.More != nil) |
-		factIf(FactLimit, c.Limit != nil) | factIf(FactMany, c.Total.Items >= 1000) | factIf(FactFile, c.List.File != "")
+		factIf(FactPages, c.Hints.Pages != nil) | factIf(FactNext, c.Hints.Next != nil) | factIf(FactMore, c.Hints.More == true) |
+		factIf(FactShort, c.Count > 0 && (c.Count < limit || isUnknown)) |
+		factIf(FactOverfull, isNumber && c.Hints.LargestPage > limit || isUnknown) |
+		factIf(FactMany, c.Total.Items >= 1000) | factIf(FactFile, c.List.File != "")
 }
 
 // Values of [Auditing.Also]. A rule about a sign that the job noticed itself has afterAnyOther. A rule
@@ -183,20 +188,20 @@ var auditTable = audits([]Rule{
 		Clause: "page 1 says that there are pages before it",
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
 			"if the API counts its pages from 0, set firstPage to 0"},
-	{ID: "audit.capped", Auditing: Auditing{Requires: FactLimit, Proof: `hints.size == count and hints.total != count and hints.more != false`,
+	{ID: "audit.capped", Auditing: Auditing{Requires: FactShort, Proof: `hints.size == count and hints.total != count and hints.more != false`,
 		Unless: "unless the response states that size itself"},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
 			` or hints.size == count and hints.total != count and hints.more != false or count in ` + roundCounts + `)`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.lowered", Auditing: Auditing{Requires: FactLimit},
+	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort},
 		Source: `page > 1 and count > 0 and count < limit and hints.largestPage == limit and count in ` + roundCounts +
 			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil`,
 		Clause: "the last page is a whole part of the limit, and nothing says that the list ends there",
 		Message: "page {page} has {count} of {limit} items, which ends the list; if the API has lowered its page size to {count}, " +
 			"there are more: set limit to {count}, and compare"},
-	{ID: "audit.overfull", Auditing: Auditing{Requires: FactLimit},
+	{ID: "audit.overfull", Auditing: Auditing{Requires: FactOverfull},
 		Source: `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +

@@ -17,6 +17,8 @@ import (
 type readingParts struct {
 	job       *compile.Job // the last job that used the parts
 	subject   *evidence.Subject
+	prev      bool // whether rules of the job read the page before
+	first     bool // whether they read the first page
 	machine   language.Machine
 	reader    *document.Reader
 	head      []byte           // first bytes of the last body, for error messages
@@ -71,6 +73,7 @@ func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 	}
 	if r.pooled.job != job {
 		r.pooled.job, r.pooled.subject = job, evidence.NewSubject(job)
+		r.pooled.prev, r.pooled.first = job.Reads("prev"), job.Reads("first")
 	}
 	return r
 }

@@ -68,11 +68,11 @@ func (r *listRun) describePage(reading document.Reading, f fetchResult) {
 func (r *listRun) remember(sent document.Digest) {
 	c := r.context()
 	r.state.Request = sent
-	r.state.Last.Value = r.past("prev")
-	if c.First == nil && r.job.Reads("first") == r.job.Reads("prev") {
+	r.state.Last.Value = r.past(r.pooled.prev)
+	if c.First == nil && r.pooled.first == r.pooled.prev {
 		c.First = r.state.Last.Value
 	} else if c.First == nil {
-		c.First = r.past("first")
+		c.First = r.past(r.pooled.first)
 	}
 	r.state.LargestPage = max(r.state.LargestPage, c.Count)
 	r.state.Result.Pages++

@@ -127,12 +127,12 @@ func withoutQuery(address string) string {
 	return u.String()
 }
 
-// past returns the current page as the rules of later pages see it, under the name prev or first.
-// It includes the body and the items only if a rule reads them.
-func (r *listRun) past(name string) *rules.Past {
+// past returns the current page as the rules of later pages see it. It includes the body and the items only
+// if a rule reads the page.
+func (r *listRun) past(isRead bool) *rules.Past {
 	c := r.context()
 	p := &rules.Past{Page: c.Page, Count: c.Count, Bytes: c.Bytes, Status: c.Status, Total: c.Total}
-	if r.job.Reads(name) {
+	if isRead {
 		p.Body, p.Items, p.Sent = c.Body, c.Items, c.Sent
 	}
 	return p
