@@ -42,11 +42,11 @@ func (r *reader) warnOfTemplate(path string, v any, computable bool) {
 }
 
 // bracesPattern matches the innermost braces with a text in them.
-var bracesPattern = regexp.MustCompile(`\$?\{[^{}]+\}`)
+var bracesPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$?\{[^{}]+\}`) })
 
 // warnOfBraces warns of braces in a text that no expression computes.
 func (r *reader) warnOfBraces(s setting) {
-	if found := bracesPattern.FindString(s.text()); found != "" && r.dialect != Keboola && !s.Default && !s.fromEnv {
+	if found := bracesPattern().FindString(s.text()); found != "" && r.dialect != Keboola && !s.Default && !s.fromEnv {
 		r.notReplaced(s.path(), found).WithHint(s.Name + " is the same in all requests")
 	}
 }

@@ -37,7 +37,7 @@ func CredentialsIn(text string) []string {
 			found = append(found, string(pair), password)
 		}
 	}
-	for _, m := range assignmentPattern.FindAllStringSubmatch(text, -1) {
+	for _, m := range assignmentPattern().FindAllStringSubmatch(text, -1) {
 		value, err := url.QueryUnescape(m[1])
 		if err != nil {
 			value = m[1]
@@ -56,7 +56,7 @@ var authorizationPattern = sync.OnceValue(func() *regexp.Regexp {
 
 // assignmentPattern matches the value of a cookie (RFC 6265, 4.2.1) or of a parameter of an
 // address.
-var assignmentPattern = regexp.MustCompile(`(?:^|[?&;])\s*[\w.\[\]-]+=([^&;#\s]+)`)
+var assignmentPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[?&;])\s*[\w.\[\]-]+=([^&;#\s]+)`) })
 
 // hidePlainSecret hides the value of a header or a parameter that looks like a secret,
 // although its key has no #, and warns of it: other programs may print it.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
@@ -191,8 +192,8 @@ func (k *keboolaConfig) fillIn(job *Job, endpoint setting, above ancestors) {
 
 // The comparisons of a filter. The reference looks for comparisons of two characters first.
 var (
-	longComparison  = regexp.MustCompile(`[<>=!]=|~~|!~`)
-	shortComparison = regexp.MustCompile(`[<>]`)
+	longComparison  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[<>=!]=|~~|!~`) })
+	shortComparison = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[<>]`) })
 )
 
 // filter returns the expression for a filter over an item: comparisons joined by & and |, where & binds
@@ -220,9 +221,9 @@ func (k *keboolaConfig) filter(s setting, item string) string {
 }
 
 func (k *keboolaConfig) comparison(path, text, item string) string {
-	match := longComparison.FindStringIndex(text)
+	match := longComparison().FindStringIndex(text)
 	if match == nil {
-		match = shortComparison.FindStringIndex(text)
+		match = shortComparison().FindStringIndex(text)
 	}
 	if match == nil {
 		k.diags.Errorf(diag.Value(path), "there is no comparison in %q", text).

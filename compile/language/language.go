@@ -39,7 +39,7 @@ var builtinLanguage = sync.OnceValue(func() *Language {
 
 func newLanguage(functions []*function) *Language {
 	l := &Language{functions: functions, byName: map[string]*function{}, parsing: conf.CreateNew(), checking: conf.CreateNew()}
-	for _, f := range pageFields {
+	for _, f := range pageFields() {
 		if contextFunction(f.Name) != nil { // it hides a function of the language, such as now
 			l.parsing.Functions[f.Name] = &builtin.Function{Name: f.Name}
 		}
@@ -87,7 +87,7 @@ func (l *Language) function(name string) *function { return l.byName[name] }
 // names lists the fields of the context that all rules may read, and the functions that this package and
 // programs add.
 func (l *Language) names() []string {
-	return append(pageFields.names(), value.Map(l.functions, func(f *function) string { return f.Name })...)
+	return append(pageFields().names(), value.Map(l.functions, func(f *function) string { return f.Name })...)
 }
 
 // WithFunction returns the language with one more function. The receiver does
@@ -122,7 +122,7 @@ func (l *Language) checkFree(name string) error {
 	switch {
 	case !rules.IsIdentifier(name):
 		return fmt.Errorf("function %q: the name must consist of letters, digits and underscores", name)
-	case pageFields.find(name) != nil:
+	case pageFields().find(name) != nil:
 		owner = "a field of the page context"
 	case l.function(name) != nil:
 		owner = "another function"

@@ -61,14 +61,14 @@ func (r Read) InBody() bool { return r.Is("body") }
 
 // InResponse reports whether the value is a part of the response of this page: see
 // [rules.ContextField].Response.
-func (r Read) InResponse() bool { return r.Past == "" && pageFields.find(r.Root).Response }
+func (r Read) InResponse() bool { return r.Past == "" && pageFields().find(r.Root).Response }
 
 // Phase returns the phase from which the value is available.
 func (r Read) Phase() rules.Phase {
 	if r.Past != "" {
-		return pageFields.find(r.Past).Phase
+		return pageFields().find(r.Past).Phase
 	}
-	field := pageFields.find(r.Root)
+	field := pageFields().find(r.Root)
 	for _, key := range r.Path {
 		inner := fieldTable(field.Fields).find(key)
 		if inner == nil {
@@ -245,7 +245,7 @@ func (f *accessFinder) read(node ast.Node) (read Read, ok bool) {
 		read.Defaulted = true
 		return read, ok
 	case *ast.IdentifierNode:
-		return Read{Root: n.Value}, f.locals[n.Value] == 0 && pageFields.find(n.Value) != nil
+		return Read{Root: n.Value}, f.locals[n.Value] == 0 && pageFields().find(n.Value) != nil
 	case *ast.MemberNode:
 		return f.member(n)
 	case *ast.BuiltinNode:

@@ -72,7 +72,7 @@ func (r Read) field(page *rules.Context) (any, bool) {
 }
 
 func fieldValue(v reflect.Value, name string) (reflect.Value, bool) {
-	i, ok := indexes[v.Type()][name]
+	i, ok := indexes()[v.Type()][name]
 	if !ok {
 		return reflect.Value{}, false
 	}

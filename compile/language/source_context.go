@@ -3,6 +3,7 @@ package language
 import (
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // pageFields is the table of the page context. It never changes, so it is read once.
-var pageFields = fieldTable(rules.ContextFields())
+var pageFields = sync.OnceValue(func() fieldTable { return rules.ContextFields() })
 
 type fieldTable []rules.ContextField
 
@@ -39,14 +40,14 @@ var pastType = reflect.TypeFor[*rules.Past]()
 
 // IsPast reports whether a field of the context is an earlier page.
 func IsPast(name string) bool {
-	f := pageFields.find(name)
+	f := pageFields().find(name)
 	return f != nil && f.Type == pastType
 }
 
 // contextFunction returns the type of a field of the context that is called,
 // such as header, or nil.
 func contextFunction(name string) reflect.Type {
-	if f := pageFields.find(name); f != nil && f.Type.Kind() == reflect.Func {
+	if f := pageFields().find(name); f != nil && f.Type.Kind() == reflect.Func {
 		return f.Type
 	}
 	return nil
@@ -58,7 +59,7 @@ func fieldOf(node ast.Node) *rules.ContextField {
 	case *ast.ChainNode:
 		return fieldOf(n.Node)
 	case *ast.IdentifierNode:
-		return pageFields.find(n.Value)
+		return pageFields().find(n.Value)
 	case *ast.MemberNode:
 		key, ok := n.Property.(*ast.StringNode)
 		if object := fieldOf(n.Node); ok && object != nil {
@@ -70,7 +71,7 @@ func fieldOf(node ast.Node) *rules.ContextField {
 
 // indexes holds, for each struct of the context, the positions of its fields by
 // their names in expressions.
-var indexes = func() map[reflect.Type]map[string]int {
+var indexes = sync.OnceValue(func() map[reflect.Type]map[string]int {
 	tables := map[reflect.Type]map[string]int{}
 	var add func(t reflect.Type, fields fieldTable)
 	add = func(t reflect.Type, fields fieldTable) {
@@ -87,9 +88,9 @@ var indexes = func() map[reflect.Type]map[string]int {
 			add(object, f.Fields)
 		}
 	}
-	add(reflect.TypeFor[rules.Context](), pageFields)
+	add(reflect.TypeFor[rules.Context](), pageFields())
 	return tables
-}()
+})
 
 // fieldsOf returns a struct of the context, such as sent, as an object of its fields, at any
 // depth, and any other value unchanged. A page that does not exist is nil.
@@ -99,13 +100,13 @@ func fieldsOf(v any) any {
 		return v
 	}
 	rv := reflect.ValueOf(v)
-	if rv.Kind() == reflect.Pointer && indexes[rv.Type().Elem()] != nil {
+	if rv.Kind() == reflect.Pointer && indexes()[rv.Type().Elem()] != nil {
 		if rv.IsNil() {
 			return nil
 		}
 		rv = rv.Elem()
 	}
-	names := indexes[rv.Type()]
+	names := indexes()[rv.Type()]
 	if names == nil {
 		return v
 	}

@@ -115,7 +115,7 @@ func (c *nameCheck) identifier(n *ast.IdentifierNode) *rules.ContextField {
 	if held, local := c.locals[n.Value]; local {
 		return held
 	}
-	field := pageFields.find(n.Value)
+	field := pageFields().find(n.Value)
 	switch {
 	case field != nil:
 		if field.Scope != rules.ScopePage {
@@ -135,7 +135,7 @@ func isBuiltin(name string) bool {
 func (c *nameCheck) unknownName(n *ast.IdentifierNode) *Fault {
 	f := faultAt(n, "unknown name %s", n.Value).withNearest(n.Value, c.language.names())
 	if f.Hint == "" && rules.IsIdentifier(n.Value) {
-		f.Hint, f.Lists = "known names: "+strings.Join(pageFields.names(), ", ")+"; a key of the response is body."+n.Value, true
+		f.Hint, f.Lists = "known names: "+strings.Join(pageFields().names(), ", ")+"; a key of the response is body."+n.Value, true
 	}
 	return f
 }
@@ -176,7 +176,7 @@ func (c *nameCheck) call(n *ast.CallNode) {
 	switch {
 	case !named || local:
 		c.walk(n.Callee)
-	case pageFields.find(callee.Value) != nil:
+	case pageFields().find(callee.Value) != nil:
 		c.identifier(callee)
 	default:
 		c.function(n, callee)
@@ -271,7 +271,7 @@ func (n names) checkFor(set *rules.Ruleset, scope rules.Scope) error {
 }
 
 // IsField reports whether a name is a field of the page context.
-func IsField(name string) bool { return pageFields.find(name) != nil }
+func IsField(name string) bool { return pageFields().find(name) != nil }
 
 // HasFunction reports whether a name is a function, of the language or an addition to it.
 func (l *Language) HasFunction(name string) bool { return l.function(name) != nil || isBuiltin(name) }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -63,8 +64,8 @@ func inTests(path string) bool {
 }
 
 var (
-	notInNames = regexp.MustCompile(`[^A-Za-z0-9]+`)
-	humps      = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9]+`) })
+	humps      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z0-9])([A-Z])`) })
 )
 
 // variable returns the name of the environment variable for a secret: made of the last keys of
@@ -86,7 +87,7 @@ func (a *annotation) variable(path, secret string) string {
 func variableFor(path string) string {
 	keys := strings.Split(path, ".")
 	name := strings.Join(keys[max(len(keys)-2, 0):], "_")
-	name = strings.Trim(notInNames.ReplaceAllString(humps.ReplaceAllString(name, "${1}_$2"), "_"), "_")
+	name = strings.Trim(notInNames().ReplaceAllString(humps().ReplaceAllString(name, "${1}_$2"), "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "SECRET_" + name
 	}
@@ -114,12 +115,12 @@ func (a *annotation) withoutSecrets(text string) (string, error) {
 	return a.hideInComments(text), nil
 }
 
-var commentLine = regexp.MustCompile(`(?m)^[ \t]*#.*$`)
+var commentLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[ \t]*#.*$`) })
 
 // hideInComments replaces the secrets in the comments of a text. A short secret may also occur
 // in other values, which would change; then only whole lines are comments.
 func (a *annotation) hideInComments(text string) string {
-	for _, hidden := range []string{a.Redact(text), commentLine.ReplaceAllStringFunc(text, a.Redact)} {
+	for _, hidden := range []string{a.Redact(text), commentLine().ReplaceAllStringFunc(text, a.Redact)} {
 		if root, err := yaml.Parse(diag.NewSource("", hidden)); err == nil && reflect.DeepEqual(root, a.root) {
 			return hidden
 		}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
@@ -129,7 +130,7 @@ func (c *candidate) fill(template value.Object) {
 	c.pagination, _ = fill(template, c.values).(value.Object)
 }
 
-var placeholder = regexp.MustCompile(`\$\{([A-Za-z]+)\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z]+)\}`) })
 
 // fill replaces the placeholders of a template. It returns nil for a text with a
 // placeholder that has no value, and leaves out members that are nil.
@@ -159,11 +160,11 @@ func fill(v any, values map[string]any) any {
 }
 
 func fillText(text string, values map[string]any) any {
-	if m := placeholder.FindStringSubmatch(text); m != nil && m[0] == text {
+	if m := placeholder().FindStringSubmatch(text); m != nil && m[0] == text {
 		return values[m[1]]
 	}
 	missing := false
-	filled := placeholder.ReplaceAllStringFunc(text, func(found string) string {
+	filled := placeholder().ReplaceAllStringFunc(text, func(found string) string {
 		v, ok := values[strings.Trim(found, "${}")]
 		missing = missing || !ok
 		return textOf(v)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -71,14 +72,14 @@ func (c *call) numbers() []fact {
 }
 
 // declaredInteger matches the declaration of a variable in a query of GraphQL.
-var declaredInteger = regexp.MustCompile(`\$(\w+)\s*:\s*Int\b`)
+var declaredInteger = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(\w+)\s*:\s*Int\b`) })
 
 // unset returns the variable of the query that has one of the names in any spelling, is an integer, and
 // has no value. It returns "" if there is no such variable.
 func (c *call) unset(names []string) string {
 	variables, _ := c.body.Get("variables")
 	given, _ := variables.(value.Object)
-	for _, m := range declaredInteger.FindAllStringSubmatch(c.query(), -1) {
+	for _, m := range declaredInteger().FindAllStringSubmatch(c.query(), -1) {
 		if _, ok := given.Get(m[1]); !ok && apinames.AlikeAny(m[1], names) {
 			return m[1]
 		}
@@ -141,13 +142,13 @@ type call struct {
 // holder marks the place of an input in an address, so that the address can be parsed.
 const holder = "stopwhen-input-"
 
-var braces = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var braces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
 
 // newCall checks a request and splits it.
 func newCall(r Request) (*call, error) {
 	r, guessed := r.withoutTokens()
 	c := &call{env: map[string]string{}, values: r.Inputs, guessed: guessed}
-	text := braces.ReplaceAllStringFunc(r.URL, func(found string) string {
+	text := braces().ReplaceAllStringFunc(r.URL, func(found string) string {
 		name := strings.Trim(found, "{}")
 		c.inputs = value.AppendNew(c.inputs, name)
 		return holder + strconv.Itoa(slices.Index(c.inputs, name)) + "-"
@@ -160,7 +161,7 @@ func newCall(r Request) (*call, error) {
 		return nil, invalid("write it with https:// and the host", "the address is not an absolute http or https address")
 	}
 	c.address = u
-	c.typed, _ = url.Parse(braces.ReplaceAllStringFunc(r.URL, func(found string) string {
+	c.typed, _ = url.Parse(braces().ReplaceAllStringFunc(r.URL, func(found string) string {
 		return url.PathEscape(c.values[strings.Trim(found, "{}")])
 	}))
 	c.split(u)

@@ -209,7 +209,7 @@ func unless(fallback, text string) string {
 	return text
 }
 
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.-]+`) })
 
 // jobID returns a short name for the items of an endpoint: the last segment of its path
 // that is a word.
@@ -217,7 +217,7 @@ func jobID(endpoint string) string {
 	path, _, _ := strings.Cut(endpoint, "?")
 	segments := strings.Split(strings.Trim(path, "/"), "/")
 	for _, segment := range slices.Backward(segments) {
-		name := strings.Trim(notInNames.ReplaceAllString(strings.TrimSuffix(segment, ".json"), "-"), "-.")
+		name := strings.Trim(notInNames().ReplaceAllString(strings.TrimSuffix(segment, ".json"), "-"), "-.")
 		if strings.ContainsFunc(name, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' }) && !strings.Contains(segment, "{") {
 			return name
 		}

@@ -5,13 +5,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // inputName matches where an expression reads an input.
-var inputName = regexp.MustCompile(`\binput\.([A-Za-z_][A-Za-z0-9_]*)`)
+var inputName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\binput\.([A-Za-z_][A-Za-z0-9_]*)`) })
 
 // settle sets the inputs of a group: those of its streams, or of the source. It returns the configuration with them. A
 // number that is only read as a text is a text, and an empty default that no expression looks at is left out.
@@ -26,7 +27,7 @@ func (w *writer) settle(g *group, root value.Object) value.Object {
 	credentials, _ := value.Members(auth)
 	for i, in := range g.inputs {
 		reads := 0
-		for _, m := range inputName.FindAllStringSubmatch(all, -1) {
+		for _, m := range inputName().FindAllStringSubmatch(all, -1) {
 			if m[1] == in.Name {
 				reads++
 			}
@@ -65,7 +66,7 @@ func replaced(v any, before, after string) any {
 // declarations returns the inputs that a configuration reads.
 func declarations(inputs []Input, root value.Object) value.Object {
 	read := map[string]bool{}
-	for _, m := range inputName.FindAllStringSubmatch(text(root), -1) {
+	for _, m := range inputName().FindAllStringSubmatch(text(root), -1) {
 		read[m[1]] = true
 	}
 	var out value.Object

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -117,7 +118,7 @@ func (g *group) headers() []Member {
 	}
 	var out []Member
 	for _, m := range g.first.Headers {
-		if m.Value.ReadsPage || !m.Value.IsConst() && !onlyInput.MatchString(m.Value.Source) {
+		if m.Value.ReadsPage || !m.Value.IsConst() && !onlyInput().MatchString(m.Value.Source) {
 			continue
 		}
 		lacks := func(s *Stream) bool {
@@ -131,7 +132,7 @@ func (g *group) headers() []Member {
 }
 
 // onlyInput matches expressions that are the value of an input.
-var onlyInput = regexp.MustCompile(`^input\.\w+$`)
+var onlyInput = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^input\.\w+$`) })
 
 // sameMember reports whether two members are written alike.
 func sameMember(a, b Member) bool {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -142,11 +143,13 @@ func (s *Stream) sendsParamsAsBody() bool { return s.Method == "POST" && s.Body 
 
 // isText reports whether the token is probably a text, by its name, and is a member of the body.
 func (p *Paging) isText() bool {
-	return !strings.Contains(p.Into.Name, ".") && textToken.MatchString(p.Path)
+	return !strings.Contains(p.Into.Name, ".") && textToken().MatchString(p.Path)
 }
 
 // textToken matches the paths of tokens that are texts.
-var textToken = regexp.MustCompile(`(?i)(token|cursor|after|marker|continuation|bookmark)$`)
+var textToken = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(token|cursor|after|marker|continuation|bookmark)$`)
+})
 
 // hasQuery reports whether the first request has parameters, which later requests need as well.
 func (s *Stream) hasQuery() bool {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -39,14 +40,14 @@ func (s *Settings) Unknown() (string, bool) {
 }
 
 var (
-	wordBegins = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	notInInput = regexp.MustCompile(`[^a-z0-9]+`)
+	wordBegins = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z0-9])([A-Z])`) })
+	notInInput = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 )
 
 // InputName converts a name to the form of input names: account_id for accountId.
 func InputName(name string) string {
-	name = strings.ToLower(wordBegins.ReplaceAllString(name, "${1}_$2"))
-	name = strings.Trim(notInInput.ReplaceAllString(name, "_"), "_")
+	name = strings.ToLower(wordBegins().ReplaceAllString(name, "${1}_$2"))
+	name = strings.Trim(notInInput().ReplaceAllString(name, "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		return "value_" + name
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/importer/grade"
@@ -304,11 +305,11 @@ func (w *writer) written(g *group, root value.Object, n int) (*Config, error) {
 	return c, nil
 }
 
-var notInFiles = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var notInFiles = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.-]+`) })
 
 // fileName returns a text as a part of the name of a file.
 func fileName(text string) string {
-	return cmp.Or(strings.ToLower(strings.Trim(notInFiles.ReplaceAllString(text, "-"), "-.")), "stream")
+	return cmp.Or(strings.ToLower(strings.Trim(notInFiles().ReplaceAllString(text, "-"), "-.")), "stream")
 }
 
 // reparsed returns a value as it is read from a file.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -320,7 +321,7 @@ func (p recordedPage) link(relation string) (any, bool) {
 }
 
 // numbersOf matches the numbers in a token that hides a position, such as offset:10.
-var numbersOf = regexp.MustCompile(`\d+`)
+var numbersOf = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d+`) })
 
 // positionsIn returns the numbers of an address or of a token that may be positions.
 func positionsIn(text string) (positions []int) {
@@ -334,7 +335,7 @@ func positionsIn(text string) (positions []int) {
 		texts = append(texts, text)
 		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 			if plain, err := encoding.DecodeString(text); err == nil {
-				texts = append(texts, numbersOf.FindAllString(string(plain), -1)...)
+				texts = append(texts, numbersOf().FindAllString(string(plain), -1)...)
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func (q *request) add(name, text string) {
 	q.values[name] = text
 	if words := notAlphanumeric().Split(text, -1); len(words) > 1 && len(text) < maxText {
 		for i, word := range words {
-			if isNumber.MatchString(word) {
+			if isNumber().MatchString(word) {
 				q.add(name+wordOf+strconv.Itoa(i+1), word)
 			}
 		}
@@ -75,7 +75,7 @@ const maxText = 1000
 
 var (
 	notAlphanumeric = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\pL\pN]+`) })
-	isNumber        = regexp.MustCompile(`^\d+$`)
+	isNumber        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+$`) })
 )
 
 func (q *request) addQuery(prefix, raw string) {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 )
@@ -108,7 +109,7 @@ func askedTwice(t *treeRun, a *api, _ int) {
 }
 
 // meeting gives a window the last item of the window before it, if their requests have a bound in common.
-func meeting(common *regexp.Regexp) func(*treeRun, *api, int) {
+func meeting(common func() *regexp.Regexp) func(*treeRun, *api, int) {
 	return func(t *treeRun, a *api, _ int) {
 		if a.window == nil {
 			return
@@ -116,7 +117,7 @@ func meeting(common *regexp.Regexp) func(*treeRun, *api, int) {
 		before := t.latest[a.scope]
 		t.latest[a.scope] = a
 		a.effects = append(a.effects, func(a *api, r *reply) {
-			if before == nil || len(a.exchanges) > 0 || len(before.truth) == 0 || !meet(before.exchanges[0].request, a.asked, common) {
+			if before == nil || len(a.exchanges) > 0 || len(before.truth) == 0 || !meet(before.exchanges[0].request, a.asked, common()) {
 				return
 			}
 			duplicate := before.truth[len(before.truth)-1]
@@ -132,8 +133,8 @@ func meeting(common *regexp.Regexp) func(*treeRun, *api, int) {
 
 // The bounds of windows in requests, as times or numbers, and as dates.
 var (
-	bounds = regexp.MustCompile(`\d{4}-\d{2}-\d{2}[\dT:.+Z-]*|\d+`)
-	dates  = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
+	bounds = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d{4}-\d{2}-\d{2}[\dT:.+Z-]*|\d+`) })
+	dates  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\d{4}-\d{2}-\d{2}`) })
 )
 
 // meet reports whether the values that differ between two requests have a bound in common.

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/engine/shape"
@@ -91,7 +92,7 @@ func (c *completer) keys(object *syntax.Node, slot rules.Slot) {
 // keyEdit returns the edit that writes a key at the place.
 func (c *completer) keyEdit(name string) Edit {
 	text := name
-	if c.isJSON() || !plainKey.MatchString(name) {
+	if c.isJSON() || !plainKey().MatchString(name) {
 		text = quoted(name)
 	}
 	if c.member == nil || !c.member.Colon {
@@ -100,7 +101,7 @@ func (c *completer) keyEdit(name string) Edit {
 	return Edit{Range: c.lines().span(c.start, c.end), Text: text}
 }
 
-var plainKey = regexp.MustCompile(`^[\w$.-]+$`)
+var plainKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w$.-]+$`) })
 
 func quoted(text string) string {
 	out, _ := json.Marshal(text)
@@ -207,13 +208,13 @@ func (c *completer) spelled(text string) string {
 	switch {
 	case c.isJSON(), c.node.Style == syntax.DoubleQuoted:
 		return quoted(text)
-	case c.node.Style == syntax.SingleQuoted, !plainText.MatchString(text), slices.Contains([]string{"true", "false", "null"}, text):
+	case c.node.Style == syntax.SingleQuoted, !plainText().MatchString(text), slices.Contains([]string{"true", "false", "null"}, text):
 		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	}
 	return text
 }
 
-var plainText = regexp.MustCompile(`^[A-Za-z_$][\w$./-]*$`)
+var plainText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_$][\w$./-]*$`) })
 
 // literal adds a word that has no quotes.
 func (c *completer) literal(word string) {

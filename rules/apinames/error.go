@@ -100,14 +100,14 @@ var (
 )
 
 // codeText matches the text of an [ErrorCode].
-var codeText = regexp.MustCompile(`^(-[1-9][0-9]*|[45][0-9][0-9])$`)
+var codeText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-[1-9][0-9]*|[45][0-9][0-9])$`) })
 
 // zeros matches a code of no error.
-var zeros = regexp.MustCompile(`^s?0+$`)
+var zeros = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^s?0+$`) })
 
 // isSuccess reports whether a text, in lower case, says that there is no error.
 func isSuccess(text string) bool {
-	return slices.Contains(successWords, text) || zeros.MatchString(text)
+	return slices.Contains(successWords, text) || zeros().MatchString(text)
 }
 
 // IsSuccess reports whether a member of a body says that the request has succeeded: "success": true, "code": 0.
@@ -314,7 +314,7 @@ func (s ErrorSign) Matches(v any) bool {
 		return isFailureWord(v)
 	case ErrorStatus:
 		text, _ := v.(string)
-		return isFailureWord(v) || len(wordsOf(text)) > 1 && saysFailure(wordsOf(text)) || codeText.MatchString(text)
+		return isFailureWord(v) || len(wordsOf(text)) > 1 && saysFailure(wordsOf(text)) || codeText().MatchString(text)
 	case ErrorCode:
 		n, ok := v.(int)
 		return ok && (n < 0 || n >= 400 && n < 600)
@@ -374,7 +374,7 @@ func isErrorEntry(v any) bool {
 	entry, _ := value.Members(v)
 	isKind := func(m value.Member) bool {
 		code, _ := value.Text(m.Value)
-		return slices.Contains(severities, m.Name) && isFailureWord(m.Value) || m.Name == "code" && codeText.MatchString(code)
+		return slices.Contains(severities, m.Name) && isFailureWord(m.Value) || m.Name == "code" && codeText().MatchString(code)
 	}
 	saysNoMore := func(m value.Member) bool { text, _ := m.Value.(string); return SaysNoMore(text) }
 	return slices.ContainsFunc(entry, isKind) && !slices.ContainsFunc(entry, saysNoMore)
@@ -446,7 +446,7 @@ func IsFailedStatus(key string, v any) bool {
 // another one. Small numbers have other meanings, and those from 200 to 299 are success.
 func IsOwnCode(key string, v any) bool {
 	text, _ := value.Text(v)
-	return IsCode(key) && ownCode.MatchString(text)
+	return IsCode(key) && ownCode().MatchString(text)
 }
 
 // IsCode reports whether a key is usual for a code or word that says how a request went.
@@ -454,7 +454,7 @@ func IsCode(key string) bool {
 	return slices.ContainsFunc(errorSigns(), func(s ErrorSign) bool { return len(s.Keys) == 1 && s.Keys[0] == key && s.IsCode() })
 }
 
-var ownCode = regexp.MustCompile(`^(-[0-9]+|1[0-9][0-9]|[3-9][0-9][0-9]|[0-9]{4,})$`)
+var ownCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-[0-9]+|1[0-9][0-9]|[3-9][0-9][0-9]|[0-9]{4,})$`) })
 
 // isError reports whether the value of a key such as error is an error, and does not
 // just say that there is no error.

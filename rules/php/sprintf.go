@@ -140,7 +140,7 @@ func (d directive) signed(text string) string {
 }
 
 // longExponent matches the zeros before an exponent, which PHP does not write.
-var longExponent = regexp.MustCompile(`([eE][-+])0([0-9])$`)
+var longExponent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([eE][-+])0([0-9])$`) })
 
 // float formats a number.
 func (d directive) float(f float64) string {
@@ -151,7 +151,7 @@ func (d directive) float(f float64) string {
 	}
 	switch verb := d.verb; verb {
 	case 'e', 'E':
-		return longExponent.ReplaceAllString(strconv.FormatFloat(f, verb, precision, 64), "$1$2")
+		return longExponent().ReplaceAllString(strconv.FormatFloat(f, verb, precision, 64), "$1$2")
 	case 'f', 'F':
 		return strconv.FormatFloat(f, 'f', precision, 64)
 	default:

@@ -62,7 +62,7 @@ func maskControls(url string) string {
 }
 
 var (
-	schemeForm = regexp.MustCompile(`^[A-Za-z0-9+.-]+$`) // in PHP, it may begin with a digit
+	schemeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9+.-]+$`) }) // in PHP, it may begin with a digit
 	portForm   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]{1,5})(?:/|$)`) })
 )
 
@@ -73,7 +73,7 @@ const maxPort = 1<<16 - 1
 // Both parts of a URL that PHP refuses are empty.
 func splitURL(url string) (origin, rest string) {
 	before, after, colon := strings.Cut(url, ":")
-	hasScheme := colon && schemeForm.MatchString(before)
+	hasScheme := colon && schemeForm().MatchString(before)
 	port := portForm().FindStringSubmatch(after)
 	switch {
 	case hasScheme && strings.HasPrefix(after, "//"):

@@ -20,9 +20,9 @@ func Mask(text string) (masked string, secrets []string) {
 		m.yamlAuthentication = i
 	}
 	m.scan()
-	for _, inAddress := range []*regexp.Regexp{userinfo, parameter} {
+	for _, inAddress := range []*regexp.Regexp{userinfo(), parameter()} {
 		for _, i := range inAddress.FindAllStringSubmatchIndex(text, -1) {
-			if inAddress == userinfo || IsName(text[i[2]:i[3]]) {
+			if inAddress == userinfo() || IsName(text[i[2]:i[3]]) {
 				m.hide(i[len(i)-2], i[len(i)-1])
 			}
 		}
@@ -31,8 +31,8 @@ func Mask(text string) (masked string, secrets []string) {
 }
 
 var (
-	userinfo  = regexp.MustCompile(`()://([^/?#@\s"'<>]+)@`)
-	parameter = regexp.MustCompile(`[?&]([\w.-]+)=([^&#\s"'\\]+)`)
+	userinfo  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`()://([^/?#@\s"'<>]+)@`) })
+	parameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[?&]([\w.-]+)=([^&#\s"'\\]+)`) })
 )
 
 // authenticationKey is the key of the object whose value is a secret under a key that

@@ -217,9 +217,9 @@ func flowEnd(text string, at int) (int, bool) {
 				}
 			}
 		case '"', '\'':
-			quoted := doubleQuoted
+			quoted := doubleQuoted()
 			if c == '\'' {
-				quoted = singleQuoted
+				quoted = singleQuoted()
 			}
 			n := len(quoted.FindString(text[i:]))
 			if n == 0 {
@@ -287,7 +287,7 @@ func (c *changer) empty(list string, start, end int) (string, bool) {
 	if key < 0 || key >= first {
 		return c.replace(list, []any{})
 	}
-	n := len(doubleQuoted.FindString(c.text[key:first])) + len(singleQuoted.FindString(c.text[key:first]))
+	n := len(doubleQuoted().FindString(c.text[key:first])) + len(singleQuoted().FindString(c.text[key:first]))
 	colon := strings.IndexByte(c.text[key+n:first], ':')
 	if colon < 0 {
 		return c.replace(list, []any{})

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -52,10 +53,10 @@ func parentColumn(text, path string, at int) int {
 }
 
 var (
-	doubleQuoted = regexp.MustCompile(`^"(?s:[^"\\]|\\.)*"`)
-	singleQuoted = regexp.MustCompile(`^'(?:[^']|'')*'`)
-	plainLine    = regexp.MustCompile(`^([^\n]*?)[ \t]*(?:[ \t]#|\r?\n|$)`) // up to a comment
-	plainWord    = regexp.MustCompile(`^[^\s,\[\]{}]+`)
+	doubleQuoted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^"(?s:[^"\\]|\\.)*"`) })
+	singleQuoted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^'(?:[^']|'')*'`) })
+	plainLine    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^\n]*?)[ \t]*(?:[ \t]#|\r?\n|$)`) }) // up to a comment
+	plainWord    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s,\[\]{}]+`) })
 )
 
 // scalarEnd returns the offset after a scalar whose key or dash is in a column.
@@ -65,16 +66,16 @@ func scalarEnd(text string, start, column int) (int, bool) {
 	case rest == "":
 		return 0, false
 	case rest[0] == '"':
-		return start + len(doubleQuoted.FindString(rest)), doubleQuoted.MatchString(rest)
+		return start + len(doubleQuoted().FindString(rest)), doubleQuoted().MatchString(rest)
 	case rest[0] == '\'':
-		return start + len(singleQuoted.FindString(rest)), singleQuoted.MatchString(rest)
+		return start + len(singleQuoted().FindString(rest)), singleQuoted().MatchString(rest)
 	case rest[0] == '|', rest[0] == '>':
 		return start + blockEnd(rest, column), true
 	}
-	if line := plainLine.FindStringSubmatch(rest)[1]; !strings.ContainsAny(line, ",[]{}") {
+	if line := plainLine().FindStringSubmatch(rest)[1]; !strings.ContainsAny(line, ",[]{}") {
 		return start + len(line), line != ""
 	}
-	word := plainWord.FindString(rest)
+	word := plainWord().FindString(rest)
 	after := strings.TrimLeft(rest[len(word):], " \t")
 	return start + len(word), word != "" && (after == "" || strings.IndexByte(",]}\r\n#", after[0]) >= 0)
 }
@@ -121,8 +122,8 @@ func (l lines) offset(line, column int) int {
 }
 
 var (
-	tagForm = regexp.MustCompile(`^!(<[^>]*>|[^\s,\[\]{}]*)`)
-	skipped = regexp.MustCompile(`^(\s+(#.*)?)*`) // space and comments
+	tagForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^!(<[^>]*>|[^\s,\[\]{}]*)`) })
+	skipped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\s+(#.*)?)*`) }) // space and comments
 )
 
 // start returns the position of a node's text, after its anchor and tag, or the
@@ -141,11 +142,11 @@ func (r *reader) start(node *yaml.Node, fallback int) int {
 		case node.Anchor != "" && strings.HasPrefix(rest, "&"+node.Anchor):
 			offset += len("&" + node.Anchor)
 		case isTagged(node) && strings.HasPrefix(rest, "!"):
-			offset += len(tagForm.FindString(rest))
+			offset += len(tagForm().FindString(rest))
 		default:
 			return offset
 		}
-		offset += len(skipped.FindString(r.source.Text[offset:]))
+		offset += len(skipped().FindString(r.source.Text[offset:]))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // Numbers of the core schema (YAML 1.2.2, section 10.3.2). The parser's own
 // schema is older and wider: it has 0b1, 1_000 and an octal 017.
 var (
-	decimalForm = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	decimalForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[-+]?[0-9]+$`) })
 	prefixForm  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`) })
 	floatForm   = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
@@ -54,7 +54,7 @@ func plain(text string) (v any, problem string) {
 		return false, ""
 	}
 	switch {
-	case decimalForm.MatchString(text), prefixForm().MatchString(text):
+	case decimalForm().MatchString(text), prefixForm().MatchString(text):
 		if err := value.CheckDigits(text); err != nil {
 			return nil, err.Error()
 		}

@@ -143,7 +143,7 @@ func hideUser(text string) string {
 		}
 		before := text[start : start+n]
 		at := strings.LastIndexAny(before, "/?#@ \t\r\n\"\\<>") + 1
-		if at < n && strings.HasSuffix(before[:at], "/") && slashes.MatchString(before[max(0, at-len(`:\/\/`)):at]) {
+		if at < n && strings.HasSuffix(before[:at], "/") && slashes().MatchString(before[max(0, at-len(`:\/\/`)):at]) {
 			b.WriteString(text[copied:start+at] + hidden)
 			copied = start + n
 		}
@@ -158,7 +158,7 @@ func hideUser(text string) string {
 
 // slashes matches the text before the user name in an address. The slashes may be escaped, as in
 // JSON of PHP.
-var slashes = regexp.MustCompile(`:\\?/\\?/$`)
+var slashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:\\?/\\?/$`) })
 
 // URL returns an address with the secrets hidden. It also hides the parts that usually are secret:
 // user name, password, and the values of parameters such as token.
@@ -231,7 +231,7 @@ func (r *Redactor) JSON(text string) string {
 	if out == text || json.Valid([]byte(out)) || !json.Valid([]byte(text)) {
 		return out
 	}
-	return scalar.ReplaceAllStringFunc(text, func(one string) string {
+	return scalar().ReplaceAllStringFunc(text, func(one string) string {
 		shown := r.String(one)
 		if one[0] == '"' || shown == one {
 			return shown
@@ -241,7 +241,7 @@ func (r *Redactor) JSON(text string) string {
 }
 
 // scalar matches a string or another scalar of JSON.
-var scalar = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+.\w]+`)
+var scalar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+.\w]+`) })
 
 // ExcerptBytes is the number of bytes of a body that [Redactor.Excerpt] needs.
 const ExcerptBytes = 1024

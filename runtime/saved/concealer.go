@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -44,10 +45,10 @@ var escapings = []struct {
 	{"html", "&", html.EscapeString},
 }
 
-var percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
+var percentEscape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`%[0-9A-F]{2}`) })
 
 func lowerPercent(text string) string {
-	return percentEscape.ReplaceAllStringFunc(text, strings.ToLower)
+	return percentEscape().ReplaceAllStringFunc(text, strings.ToLower)
 }
 
 // quoted returns a text as it is written in a JSON string.

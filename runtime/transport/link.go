@@ -49,7 +49,7 @@ var (
 	linkParam = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`[ \t]*;([^=;,]*)(?:=[ \t]*(?:"((?s:[^"\\]|\\.)*\\?)"?|([^;,"][^;,]*)?))?`)
 	})
-	escaped = regexp.MustCompile(`(?s)\\(.)`)
+	escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\\(.)`) })
 )
 
 // parseLinks returns the links in a header. It skips any other text.
@@ -59,7 +59,7 @@ func parseLinks(header string) (links []link) {
 		for _, p := range linkParam().FindAllStringSubmatch(l[2], -1) {
 			name := strings.ToLower(strings.TrimSpace(p[1]))
 			if _, duplicate := params[name]; !duplicate && name != "" {
-				params[name] = escaped.ReplaceAllString(p[2], "$1") + strings.TrimSpace(p[3])
+				params[name] = escaped().ReplaceAllString(p[2], "$1") + strings.TrimSpace(p[3])
 			}
 		}
 		links = append(links, link{strings.TrimSpace(l[1]), params})

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/stopwhen/stopwhen/fixtures"
@@ -94,12 +95,12 @@ func (r *recipe) yaml() (string, error) {
 		}
 	}
 	text, err := yaml.Format(r.root)
-	b.WriteString(keyAtRoot.ReplaceAllString(string(text), "\n$0"))
+	b.WriteString(keyAtRoot().ReplaceAllString(string(text), "\n$0"))
 	return b.String(), err
 }
 
 // keyAtRoot matches the beginning of a key at the root of a YAML text.
-var keyAtRoot = regexp.MustCompile(`(?m)^[A-Za-z]`)
+var keyAtRoot = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^[A-Za-z]`) })
 
 // variables names environment variables in a sentence.
 func variables(names []string) string {

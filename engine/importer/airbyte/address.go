@@ -115,16 +115,16 @@ func (b *builder) wholeAddress(n node, text string) (string, error) {
 }
 
 var (
-	inBraces = regexp.MustCompile(`\{\+?([^{}]*)\}`)
-	aMember  = regexp.MustCompile(`\b([a-z_]\w*)\.\w`)
+	inBraces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\+?([^{}]*)\}`) })
+	aMember  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b([a-z_]\w*)\.\w`) })
 )
 
 // variable returns the first expression in braces that reads a variable of the job, and its index. The index is -1
 // if there is none.
 func variable(text string) (at int, source string) {
-	for _, m := range inBraces.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range inBraces().FindAllStringSubmatchIndex(text, -1) {
 		source := text[m[2]:m[3]]
-		for _, name := range aMember.FindAllStringSubmatch(source, -1) {
+		for _, name := range aMember().FindAllStringSubmatch(source, -1) {
 			if name[1] != "input" {
 				return m[0], source
 			}
@@ -134,12 +134,14 @@ func variable(text string) (at int, source string) {
 }
 
 // valueAsPath matches a host of letters, and the value after it that begins with the path of the address.
-var valueAsPath = regexp.MustCompile(`^(https?://[A-Za-z0-9.-]+)\{\+([a-z_]\w*(?:\.\w+)+)\}`)
+var valueAsPath = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(https?://[A-Za-z0-9.-]+)\{\+([a-z_]\w*(?:\.\w+)+)\}`)
+})
 
 // pathAfterHost returns an address with a slash after its host, in the place of the one that the value after
 // it begins with: https://api.example.com{+account.uri}.
 func pathAfterHost(text string) string {
-	m := valueAsPath.FindStringSubmatch(text)
+	m := valueAsPath().FindStringSubmatch(text)
 	if m == nil || strings.HasPrefix(m[2], "input.") {
 		return text
 	}

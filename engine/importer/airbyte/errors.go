@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
@@ -167,14 +168,14 @@ func (b *builder) errorRule(action, body string, codes []int, message string) {
 }
 
 // statusRule matches a condition on the status alone.
-var statusRule = regexp.MustCompile(`^status (?:== (\d+)|in \[([\d, ]+)\])$`)
+var statusRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^status (?:== (\d+)|in \[([\d, ]+)\])$`) })
 
 // addErrorRule adds a rule, unless an earlier rule decides about the same responses. It becomes a part of the
 // rule before it if that does the same for other statuses, or for responses of success.
 func (b *builder) addErrorRule(rule importer.ErrorRule) {
 	if n := len(b.out.Errors); n > 0 {
 		last := &b.out.Errors[n-1]
-		before, after := statusRule.FindStringSubmatch(last.When), statusRule.FindStringSubmatch(rule.When)
+		before, after := statusRule().FindStringSubmatch(last.When), statusRule().FindStringSubmatch(rule.When)
 		if before != nil && after != nil && last.On == rule.On && last.Do == rule.Do && last.Message == rule.Message && last.When != rule.When {
 			last.When = "status in [" + before[1] + before[2] + ", " + after[1] + after[2] + "]"
 			return

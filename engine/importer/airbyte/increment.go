@@ -174,11 +174,13 @@ func (b *builder) length(n node) (string, error) {
 }
 
 // isoDays matches the expression for a number of days, or of a part of a day, in the form of ISO 8601.
-var isoDays = regexp.MustCompile(`^'P(T?)' \+ (text\([a-z_.A-Z0-9]+\)) \+ '([DHMS])'$`)
+var isoDays = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^'P(T?)' \+ (text\([a-z_.A-Z0-9]+\)) \+ '([DHMS])'$`)
+})
 
 // lengthSource returns the expression for a length, without the form of ISO 8601 if that is not needed: text(input.days) + 'd'.
 func lengthSource(source string) string {
-	if m := isoDays.FindStringSubmatch(source); m != nil && (m[1] == "T") != (m[3] == "D") {
+	if m := isoDays().FindStringSubmatch(source); m != nil && (m[1] == "T") != (m[3] == "D") {
 		return m[2] + " + '" + strings.ToLower(m[3]) + "'"
 	}
 	return source

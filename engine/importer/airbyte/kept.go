@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
@@ -102,10 +103,10 @@ func (c *cursor) latest(path string) string {
 		layout = ", '" + c.itemLayout + "'"
 	}
 	switch {
-	case c.computed != "" && !itemName.MatchString(c.computed):
+	case c.computed != "" && !itemName().MatchString(c.computed):
 		return c.computed
 	case c.computed != "":
-		items, path = "map("+items+", ({at: "+itemName.ReplaceAllString(c.computed, "#")+"}))", "at"
+		items, path = "map("+items+", ({at: "+itemName().ReplaceAllString(c.computed, "#")+"}))", "at"
 	}
 	return fmt.Sprintf("latestOf(%s, %s, %s%s)", items, importer.Quote(path), kept, layout)
 }
@@ -235,10 +236,10 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
 }
 
 // readCall matches a call that reads the time of an input or a text, as a window does with its bounds.
-var readCall = regexp.MustCompile(`^date\((input\.\w+|'[^']*')\)$`)
+var readCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^date\((input\.\w+|'[^']*')\)$`) })
 
 // boundSource returns the source of a bound of a window.
-func boundSource(source string) string { return readCall.ReplaceAllString(source, "$1") }
+func boundSource(source string) string { return readCall().ReplaceAllString(source, "$1") }
 
 // inlineStart writes the start of a window where a request has it, and reports whether it did: an interval without
 // steps whose end no request has needs no variable.

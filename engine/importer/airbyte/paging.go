@@ -265,7 +265,7 @@ func (b *builder) counted(source string) string {
 }
 
 // flagRule matches the condition that a flag of the response is true.
-var flagRule = regexp.MustCompile(`^truthy\(body\.(\w+)\)$`)
+var flagRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^truthy\(body\.(\w+)\)$`) })
 
 // stop adds the rule of a stop condition, unless the end of the token says the same.
 func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
@@ -298,7 +298,7 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 		p.More = strings.TrimSuffix(strings.TrimPrefix(source, "not truthy(body."), ")")
 		return
 	}
-	if m := flagRule.FindStringSubmatch(source); m != nil {
+	if m := flagRule().FindStringSubmatch(source); m != nil {
 		p.Last = m[1]
 		return
 	}

@@ -95,12 +95,12 @@ func (b *builder) templated(n node, written any, place importer.Place, path stri
 // withMarks replaces the templates in a text by marks. restore puts them back into a part of it.
 func withMarks(text string) (marked string, restore func(string) string) {
 	var templates []string
-	marked = outputs.ReplaceAllStringFunc(text, func(t string) string {
+	marked = outputs().ReplaceAllStringFunc(text, func(t string) string {
 		templates = append(templates, t)
 		return fmt.Sprintf("\ue000%d\ue001", len(templates)-1)
 	})
 	return marked, func(text string) string {
-		return marks.ReplaceAllStringFunc(text, func(m string) string {
+		return marks().ReplaceAllStringFunc(text, func(m string) string {
 			i, _ := strconv.Atoi(strings.Trim(m, "\ue000\ue001"))
 			return templates[i]
 		})
@@ -143,7 +143,7 @@ func (p *python) value(depth int) (any, bool) {
 	case p.text[0] == '"' || p.text[0] == '\'':
 		return p.quoted()
 	}
-	if at := marks.FindStringIndex(p.text); at != nil && at[0] == 0 {
+	if at := marks().FindStringIndex(p.text); at != nil && at[0] == 0 {
 		mark := p.text[:at[1]]
 		p.text = p.text[at[1]:]
 		return bareTemplate(mark), true

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
@@ -39,7 +40,7 @@ func literal(v any) jinja.Expr {
 	return jinja.Literal(v)
 }
 
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+var notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_]+`) })
 
 // setting returns the expression for a setting: the input of its name.
 func (r *reader) setting(keys []string) (jinja.Expr, error) {
@@ -208,7 +209,7 @@ var credentials = []string{"credentials", "credential", "authentication", "autho
 // it if no other setting has this name.
 func (r *reader) inputName(keys []string) string {
 	name := func(keys []string) string {
-		name := strings.Trim(notInNames.ReplaceAllString(strings.Join(keys, "_"), "_"), "_")
+		name := strings.Trim(notInNames().ReplaceAllString(strings.Join(keys, "_"), "_"), "_")
 		if name == "" || name[0] >= '0' && name[0] <= '9' {
 			name = "setting_" + name
 		}
@@ -226,12 +227,12 @@ func (r *reader) inputName(keys []string) string {
 	return importer.FreeName(r.inputs, name(keys))
 }
 
-var markup = regexp.MustCompile(`<[^>]*>`)
+var markup = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[^>]*>`) })
 
 // firstSentence returns the first sentence of a description, or its beginning if it is long, without markup.
 func firstSentence(text string) string {
 	const most = 140
-	text = strings.Join(strings.Fields(markup.ReplaceAllString(text, "")), " ")
+	text = strings.Join(strings.Fields(markup().ReplaceAllString(text, "")), " ")
 	if first, _, ok := strings.Cut(text, ". "); ok {
 		text = first
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
@@ -230,10 +231,10 @@ func (b *builder) itemMember(name string, keys []string) (jinja.Expr, error) {
 	return jinja.Name(rules.FormatPath(name, append(slices.Clip(b.itemPath), keys...)), jinja.Any), nil
 }
 
-var itemName = regexp.MustCompile(`\bitem\b`)
+var itemName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bitem\b`) })
 
 // renamedItem returns an expression over item as an expression over a variable.
-func renamedItem(source, name string) string { return itemName.ReplaceAllString(source, name) }
+func renamedItem(source, name string) string { return itemName().ReplaceAllString(source, name) }
 
 // listRouter reads the stream for each value of a list.
 func (b *builder) listRouter(n node) error {
@@ -283,7 +284,7 @@ func (b *builder) listRouter(n node) error {
 
 // variable returns the name of a new variable.
 func (b *builder) variable(name string) string {
-	name = strings.Trim(notInNames.ReplaceAllString(name, "_"), "_")
+	name = strings.Trim(notInNames().ReplaceAllString(name, "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "parent"
 	}

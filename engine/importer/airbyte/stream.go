@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
@@ -161,9 +162,9 @@ func (b *builder) filteredPages() {
 	if p == nil || p.Kind == importer.Offset {
 		return
 	}
-	reads := p.Kind == importer.Pages || p.Kind == importer.LastItem || readsItems.MatchString(p.Source)
+	reads := p.Kind == importer.Pages || p.Kind == importer.LastItem || readsItems().MatchString(p.Source)
 	for _, s := range p.Stops {
-		reads = reads || readsItems.MatchString(s.When)
+		reads = reads || readsItems().MatchString(s.When)
 	}
 	if reads {
 		b.note(importer.Approximate, b.stream.node.get("retriever").get("record_selector").get("record_filter"), "pagination",
@@ -172,7 +173,7 @@ func (b *builder) filteredPages() {
 }
 
 // readsItems matches expressions that read the items of a page.
-var readsItems = regexp.MustCompile(`\b(count|items)\b`)
+var readsItems = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(count|items)\b`) })
 
 func custom(what string, n node) error {
 	return fmt.Errorf("%s: a custom %s (%s), which is Python and is not translated; write what it does by hand", n.path, what, n.class())

@@ -95,8 +95,8 @@ func restored(v any, text func(string) string) any {
 }
 
 var (
-	outputs = regexp.MustCompile(`\{\{.*?\}\}`)
-	marks   = regexp.MustCompile("\ue000[0-9]+\ue001")
+	outputs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{.*?\}\}`) })
+	marks   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\ue000[0-9]+\ue001") })
 )
 
 // value reads one value of the request. leave says that the first request does not have the value.

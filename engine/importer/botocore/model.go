@@ -9,6 +9,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -177,15 +178,15 @@ func (s *service) shape(r *reference) *shape {
 }
 
 var (
-	wordBegins = regexp.MustCompile(`(.)([A-Z][a-z]+)`)
-	wordEnds   = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	notInName  = regexp.MustCompile(`[^a-z0-9]+`)
+	wordBegins = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(.)([A-Z][a-z]+)`) })
+	wordEnds   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z0-9])([A-Z])`) })
+	notInName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 )
 
 // snake returns a name as inputs have it: db_instance_identifier for DBInstanceIdentifier.
 func snake(name string) string {
-	name = wordEnds.ReplaceAllString(wordBegins.ReplaceAllString(name, "${1}_$2"), "${1}_$2")
-	name = strings.Trim(notInName.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	name = wordEnds().ReplaceAllString(wordBegins().ReplaceAllString(name, "${1}_$2"), "${1}_$2")
+	name = strings.Trim(notInName().ReplaceAllString(strings.ToLower(name), "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		return "value_" + name
 	}
@@ -193,16 +194,16 @@ func snake(name string) string {
 }
 
 var (
-	tags  = regexp.MustCompile(`<[^>]*>`)
-	space = regexp.MustCompile(`\s+`)
+	tags  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[^>]*>`) })
+	space = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s+`) })
 )
 
 // docOf returns the first sentence of a documentation in HTML.
 func docOf(html string) string {
 	html = html[:min(len(html), 2000)]
-	text := strings.ToValidUTF8(tags.ReplaceAllString(html, ""), "")
+	text := strings.ToValidUTF8(tags().ReplaceAllString(html, ""), "")
 	for _, e := range [][2]string{{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", `"`}, {"&amp;", "&"}} {
 		text = strings.ReplaceAll(text, e[0], e[1])
 	}
-	return importer.FirstSentence(space.ReplaceAllString(text, " "))
+	return importer.FirstSentence(space().ReplaceAllString(text, " "))
 }

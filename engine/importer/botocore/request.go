@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -46,14 +47,14 @@ func (t *translation) region() string {
 	return "{input.region}"
 }
 
-var label = regexp.MustCompile(`\{([^{}]+)\}`)
+var label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([^{}]+)\}`) })
 
 // hostPrefix returns the prefix that the operation adds to the host of the service: a text, or the value of
 // a member.
 func (t *translation) hostPrefix() (string, error) {
 	var failed error
 	in := t.service.shape(t.operation.Input)
-	out := label.ReplaceAllStringFunc(t.operation.Endpoint.HostPrefix, func(found string) string {
+	out := label().ReplaceAllStringFunc(t.operation.Endpoint.HostPrefix, func(found string) string {
 		name := found[1 : len(found)-1]
 		if in.Members[name] == nil {
 			failed = fmt.Errorf("the input has no member %s, which hostPrefix reads", name)
@@ -132,7 +133,7 @@ func (t *translation) endpoint() {
 	rest := strings.TrimPrefix(address, "/")
 	in := t.service.shape(t.operation.Input)
 	last := 0
-	for _, match := range label.FindAllStringSubmatchIndex(rest, -1) {
+	for _, match := range label().FindAllStringSubmatchIndex(rest, -1) {
 		t.uri = append(t.uri, part{text: rest[last:match[0]]})
 		last = match[1]
 		name, greedy := strings.CutSuffix(rest[match[2]:match[3]], "+")

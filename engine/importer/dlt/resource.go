@@ -158,7 +158,7 @@ func (b *builder) known() error {
 var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{((?:resources|incremental)\.[^{}]+)\}`) })
 
 // braces matches a name in braces in a path.
-var braces = regexp.MustCompile(`\{([^{}]*)\}`)
+var braces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([^{}]*)\}`) })
 
 // parents finds the resource whose items the endpoint reads, and makes it the variable of the job.
 func (b *builder) parents() error {
@@ -287,7 +287,7 @@ func (b *builder) bindPath(n node, text string) (string, error) {
 		params[p.name] = p
 	}
 	var failed error
-	out := braces.ReplaceAllStringFunc(text, func(found string) string {
+	out := braces().ReplaceAllStringFunc(text, func(found string) string {
 		name := found[1 : len(found)-1]
 		p, known := params[name]
 		constant, isScalar := p.scalar()
@@ -393,12 +393,12 @@ func (b *builder) headers() error {
 }
 
 // single matches a path whose last part is a placeholder.
-var single = regexp.MustCompile(`\{[a-zA-Z0-9._-]+\}`)
+var single = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[a-zA-Z0-9._-]+\}`) })
 
 // isSingle reports whether dlt takes the response for one item: the path ends with a placeholder.
 func (b *builder) isSingle() bool {
 	text, _ := b.in(b.res, "path").scalar()
-	return single.MatchString(path.Base(text))
+	return single().MatchString(path.Base(text))
 }
 
 // items reads where the list is.

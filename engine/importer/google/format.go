@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -172,7 +173,7 @@ func (t *translation) input(in importer.Input) string {
 }
 
 var (
-	inBraces = regexp.MustCompile(`\{(\+?)([^{}]+)\}`)
+	inBraces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(\+?)([^{}]+)\}`) })
 )
 
 // largestSize bounds the size of a page.

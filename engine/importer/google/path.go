@@ -14,8 +14,8 @@ import (
 // input.
 func (t *translation) endpoint() {
 	t.values = t.parent()
-	t.out.Endpoint = inBraces.ReplaceAllStringFunc(t.path(), func(found string) string {
-		m := inBraces.FindStringSubmatch(found)
+	t.out.Endpoint = inBraces().ReplaceAllStringFunc(t.path(), func(found string) string {
+		m := inBraces().FindStringSubmatch(found)
 		if t.values[m[2]] == "" {
 			t.values[m[2]] = t.pathValue(m[2], m[1])
 		}
@@ -58,7 +58,7 @@ func sample(pattern string) any {
 // parent makes the stream a child of the list whose items have a value of its path: the list of the resource
 // above, or the list with the same path up to the value. It returns the values of the path up to this value.
 func (t *translation) parent() map[string]string {
-	for _, span := range slices.Backward(inBraces.FindAllStringSubmatchIndex(t.path(), -1)) {
+	for _, span := range slices.Backward(inBraces().FindAllStringSubmatchIndex(t.path(), -1)) {
 		param, plus := t.path()[span[4]:span[5]], t.path()[span[2]:span[3]]
 		if _, set := t.options.Set[param]; set {
 			continue

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -73,7 +74,7 @@ func (j *job) read() {
 }
 
 // inBraces matches a placeholder, with the slashes around it.
-var inBraces = regexp.MustCompile(`/*\{[^{}]*\}/*`)
+var inBraces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/*\{[^{}]*\}/*`) })
 
 // name returns the name of a stream: its dataType, or its endpoint without placeholders.
 func (j *job) name() string {
@@ -85,7 +86,7 @@ func (j *job) name() string {
 	if _, rest, absolute := strings.Cut(endpoint, "://"); absolute {
 		_, endpoint, _ = strings.Cut(rest, "/")
 	}
-	endpoint = strings.Trim(inBraces.ReplaceAllString(endpoint, "/"), "/")
+	endpoint = strings.Trim(inBraces().ReplaceAllString(endpoint, "/"), "/")
 	return cmp.Or(strings.NewReplacer("{", "", "}", "").Replace(endpoint), "items")
 }
 
@@ -103,13 +104,13 @@ func (j *job) id() string {
 	return id
 }
 
-var notInVariable = regexp.MustCompile(`[^a-z0-9]+`)
+var notInVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 
 // variable returns a name for the variable that holds an item of a stream: user for users.
 func variable(stream string, taken []string) string {
 	name := strings.ToLower(stream)
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	name = strings.Trim(notInVariable.ReplaceAllString(name, "_"), "_")
+	name = strings.Trim(notInVariable().ReplaceAllString(name, "_"), "_")
 	switch {
 	case strings.HasSuffix(name, "ies"):
 		name = strings.TrimSuffix(name, "ies") + "y"
@@ -228,14 +229,14 @@ func withField(fields []importer.Field, name, source string) []importer.Field {
 }
 
 // placeholder matches texts that may be placeholders.
-var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([^{}]*)\}`) })
 
 // endpoint fills in the placeholders.
 func (j *job) endpoint() {
 	endpoint, _ := value.Text(memberOf(j.Object, "endpoint"))
 	braces := strings.NewReplacer("{", "{{", "}", "}}")
 	last := 0
-	for _, match := range placeholder.FindAllStringSubmatchIndex(endpoint, -1) {
+	for _, match := range placeholder().FindAllStringSubmatchIndex(endpoint, -1) {
 		if source, known := j.placeholders.Get(endpoint[match[2]:match[3]]); known {
 			mark := "{"
 			if match[0] == 0 { // a path, or an address
@@ -387,8 +388,8 @@ func (j *job) userData() error {
 
 // The comparisons of a filter. Comparisons of two characters come first.
 var (
-	longComparison  = regexp.MustCompile(`[<>=!]=|~~|!~`)
-	shortComparison = regexp.MustCompile(`[<>]`)
+	longComparison  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[<>=!]=|~~|!~`) })
+	shortComparison = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[<>]`) })
 )
 
 // filter returns the expression for a recursionFilter: comparisons with & and |. & binds more tightly.
@@ -408,9 +409,9 @@ func (j *job) filter(text string) string {
 }
 
 func (j *job) comparison(text string) string {
-	found := longComparison.FindStringIndex(text)
+	found := longComparison().FindStringIndex(text)
 	if found == nil {
-		found = shortComparison.FindStringIndex(text)
+		found = shortComparison().FindStringIndex(text)
 	}
 	if found == nil {
 		return "true" // the dialect refuses it

@@ -233,7 +233,7 @@ func (t *translation) input(id string, in importer.Input) importer.Value {
 }
 
 // plain matches values that may stand anywhere in an address.
-var plain = regexp.MustCompile(`^[A-Za-z0-9._:/-]+$`)
+var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._:/-]+$`) })
 
 // formats are examples of the formats of declarations.
 var formats = map[string]string{"hostname": "api.example.com", "uri": "https://api.example.com", "email": "ann@example.com",
@@ -259,7 +259,7 @@ func (t *translation) allowed(in *importer.Input, n node) {
 		candidates = []string{"example"}
 	}
 	for _, c := range candidates {
-		if plain.MatchString(c) && re.MatchString(c) {
+		if plain().MatchString(c) && re.MatchString(c) {
 			in.Sample, in.Pattern = c, pattern
 			break
 		}

@@ -173,14 +173,14 @@ func (r *reader) index() error {
 	return nil
 }
 
-var notInName = regexp.MustCompile(`[^a-z0-9]+`)
+var notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 
 // serviceName returns the name of the service: the name of its container or, if that is a usual name, its
 // namespace.
 func serviceName(container, namespace string) string {
-	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(container), "-"), "-")
+	name := strings.Trim(notInName().ReplaceAllString(strings.ToLower(container), "-"), "-")
 	if name == "" || name == "container" || name == "defaultcontainer" || name == "default" {
-		name = strings.Trim(notInName.ReplaceAllString(strings.ToLower(namespace), "-"), "-")
+		name = strings.Trim(notInName().ReplaceAllString(strings.ToLower(namespace), "-"), "-")
 	}
 	if name == "" {
 		return "odata"

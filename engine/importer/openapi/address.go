@@ -16,7 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-var inBraces = regexp.MustCompile(`\{([^{}]+)\}`)
+var inBraces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([^{}]+)\}`) })
 
 // server sets the address: the address of the first server, whose variables are inputs.
 func (t *translation) server() error {
@@ -35,7 +35,7 @@ func (t *translation) server() error {
 		}
 	}
 	address := first.get("url").text()
-	for _, span := range slices.Backward(inBraces.FindAllStringIndex(address, -1)) {
+	for _, span := range slices.Backward(inBraces().FindAllStringIndex(address, -1)) {
 		name := address[span[0]+1 : span[1]-1]
 		// A scheme and a port are constants: a configuration has them as they are.
 		fixed := strings.HasPrefix(address[span[1]:], "://") || portBefore().MatchString(address[:span[0]])
@@ -75,7 +75,7 @@ func (t *translation) serverVariable(name string, v node, fixed bool) string {
 // or an input.
 func (t *translation) address() error {
 	t.out.Endpoint = strings.TrimPrefix(t.path, "/")
-	braces := inBraces.FindAllStringIndex(t.out.Endpoint, -1)
+	braces := inBraces().FindAllStringIndex(t.out.Endpoint, -1)
 	if len(braces) == 0 {
 		if t.out.Endpoint == "" {
 			t.out.Endpoint = "./"
@@ -127,7 +127,7 @@ func (op *operation) parameter(in, name string) node {
 // parameter that the items there have: of /orders for /orders/{orderId}/lines. It returns the values
 // of the parameters up to this one.
 func (t *translation) parent() []string {
-	for _, span := range slices.Backward(inBraces.FindAllStringIndex(t.path, -1)) {
+	for _, span := range slices.Backward(inBraces().FindAllStringIndex(t.path, -1)) {
 		prefix := strings.TrimSuffix(t.path[:span[0]], "/")
 		name := t.path[span[0]+1 : span[1]-1]
 		if _, set := t.options.Set[name]; set {

@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 )
@@ -173,12 +174,12 @@ func (r *reader) pathItem(p string) []*operation {
 	return out
 }
 
-var notInName = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.-]+`) })
 
 // nameOfPath returns the name of an operation without an operationId: orders_lines.
 func nameOfPath(method, p string) string {
 	words := regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(p, "")
-	name := strings.Trim(notInName.ReplaceAllString(words, "_"), "_")
+	name := strings.Trim(notInName().ReplaceAllString(words, "_"), "_")
 	if method != "get" {
 		name = method + "_" + name
 	}

@@ -136,7 +136,7 @@ func (r *reader) source(file string) (*importer.Source, error) {
 				strings.Join(value.Map(r.requests, func(e *entry) string { return e.name }), ", "))
 		}
 	}
-	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(r.collection.Info.Name), "-"), "-")
+	name := strings.Trim(notInName().ReplaceAllString(strings.ToLower(r.collection.Info.Name), "-"), "-")
 	r.src = &importer.Source{Name: name, From: fmt.Sprintf("the collection %s of Postman", cmp.Or(r.collection.Info.Name, file))}
 	var streams []*entry
 	for _, e := range r.requests { // all, since others may be their children
@@ -177,7 +177,7 @@ func (r *reader) walk(items []item, parent *entry) {
 }
 
 var (
-	notInName = regexp.MustCompile(`[^a-z0-9]+`)
+	notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 	verb      = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^(list|get|fetch|retrieve|find|search|read|query|show)_(all_)?(the_)?`)
 	})

@@ -365,7 +365,7 @@ func quoted(text string) string {
 		case c == '"':
 			inText = !inText
 		case !inText && strings.HasPrefix(text[i:], "{{"):
-			if m := reference.FindStringIndex(text[i:]); m != nil && m[0] == 0 {
+			if m := reference().FindStringIndex(text[i:]); m != nil && m[0] == 0 {
 				out.WriteString(strconv.Quote(text[i : i+m[1]]))
 				i += m[1] - 1
 				continue

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules/secret"
@@ -15,7 +16,7 @@ import (
 )
 
 // reference matches {{name}}.
-var reference = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
+var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`) })
 
 // dynamic are the variables of Postman that have a value for each request. The others are random.
 var dynamic = map[string]string{
@@ -34,7 +35,7 @@ func expanded(text string, valueOf func(name string) (v string, ok bool)) (strin
 	for range maxNested + 1 {
 		var out strings.Builder
 		end, replaced := 0, false
-		for _, m := range reference.FindAllStringSubmatchIndex(text, -1) {
+		for _, m := range reference().FindAllStringSubmatchIndex(text, -1) {
 			v, ok := valueOf(text[m[2]:m[3]])
 			if !ok {
 				continue
@@ -76,7 +77,7 @@ func (t *translation) parts(text string) ([]part, error) {
 		}
 	}
 	end := 0
-	for _, m := range reference.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range reference().FindAllStringSubmatchIndex(text, -1) {
 		add(text[end:m[0]])
 		end = m[1]
 		name := text[m[2]:m[3]]

@@ -22,7 +22,7 @@ type masks struct {
 	secrets []string // as they are written; the mark of the first has the number 1
 }
 
-var mark = regexp.MustCompile(`•(\d+)•+`)
+var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`•(\d+)•+`) })
 
 // hide returns a text of the configuration with marks in the place of its secrets.
 func (m *masks) hide(text string, secrets []workbench.ByteRange) string {
@@ -60,8 +60,8 @@ func (m *masks) showJSON(params []byte) []byte {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return mark.ReplaceAllFunc(params, func(found []byte) []byte {
-		n, err := strconv.Atoi(string(mark.FindSubmatch(found)[1]))
+	return mark().ReplaceAllFunc(params, func(found []byte) []byte {
+		n, err := strconv.Atoi(string(mark().FindSubmatch(found)[1]))
 		if err != nil || n < 1 || n > len(m.secrets) {
 			return found
 		}
