@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -245,30 +244,6 @@ func (s Span) String() string {
 		return fmt.Sprintf("%dd", s.Days)
 	}
 	return s.Duration.String()
-}
-
-// timeLayouts are the layouts of times that cannot be mistaken for a number or another text, the most
-// frequent ones first. With each of them, Go also reads fractions of a second after a comma or a dot.
-// -07:00 stands before Z07:00, which writes +00:00 as Z.
-var timeLayouts = []string{
-	time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime,
-	"2006-01-02T15:04:05-0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
-	"2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05-0700", "2006-01-02 15:04:05Z07",
-	"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 UTC", "2006-01-02 15:04",
-	"20060102T150405Z0700", "20060102T150405", time.RFC1123, time.RFC1123Z, time.RFC822, time.RFC822Z, time.RFC850, time.ANSIC,
-}
-
-// TimeLayouts returns the layouts of package time with which [ParseTime] reads a text, the most frequent ones first.
-func TimeLayouts() []string { return slices.Clone(timeLayouts) }
-
-// ParseTime reads a date, or a date and a time. Without a time zone it is UTC.
-func ParseTime(text string) (time.Time, error) {
-	for _, layout := range timeLayouts {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, fmt.Errorf("%q is not a time like 2026-01-31 or 2026-01-31T12:00:00Z", value.Clip(text, 60))
 }
 
 func spanOf(v any) Span {

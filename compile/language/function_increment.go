@@ -53,7 +53,7 @@ func cursorOfText(m *meter, text, layout string) cursor {
 	if text == "" {
 		return cursor{}
 	}
-	layouts := timeLayouts
+	layouts := rules.TimeLayouts(text)
 	if layout != "" && layout != rules.AnyTime && layout != rules.UnixSeconds && layout != rules.UnixMillis {
 		layouts = append([]string{layout}, layouts...)
 	}
@@ -63,7 +63,7 @@ func cursorOfText(m *meter, text, layout string) cursor {
 			return cursor{rank: timeCursor, time: t, text: text, layout: layout}
 		}
 	}
-	if n, err := number(text); err == nil {
+	if n, err := number(ticks(text)); err == nil {
 		return cursor{rank: numberCursor, number: n}
 	}
 	if layout != "" {
@@ -71,6 +71,16 @@ func cursorOfText(m *meter, text, layout string) cursor {
 	}
 	return cursor{rank: textCursor, text: text}
 }
+
+// ticks returns the milliseconds in a text of the form /Date(1767261700000)/, in which .NET writes times, or the text.
+func ticks(text string) string {
+	if found := netTime().FindStringSubmatch(text); found != nil {
+		return found[1]
+	}
+	return text
+}
+
+var netTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\\?/Date\((-?\d+)(?:[+-]\d{4})?\)\\?/$`) })
 
 // after reports whether a cursor is greater than another.
 func (c cursor) after(other cursor) bool {
@@ -138,7 +148,7 @@ func latestOf(args ...any) (any, error) {
 			return nil, err
 		}
 		c := cursorOf(m, v, layout)
-		if text, _ := v.(string); c.rank < numberCursor && orderlessDate().MatchString(text) {
+		if text, _ := v.(string); c.rank < numberCursor && hasUnknownDate(text) {
 			return nil, fmt.Errorf("latestOf: %s is a date whose text does not sort by time, and its form is not known: "+
 				"say how 2 January 2006 would look, as 02/01/2006 or 01/02/2006, by the format of incremental or the last argument of latestOf",
 				value.Preview(v))
@@ -155,11 +165,29 @@ func latestOf(args ...any) (any, error) {
 	return best, nil
 }
 
-// orderlessDate matches texts that begin with a date whose year comes last, so that the order of the texts is not that
-// of the dates: 31/12/2025, 12-31-2025, 31.12.2025, 31/12/25, 31 Dec 2025, Dec 31, 2025.
-var orderlessDate = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:[A-Za-z]{3,9},? )?` +
-		`(?:\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{4}|/\d{2})|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}|[A-Za-z]{3,9} \d{1,2},? \d{4})(?:\D|$)`)
+// hasUnknownDate reports whether a text looks like a time, but not like one whose order is that of the texts.
+func hasUnknownDate(text string) bool {
+	return yearLast().MatchString(text) || yearFirst().MatchString(text) && !sortable().MatchString(text)
+}
+
+// yearLast matches texts that begin with a date whose year does not come first, or may not: 31/12/2025, 12-31-2025,
+// 31.12.2025, 31/12/25, 25-12-31, 31 Dec 2025, Dec 31, 2025, Wed Dec 31 10:00:00 EST 2025.
+var yearLast = sync.OnceValue(func() *regexp.Regexp {
+	const month = `(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?`
+	return regexp.MustCompile(`(?i)^(?:[a-z]{3,9}\.?,? )?` +
+		`(?:(?:[0-2]\d|3[01])[.-](?:[0-2]\d|3[01])[.-]\d{2}(?: \d|$)` +
+		`|(?:\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{4}|/\d{2})|\d{1,2}[ -]` + month + `,?[ -](?:\d{4}|\d{2})` +
+		`|` + month + ` +\d{1,2}(?:,? \d{4}| +\d{1,2}:\d{2}.* \d{4}))(?:\D|$))`)
+})
+
+// yearFirst matches texts that are a date whose year comes first, with or without a time of day.
+var yearFirst = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\d{4}[/.-](?:0?[1-9]|1[0-2]|[A-Za-z]{3,9})[/.-](?:[12]\d|3[01]|0?[1-9])(?:[Tt ,]+\d{1,2}:\d{2}.*)?$`)
+})
+
+// sortable matches dates that sort as texts.
+var sortable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\d{4}[/.-]\d{2}[/.-]\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[Zz])?)?$`)
 })
 
 // textArgument returns an optional argument that is a text, or "".

@@ -72,3 +72,46 @@ func checkLatestOf(t *testing.T, text, lag, layout string) {
 		require.False(t, is.time.After(was.time.Add(time.Second)), "%v less %s is %v", all, lag, before)
 	}
 }
+
+func TestLatestOfReadsTheFormsOfTimes(t *testing.T) {
+	for _, c := range []struct{ older, newer string }{ // the text of the older time is the greater text
+		{"Sun Mar 01 10:00:00 +0000 2026", "Mon Mar 02 10:00:00 +0000 2026"},
+		{"Sun Mar  1 10:00:00 UTC 2026", "Mon Mar  2 10:00:00 UTC 2026"},
+		{"Wed, 4 Mar 2026 10:00:00 GMT", "Fri, 6 Mar 2026 10:00:00 GMT"},
+		{"2026/3/9 9:00:00", "2026/3/10 9:00:00"},
+		{"2026-3-9 9:00", "2026-3-10 9:00"},
+		{"2026-3-9", "2026-3-10"},
+		{"2026/03/01 11:00:00 AM", "2026/03/01 01:00:00 PM"},
+		{"2026-03-01 9:00 am", "2026-03-01 1:00 pm"},
+		{"2026-Mar-09", "2026-Apr-10"},
+		{"31-Jan-2026 10:00:00", "01-Feb-2026 10:00:00"},
+		{"31 Dec 2025", "1 Jan 2026"},
+		{"September 1, 2026", "October 1, 2026"},
+		{"Mar 2, 2026 9:00:00 AM", "Mar 2, 2026 1:00:00 PM"},
+		{"/Date(999999999000)/", "/Date(1767261700000+0000)/"},
+	} {
+		t.Run(c.newer, func(t *testing.T) {
+			require.Greater(t, c.older, c.newer)
+			v, err := latestOf([]any{map[string]any{"at": c.newer}, map[string]any{"at": c.older}}, "at", c.older)
+			require.NoError(t, err)
+			require.Equal(t, c.newer, v)
+		})
+	}
+}
+
+func TestLatestOfRefusesDatesThatItCannotRead(t *testing.T) {
+	for _, text := range []string{
+		"31/12/2025", "03/01/2026 01:00 PM", "31.12.2025 10:00", "28-03-26", "26-03-01 10:00", "Sun Mar  1 10:00:00 EST 2026",
+		"2026-03-01 10:00:00 EST", "2026-03-01 1:00 p.m.", "2026-March-01", "1 Sept. 2026",
+	} {
+		_, err := latestOf([]any{map[string]any{"at": text}}, "at")
+		require.ErrorContains(t, err, text, text)
+	}
+	for _, text := range []string{ // no dates, or dates that sort as texts
+		"01HZX3J8P9QRSTVWXYZ0123456", "Mark 2", "2026-01-15-000123", "12-34-56", "2026-W09-1", "2026-03-01t10:00:00z", "v2026.13.1", "May",
+	} {
+		v, err := latestOf([]any{map[string]any{"at": text}}, "at")
+		require.NoError(t, err)
+		require.Equal(t, text, v)
+	}
+}

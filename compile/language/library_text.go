@@ -206,11 +206,10 @@ func duration(m *meter, a []any) (any, error) {
 	return d, nil
 }
 
-// timeLayouts are the layouts with which times are read.
-var timeLayouts = rules.TimeLayouts()
-
-// layouts are the forms of times that date recognizes.
-var layouts = append([]string{time.TimeOnly, dayLayout}, timeLayouts...)
+// layoutsOf returns the forms of times in which date may read a text.
+func layoutsOf(text string) []string {
+	return append([]string{time.TimeOnly, dayLayout}, rules.TimeLayouts(text)...)
+}
 
 const dayLayout = "20060102"
 
@@ -243,7 +242,7 @@ func date(m *meter, a []any) (any, error) {
 	if text == "" { // many APIs write an absent date so
 		return nil, nil
 	}
-	use := layouts
+	use := layoutsOf(text)
 	if len(a) > 1 {
 		use = []string{a[1].(string)}
 	}

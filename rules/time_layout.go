@@ -1,0 +1,98 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// timeLayouts are the layouts of times that cannot be mistaken for a number, another text or another time, the most
+// frequent ones first. With each of them, Go also reads fractions of a second after a comma or a dot, and an hour of
+// one digit. -07:00 stands before Z07:00, which writes +00:00 as Z, and padded forms stand before others, since a time
+// is written in the form in which it was read.
+var timeLayouts = slices.Concat(
+	[]string{
+		time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime,
+		"2006-01-02T15:04:05-0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
+		"2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05-0700", "2006-01-02 15:04:05Z07",
+		"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 UTC", "2006-01-02 15:04",
+		"20060102T150405Z0700", "20060102T150405", time.RFC1123, time.RFC1123Z, time.RFC822, time.RFC822Z, time.RFC850, time.ANSIC,
+		time.RubyDate, "Mon Jan _2 15:04:05 UTC 2006", "Mon Jan _2 15:04:05 GMT 2006", "Mon Jan 02 2006 15:04:05 GMT-0700",
+		"Mon, 2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 -0700",
+	},
+	layoutsOf([]string{"2006-01-02"}, twelveHours),
+	layoutsOf([]string{"2006/01/02"}, timesOfDay, zonedTimes, twelveHours),
+	layoutsOf([]string{"2006/1/2", "2006-1-2", "2006.01.02", "2006-Jan-02", "2006-Jan-2"}, timesOfDay, twelveHours),
+	layoutsOf([]string{"02-Jan-2006", "02 Jan 2006", "2-Jan-2006", "2 Jan 2006", "2 January 2006"}, timesOfDay, twelveHours),
+	layoutsOf([]string{"Jan 02, 2006", "Jan 2, 2006", "January 02, 2006", "January 2, 2006"}, timesOfDay, twelveHours),
+)
+
+// These are the layouts of the time of day after a date.
+var (
+	timesOfDay  = []string{"", " 15:04:05", " 15:04"}
+	zonedTimes  = []string{" 15:04:05-07:00", " 15:04:05Z07:00", " 15:04:05 -0700", " 15:04:05 UTC"}
+	twelveHours = []string{
+		" 03:04:05 PM", " 3:04:05 PM", " 03:04 PM", " 3:04 PM", " 03:04:05PM", " 3:04:05PM", " 03:04PM", " 3:04PM",
+		" 03:04:05 pm", " 3:04:05 pm", " 03:04 pm", " 3:04 pm", " 03:04:05pm", " 3:04:05pm", " 03:04pm", " 3:04pm",
+	}
+)
+
+// layoutsOf returns the dates followed by the times of day.
+func layoutsOf(dates []string, times ...[]string) []string {
+	var layouts []string
+	for _, date := range dates {
+		for _, clock := range slices.Concat(times...) {
+			layouts = append(layouts, date+clock)
+		}
+	}
+	return layouts
+}
+
+// A beginning tells texts apart by the first characters, so that few layouts are tried.
+type beginning int
+
+// The beginnings of texts.
+const (
+	yearBeginning  beginning = iota // four digits
+	digitBeginning                  // another digit
+	nameBeginning                   // anything else
+	beginnings
+)
+
+func beginningOf(text string) beginning {
+	digits := 0
+	for digits < min(4, len(text)) && text[digits] >= '0' && text[digits] <= '9' {
+		digits++
+	}
+	switch digits {
+	case 4:
+		return yearBeginning
+	case 0:
+		return nameBeginning
+	}
+	return digitBeginning
+}
+
+// layoutsByBeginning are the timeLayouts by the beginning of the texts that they may read.
+var layoutsByBeginning = func() (by [beginnings][]string) {
+	for _, layout := range timeLayouts {
+		begin := beginningOf(layout)
+		by[begin] = append(by[begin], layout)
+	}
+	return by
+}()
+
+// TimeLayouts returns the layouts of package time with which a text may be a time, the most frequent ones first.
+func TimeLayouts(text string) []string { return layoutsByBeginning[beginningOf(text)] }
+
+// ParseTime reads a date, or a date and a time. Without a time zone it is UTC.
+func ParseTime(text string) (time.Time, error) {
+	for _, layout := range TimeLayouts(text) {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time like 2026-01-31 or 2026-01-31T12:00:00Z", value.Clip(text, 60))
+}
