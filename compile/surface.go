@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -31,6 +32,8 @@ type ResponseValue struct {
 	Judged  bool // a stopping rule or an onError rule reads it
 	Flag    bool // a rule converts it to a boolean
 	Fails   bool // only rules that fail the run read it
+
+	Failing string // source of the first rule that fails the run and reads it; may be empty
 }
 
 // String returns the expression for the value.
@@ -107,12 +110,15 @@ func (s *surfaceFinder) addValue(e *language.Expression, p ResponseValue) {
 	p.Sent = role == rules.RoleNext || role.Builds() && role != rules.RoleAfter
 	p.Address = role.Addresses()
 	p.Waits = role == rules.RoleAfter
-	p.Fails = p.Judged && e.Rule.Outcome == rules.Failed
+	if p.Fails = p.Judged && e.Rule.Outcome == rules.Failed; p.Fails {
+		p.Failing = e.Rule.Source
+	}
 	for i := range s.found.Values {
 		if earlier := &s.found.Values[i]; earlier.String() == p.String() {
 			earlier.Sent, earlier.Address = earlier.Sent || p.Sent, earlier.Address || p.Address
 			earlier.Judged, earlier.Flag = earlier.Judged || p.Judged, earlier.Flag || p.Flag
 			earlier.Waits, earlier.Fails = earlier.Waits || p.Waits, earlier.Fails && p.Fails
+			earlier.Failing = cmp.Or(earlier.Failing, p.Failing)
 			return
 		}
 	}

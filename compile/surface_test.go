@@ -18,7 +18,7 @@ func TestTheSurfaceIsWhatAnAPIHasToProvide(t *testing.T) {
 		{"a flag", `{"method": "single", "stopRules": ["truthy(body.a.last)"]}`,
 			one(ResponseValue{Path: []string{"a", "last"}, Judged: true, Flag: true})},
 		{"a value that only fails the run", `{"method": "single", "stopRules": [{"when": "body.bad", "outcome": "failed"}]}`,
-			one(ResponseValue{Path: []string{"bad"}, Judged: true, Fails: true})},
+			one(ResponseValue{Path: []string{"bad"}, Judged: true, Fails: true, Failing: "body.bad"})},
 		{"a header", `{"method": "single", "stopRules": ["header(\"X-Left\") == 7"]}`, one(ResponseValue{Header: "X-Left", Judged: true})},
 		{"keys of items", `{"method": "single", "stopRules": ["items[-1].a.b == nil"]}`, Surface{Keys: [][]string{{"a", "b"}}}},
 		{"what is sent and what is waited for", `{"method": "expression", "stopRules": ["count == 0"],

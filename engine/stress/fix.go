@@ -145,7 +145,7 @@ func (l *loss) unreached() string {
 	if m == nil {
 		return ""
 	}
-	return strings.ReplaceAll(m.meaning.unreached, "{}", m.ResponseValue.String())
+	return m.meaning.unreachedBy(m.ResponseValue)
 }
 
 // field returns the first place whose value is of a kind, as an expression, or "".

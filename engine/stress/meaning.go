@@ -186,7 +186,7 @@ func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []m
 	case p.Waits && !p.Judged:
 		add("absent", "size")
 	case p.Fails:
-		add(hint, "absent")
+		add(unreached(p), hint, "absent")
 		list, literals = append(list, literals...), nil
 		add("more", "last", "total", "pages", "left", "page", "page0", "count", "index", "size", "list", "token", "number")
 	case p.Flag && hint == "last":
@@ -228,6 +228,22 @@ func hinted(p compile.ResponseValue) string {
 	if n := len(p.Path); n > 0 {
 		if hints := apinames.HintsOf(p.Path[n-1]); len(hints) > 0 {
 			return hintedMeanings[hints[0].Kind]
+		}
+	}
+	return ""
+}
+
+// unreachedBy returns the condition that the list is longer than what was read, by an amount at a place.
+func (m meaning) unreachedBy(p compile.ResponseValue) string {
+	return strings.ReplaceAll(m.unreached, "{}", p.String())
+}
+
+// unreached returns the name of the amount that the rule that fails the run takes a value for, as rules of fixes do,
+// or "".
+func unreached(p compile.ResponseValue) string {
+	for _, m := range meanings {
+		if m.unreached != "" && strings.Contains(p.Failing, m.unreachedBy(p)) {
+			return m.name
 		}
 	}
 	return ""

@@ -390,6 +390,24 @@ func TestVerdictsOfPartitions(t *testing.T) {
 	}
 }
 
+// TestAValueThatOnlyFailsTheRunHasTheMeaningOfItsRule has rules as fixes write them, and a rule about an error.
+func TestAValueThatOnlyFailsTheRunHasTheMeaningOfItsRule(t *testing.T) {
+	for rule, says := range map[string]string{
+		"count == 0 and page < len(body.x)":            "body.x is a list with an element for each page.",
+		"count == 0 and total.items < number(body.x)":  "body.x is the number of items in the list.",
+		"count == 0 and page < number(body.x)":         "body.x is the number of pages.",
+		"(count == 0 or false) and number(body.x) > 0": "body.x is the number of items after the page.",
+		"len(body.x) > 0":                              "body.x is absent.",
+	} {
+		pagination := `{"method": "pagenum", "stopRules": [{"when": "` + rule + `", "outcome": "failed"}]}`
+		e, err := engine.Load("config.json", []byte(paged(pagination)))
+		require.NoError(t, err)
+		report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true})
+		require.NoError(t, err)
+		require.Contains(t, report.Jobs[0].Model, says, rule)
+	}
+}
+
 // TestAFixLeavesOtherSettingsAsTheyAre has a pagination with settings that have nothing to do with the end of
 // a list, and a rule of the user that fails the run.
 func TestAFixLeavesOtherSettingsAsTheyAre(t *testing.T) {

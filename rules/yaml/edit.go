@@ -165,12 +165,22 @@ func (c *changer) end(path string) (int, bool) {
 	}
 	key := c.source.KeyAt(path)
 	first := strings.LastIndexByte(c.text[:start], '\n') + 1
-	if beginning().MatchString(c.text[first:start]) && strings.IndexByte("\"'|>", c.text[start]) < 0 && !c.inFlow(path) {
+	if beginning().MatchString(c.text[first:start]) && !isQuoted(c.text[start:]) && !c.inFlow(path) {
 		if after, ok := c.blockEnd(start, first); ok {
 			return after, true
 		}
 	}
 	return scalarEnd(c.text, start, parentColumn(c.text, path, key))
+}
+
+// isQuoted reports whether a text begins with a scalar in quotes, or with one in lines of its own. A key in quotes is no
+// scalar: it begins a block.
+func isQuoted(text string) bool {
+	n := len(doubleQuoted().FindString(text)) + len(singleQuoted().FindString(text))
+	if n > 0 {
+		return !strings.HasPrefix(strings.TrimLeft(text[n:], " "), ":")
+	}
+	return text != "" && strings.IndexByte("\"'|>", text[0]) >= 0
 }
 
 // blockEnd returns the offset after the last line of the block whose first key is at an offset of a

@@ -28,6 +28,16 @@ config:
   jobs: [{endpoint: items}] # one job
 `
 
+const quotedKeys = `"api":
+  "pagination": # quoted
+    # how it pages
+    'method': "offset" # by position
+    "stopRules": # the end
+      - "when": 'truthy(body.denied)' # no access
+        "outcome": failed
+"config": {}
+`
+
 const oneElement = `api:
   pagination:
     stopRules: # the end
@@ -80,6 +90,11 @@ func TestChangeLeavesTheRestAsItIs(t *testing.T) {
 			"stopRules: # the end\n    # a short page\n    - count < limit # of 10\n", "stopRules: [] # the end\n    # a short page\n"},
 		{"another element", blockText, yaml.Edit{Path: at("api.pagination.stopRules"), Value: rule, Append: true},
 			"outcome: failed\n", "outcome: failed\n    - name: empty\n      when: 'count == 0 and page > 1: x'\n"},
+		{"a member after keys in quotes", quotedKeys, yaml.Edit{Path: at("api.pagination.limit"), Value: 5},
+			"\"outcome\": failed\n", "\"outcome\": failed\n    limit: 5\n"},
+		{"an element after keys in quotes", quotedKeys, yaml.Edit{Path: at("api.pagination.stopRules"), Value: "count == 0", Append: true},
+			"\"outcome\": failed\n", "\"outcome\": failed\n      - count == 0\n"},
+		{"a scalar in quotes", quotedKeys, yaml.Edit{Path: at("api.pagination.method"), Value: "expression"}, `"offset" #`, `expression #`},
 		{"a member in brackets", blockText, yaml.Edit{Path: at("config.jobs.0.dataField"), Value: "data"},
 			"{endpoint: items}", `{endpoint: items, "dataField": "data"}`},
 		{"JSON: a number", flowText, yaml.Edit{Path: at("api.pagination.limit"), Value: 5}, `"limit": 10`, `"limit": 5`},
