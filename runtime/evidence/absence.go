@@ -121,8 +121,8 @@ func (w *Watcher) isOrdinary(watch compile.Watch, promisesMore bool) bool {
 	return !promisesMore && !ended && !w.misspelt(watch.Path)
 }
 
-// A Seen collects the paths that the lists of a job's partitions had and lacked. A path that all of
-// them lack is probably misspelt.
+// A Seen collects the paths that the lists of a job's partitions had and lacked, and the values and items
+// that are compared between them. A path that all of them lack is probably misspelt.
 type Seen struct {
 	Had    []string  `json:"had,omitempty"`
 	Lacked []Absence `json:"lacked,omitempty"` // the paths of Had are left out

@@ -13,9 +13,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// maxAhead is how much later than now a time that is kept for the next run may be: the clock of an API
+// maxInFuture is how much later than now a time that is kept for the next run may be: the clock of an API
 // may be wrong, and its dates may be those of another time zone.
-const maxAhead = 24 * time.Hour
+const maxInFuture = 24 * time.Hour
 
 // Audit evaluates the audit rules after the last page of a list. Most of them apply to complete
 // lists only. A finding says why the list may be incomplete.
@@ -149,7 +149,7 @@ func (w *Watcher) keptAhead() string {
 	for _, e := range w.Subject.job.Keeps {
 		ofItems := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("items") || r.Is("first") })
 		v := w.end.Kept[e.Rule.Target]
-		if t, isTime := e.KeptTime(v); ofItems && isTime && t.Sub(w.Context.Now()) > maxAhead {
+		if t, isTime := e.KeptTime(v); ofItems && isTime && t.Sub(w.Context.Now()) > maxInFuture {
 			return fmt.Sprintf("kept.%s = %v", e.Rule.Target, v)
 		}
 	}

@@ -2,7 +2,7 @@
 //
 // A [Watcher] compares each page with earlier ones. It notices repeated items and requests, a list
 // that has moved, a body that reports an error, and paths that no response has. The audit rules of
-// the configuration read its facts when the list ends. [Seen] and [Presence] collect signs that
+// the configuration read its facts when the list ends. [Seen] and [MissingPaths] collect signs that
 // appear only across all partitions of a job.
 //
 // # An example
@@ -35,7 +35,7 @@
 // the header of CSV), bare.go a page without any member of page 1, gap.go a page
 // without a list between others, absence.go paths that no response has,
 // nested.go lists within items, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
-// presence.go paths of a parent's items that no item has,
+// missing_paths.go paths of a parent's items that no item has,
 // overlap.go items that several partitions have. paging_value.go returns the values of a
 // page that contracts compare.
 //

@@ -249,7 +249,7 @@ func shortText(v any) string {
 func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	h := w.History
 	identified, known, unchanged := 0, 0, 0
-	overlap := w.overlaps() // until an item is not on the previous page
+	repeatsLast := w.beginsWithLastItems() // until an item is not on the previous page
 	for _, item := range w.page.Compared {
 		id := document.Identity(item)
 		if id == nil {
@@ -266,15 +266,15 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 		earlier := itemSighting(number)
 		h.Identities.Put(key, uint64(now))
 		if !seen {
-			overlap = false
+			repeatsLast = false
 			continue
 		}
 		if earlier.content() == now.content() {
 			unchanged++
 		}
-		overlap = overlap && earlier.isOnPageBefore(now)
+		repeatsLast = repeatsLast && earlier.isOnPageBefore(now)
 		switch {
-		case overlap:
+		case repeatsLast:
 			known++
 		case earlier.page() == now.page():
 			w.noticeTwice(id, earlier, now)
@@ -313,10 +313,10 @@ func (w *Watcher) noticeAgain(id []byte, earlier, now itemSighting) {
 	}
 }
 
-// overlaps reports whether a page begins with the last items of the previous page because the requests
+// beginsWithLastItems reports whether a page begins with the last items of the previous page because the requests
 // read items: they may ask for these items again, which is not a sign of a changed list. If the very last
-// item is not among them, the list is not sorted by the cursor, so overlaps reports false.
-func (w *Watcher) overlaps() bool {
+// item is not among them, the list is not sorted by the cursor, so it reports false.
+func (w *Watcher) beginsWithLastItems() bool {
 	h := w.History
 	for _, item := range w.page.Compared {
 		id := document.Identity(item)

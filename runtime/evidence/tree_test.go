@@ -43,7 +43,7 @@ func TestAValueThatIsNilInEveryPartitionIsEvidence(t *testing.T) {
 		for _, v := range values {
 			seen.Add(&evidence.Seen{Values: evidence.NewSubject(job).ValuesOf(compile.PartValues{v})})
 		}
-		for _, f := range seen.Values.Findings(job, &evidence.Presence{}) {
+		for _, f := range seen.Values.Findings(job, &evidence.MissingPaths{}) {
 			all = append(all, f.Weight)
 		}
 		return all
@@ -56,7 +56,7 @@ func TestAValueThatIsNilInEveryPartitionIsEvidence(t *testing.T) {
 func TestAPathThatNoItemHasIsFoundOnceForAllPages(t *testing.T) {
 	job := linesOf(t)
 	jobs := map[string]*compile.Job{job.ID(): job}
-	var first, second, all evidence.Presence
+	var first, second, all evidence.MissingPaths
 	first.Note(job, map[string]any{"name": "a"})
 	second.Note(job, map[string]any{"id": 1})
 	all.Merge(first.Save(), jobs)

@@ -212,13 +212,13 @@ func TestAPresenceHasThePathsThatNoItemHad(t *testing.T) {
 		users+`, {"id": "child", "endpoint": "users/{u.id}/{u.name}", "dataField": "data", "for": {"u": {"items": "users", "when": "u.active"}}}`)
 	child := all[slices.IndexFunc(all, func(job *compile.Job) bool { return job.Parent != nil })]
 	jobs := map[string]*compile.Job{child.ID(): child}
-	p := &evidence.Presence{}
+	p := &evidence.MissingPaths{}
 	require.Nil(t, p.Finding(child, 0, nil), "no item was read")
 	p.Note(child, map[string]any{"id": 1})
 	require.Contains(t, p.Finding(child, 0, nil).Message, "no item of users has ")
 
 	saved := p.Save()
-	restored, merged := &evidence.Presence{}, &evidence.Presence{}
+	restored, merged := &evidence.MissingPaths{}, &evidence.MissingPaths{}
 	restored.Merge(saved, jobs)
 	require.Equal(t, saved, restored.Save())
 	merged.Note(child, map[string]any{"name": "x", "active": true})

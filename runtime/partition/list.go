@@ -107,7 +107,7 @@ func (t *tree) emits(job *compile.Job) bool { return job.Spec().Emits && t.walk.
 // child, n counts the items of that child from 0, and v holds the values of the item, as the API sent
 // it, that the child reads.
 func (t *tree) eachChildItem(
-	ctx context.Context, p runtime.Partition, items document.Items, found *evidence.Presence,
+	ctx context.Context, p runtime.Partition, items document.Items, missing *evidence.MissingPaths,
 	f func(child *compile.Job, i, n int, v any) error,
 ) error {
 	machine := language.Machine{Context: ctx}
@@ -118,7 +118,7 @@ func (t *tree) eachChildItem(
 			if err != nil {
 				return t.fault(ctx, runtime.Partition{Job: child, Binding: p.Binding}, err)
 			}
-			found.Note(child, v)
+			missing.Note(child, v)
 			met, err := t.isFor(&machine, p, child, v)
 			if err == nil && met {
 				err = f(child, i, n, v)

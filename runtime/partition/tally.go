@@ -26,7 +26,7 @@ type Tally struct {
 	all       []*compile.Job // parents first
 	jobs      map[string]*compile.Job
 	results   map[*compile.Job]*EndedResult   // sums of the partitions that have ended
-	found     *evidence.Presence              // paths that children read in items
+	missing   *evidence.MissingPaths          // paths that children read in items and that no item has had
 	seen      map[*compile.Job]*evidence.Seen // paths in the lists of the partitions that have ended
 	log       *slog.Logger
 	redactor  *redact.Redactor
@@ -52,7 +52,7 @@ func (w Walk) NewTally(root *compile.Job) *Tally {
 func newTally(w Walk, root *compile.Job) *Tally {
 	t := &Tally{
 		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
-		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, kept: w.Kept,
+		seen: map[*compile.Job]*evidence.Seen{}, missing: &evidence.MissingPaths{}, log: w.Log, redactor: w.Redactor, kept: w.Kept,
 		full: map[*compile.Job]bool{}, keptStays: map[*compile.Job]bool{}, refuses: w.refuses,
 	}
 	if len(t.all) > 1 || len(root.For) > 0 || !root.Spec().Emits {
@@ -162,10 +162,10 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 		}
 	}
 	values := t.seen[job].Values
-	if f := t.found.Finding(job, partitions.Count, values); f != nil {
+	if f := t.missing.Finding(job, partitions.Count, values); f != nil {
 		found = append(found, *f)
 	}
-	found = append(found, values.Findings(job, t.found)...)
+	found = append(found, values.Findings(job, t.missing)...)
 	if f := t.seen[job].Finding(job); f != nil && partitions.Count > 0 {
 		found = append(found, *f)
 	}
@@ -230,7 +230,7 @@ func (t *Tally) LogStops() {
 
 // save returns the state of the tally for a checkpoint.
 func (t *Tally) save() tallyState {
-	s := tallyState{Missing: t.found.Save(), Seen: map[string]*evidence.Seen{}}
+	s := tallyState{Missing: t.missing.Save(), Seen: map[string]*evidence.Seen{}}
 	for _, job := range t.all {
 		if one := t.seen[job]; one != nil && !one.Empty() {
 			s.Seen[job.ID()] = one
@@ -244,7 +244,7 @@ func (t *Tally) save() tallyState {
 
 // restore adds a state that save returned and check accepted.
 func (t *Tally) restore(s tallyState) {
-	t.found.Merge(s.Missing, t.jobs)
+	t.missing.Merge(s.Missing, t.jobs)
 	for id, one := range s.Seen {
 		if known := t.seen[t.jobs[id]]; known != nil && one != nil {
 			*known = *one
@@ -296,7 +296,7 @@ func (t *Tally) checkMissing(missing map[string][][]string) error {
 
 // Add adds a step of a task: its facts about children and, if the task has ended, its result.
 func (t *Tally) Add(step *Step) {
-	t.found.Merge(step.Missing, t.jobs)
+	t.missing.Merge(step.Missing, t.jobs)
 	if step.Ending == nil {
 		return
 	}

@@ -92,13 +92,13 @@ func (r *taskRun) addChildTasks(ctx context.Context, d *runtime.Delivery, step *
 	if len(jobs) == 0 {
 		return nil
 	}
-	found, c := &evidence.Presence{}, r.tree.walk.Concealer(ctx)
-	err := r.tree.eachChildItem(ctx, r.partition, d.SentItems(), found, func(job *compile.Job, i, n int, v any) error {
+	missing, c := &evidence.MissingPaths{}, r.tree.walk.Concealer(ctx)
+	err := r.tree.eachChildItem(ctx, r.partition, d.SentItems(), missing, func(job *compile.Job, i, n int, v any) error {
 		task, err := r.child(c, job, 0, fmt.Sprintf("p%dj%di%d", d.Page.Page, i, n), v)
 		step.Children = append(step.Children, task)
 		return err
 	})
-	step.Missing = found.Save()
+	step.Missing = missing.Save()
 	return err
 }
 

@@ -118,7 +118,7 @@ func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (delivered boo
 	defer func() { f.err = err }()
 	page := d.Page
 	f.pageCheckpoint, f.progress.last, f.progress.todo = d.Checkpoint, page.Decision == trace.Stop, nil
-	err = f.tree.eachChildItem(ctx, f.partition, d.SentItems(), f.tree.tally.found, func(job *compile.Job, _, _ int, v any) error {
+	err = f.tree.eachChildItem(ctx, f.partition, d.SentItems(), f.tree.tally.missing, func(job *compile.Job, _, _ int, v any) error {
 		f.progress.todo = append(f.progress.todo, &node{job: job, level: 1, value: v})
 		return nil
 	})

@@ -11,21 +11,21 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A Presence records the paths that child jobs read in the items of their parents and that no item
+// MissingPaths are the paths that child jobs read in the items of their parents and that no item
 // has had. Such paths are probably misspelt: partitions are missing, their requests lack a parameter,
-// or their items lack a value. The zero Presence is empty.
-type Presence struct {
+// or their items lack a value. The zero MissingPaths are empty.
+type MissingPaths struct {
 	mu      sync.Mutex
 	missing map[*compile.Job][][]string // missing paths of the jobs for which items were read
 }
 
 // Note notes the paths that an item has. v holds the values at the paths that the job reads.
-func (p *Presence) Note(job *compile.Job, v any) {
+func (p *MissingPaths) Note(job *compile.Job, v any) {
 	p.remove(job, func(path []string) bool { return language.HasPath(v, path) })
 }
 
 // Merge adds the result of Save for another page.
-func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.Job) {
+func (p *MissingPaths) Merge(saved map[string][][]string, jobs map[string]*compile.Job) {
 	for id, missing := range saved {
 		if job := jobs[id]; job != nil {
 			p.remove(job, func(path []string) bool {
@@ -36,7 +36,7 @@ func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.J
 }
 
 // remove removes the paths of a job that an item has had.
-func (p *Presence) remove(job *compile.Job, isPresent func(path []string) bool) {
+func (p *MissingPaths) remove(job *compile.Job, isPresent func(path []string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.missing == nil {
@@ -50,7 +50,7 @@ func (p *Presence) remove(job *compile.Job, isPresent func(path []string) bool) 
 }
 
 // Save returns the paths that are still missing, by job, for a checkpoint.
-func (p *Presence) Save() map[string][][]string {
+func (p *MissingPaths) Save() map[string][][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	saved := map[string][][]string{}
@@ -64,7 +64,7 @@ func (p *Presence) Save() map[string][][]string {
 // partition ran, a path counts only if its value is sent or added to items: a condition may be about a
 // path that items seldom have. The finding is evidence if such a path made a value nil in all requests,
 // or a field nil in the items of several partitions. A single parent may lack a path that others have.
-func (p *Presence) Finding(job *compile.Job, partitions int, values NilCounts) *trace.Finding {
+func (p *MissingPaths) Finding(job *compile.Job, partitions int, values NilCounts) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var paths []string
@@ -83,7 +83,7 @@ func (p *Presence) Finding(job *compile.Job, partitions int, values NilCounts) *
 }
 
 // lacks reports whether an expression reads a path that no item of the parent has.
-func (p *Presence) lacks(job *compile.Job, e *language.Expression) bool {
+func (p *MissingPaths) lacks(job *compile.Job, e *language.Expression) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.missing[job], func(path []string) bool { return readsItem(job, e, path) })
@@ -153,7 +153,7 @@ func (v NilCounts) always(e *language.Expression) bool {
 // Findings returns the findings about values that were nil. A value that was nil in every partition
 // is evidence, since each of them has requested another list than the configuration says; a value that
 // was nil in some partitions is a hint. Paths of found are left out, because found reports them itself.
-func (v NilCounts) Findings(job *compile.Job, found *Presence) (findings []trace.Finding) {
+func (v NilCounts) Findings(job *compile.Job, found *MissingPaths) (findings []trace.Finding) {
 	for _, e := range job.Computed {
 		count := v[e.Rule.ID]
 		if count.Nil == 0 || found.lacks(job, e) {
