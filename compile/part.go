@@ -78,10 +78,10 @@ func addressOf(v any) (string, error) {
 
 func verbOf(v any) (string, error) {
 	text, _ := v.(string)
-	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods(), text) {
+	if text = strings.ToUpper(text); slices.Contains(rules.Verbs(), text) {
 		return text, nil
 	}
-	return "", fmt.Errorf("want %s, got %s", value.OrList(rules.HTTPMethods()), value.Preview(v))
+	return "", fmt.Errorf("want %s, got %s", value.OrList(rules.Verbs()), value.Preview(v))
 }
 
 // merge sets one name to a value or, if the name is empty, every name of an object to

@@ -136,7 +136,7 @@ func (c *Catalog) Reference() []Section {
 	add("", "The outer `parameters` object may be left out.", rootFields)
 	add("inputs.NAME", "A value that each run sets.", inputFields)
 	add("tests[].pages[]", "A complete response: an object with `body` or `status`, and no keys other than these. "+
-		"Any other object or list is the body of a response with status 200.", answerFields)
+		"Any other object or list is the body of a response with status 200.", testResponseFields)
 	add("api.pagination", "The keys of all methods. [methods.md](methods.md) has the keys of each method.", c.fields)
 	add("api.pagination.stopRules[]", "A user-defined stopping rule; a string is short for `{\"when\": …}`.", stopRuleFields)
 	add("api.pagination.onError[]", "What to do about an error response.", onErrorFields)

@@ -248,7 +248,7 @@ func (a *Auth) Summary() string {
 		return "a fixed key, in the parameter " + a.Values["name"]
 	case AuthOAuth2:
 		text := fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization, %s", a.Values["grant"], a.renewed())
-		if a.Values["grant"] == "refresh_token" {
+		if a.Values["grant"] == GrantRefresh {
 			text += "; if the API replaces the refresh token, the new one is lost unless the run saves its tokens or its state"
 		}
 		return text

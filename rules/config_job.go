@@ -14,7 +14,7 @@ import (
 type Job struct {
 	ID             string
 	Endpoint       string
-	Method         string // one of [HTTPMethods]
+	Method         string // one of [Verbs]
 	Params         Object
 	Body           Object             // of a JSON or urlencoded body; with it, Params are in the query of any method. Nil if there is no body
 	Lists          requests.ListStyle // how lists are written in queries and forms
@@ -57,17 +57,17 @@ func (j Job) Path() string { return j.path }
 // ParamPath returns the path of a parameter in the configuration.
 func (j Job) ParamPath(name string) string { return diag.Join(diag.Join(j.path, "params"), name) }
 
-var httpMethods = []string{"GET", "POST", "FORM"}
+var verbs = []string{"GET", "POST", "FORM"}
 
-// HTTPMethods lists the methods of jobs. FORM is a POST with a urlencoded body.
-func HTTPMethods() []string { return append([]string(nil), httpMethods...) }
+// Verbs lists the values of method. FORM is a POST with a urlencoded body.
+func Verbs() []string { return slices.Clone(verbs) }
 
 var jobFields = []Field{
 	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint, with the position if that is not unique"},
 	{Name: "endpoint", Kind: Text, Required: true, Env: true, Sources: BraceSource,
 		Doc: "path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the host; " +
 			"expressions in braces are values in it: `orders/{order.id}`"},
-	{Name: "method", Kind: Text, Default: "GET", QuietDefault: true, Values: httpMethods, FoldCase: true,
+	{Name: "method", Kind: Text, Default: "GET", QuietDefault: true, Values: verbs, FoldCase: true,
 		Doc: "`POST` sends the parameters as a JSON body, `FORM` urlencoded"},
 	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order; " +
 		`{"expr": "…"}` + " computes a value, once for each partition"},

@@ -38,7 +38,7 @@ type TestResponse struct {
 // Expectation is the expected result of a [Test]. Fields that are missing are not
 // compared.
 type Expectation struct {
-	StoppedBy []string // ids of all rules that matched at the end, in order
+	StoppedBy []string // ids of all rules that were met at the end, in order
 	Reason    string
 	Outcome   Outcome
 	Message   string // text that the message contains
@@ -64,7 +64,7 @@ var testFields = []Field{
 		Doc: "the expected result; keys that are missing are not compared"},
 }
 
-var answerFields = []Field{
+var testResponseFields = []Field{
 	{Name: "status", Kind: Status, Default: 200, Doc: "the HTTP status"},
 	{Name: "headers", Kind: Map, Doc: "names, each with a string, or with a list of strings for a header that is sent several times"},
 	{Name: "body", Kind: Any, Doc: "the body of the response, sent as it is written; " +
@@ -97,7 +97,7 @@ func (d *decoder) test(path string, s settings) Test {
 	}
 	pages, _ := s.get("pages").Value.([]any)
 	for i, v := range pages {
-		t.Pages = append(t.Pages, d.answer(diag.Index(s.get("pages").path(), i), v))
+		t.Pages = append(t.Pages, d.testResponse(diag.Index(s.get("pages").path(), i), v))
 	}
 	return t
 }
@@ -125,7 +125,7 @@ func timeIn(v any) (time.Time, bool) {
 }
 
 // answer reads a page of a test: a body, or a complete response.
-func (d *decoder) answer(path string, v any) TestResponse {
+func (d *decoder) testResponse(path string, v any) TestResponse {
 	object, isObject := value.Members(v)
 	if _, isList := v.([]any); !isList && !isObject {
 		d.diags.Errorf(diag.Value(path), "want an object or a list, got %s", describe(v)).
@@ -135,8 +135,8 @@ func (d *decoder) answer(path string, v any) TestResponse {
 	if !isObject || !d.completeResponse(path, object) {
 		return TestResponse{Body: d.raw(path, v)}
 	}
-	read := d.object(path, object, answerFields)
-	a := TestResponse{Status: read.get("status").number(), Headers: d.answerHeaders(read.get("headers"))}
+	read := d.object(path, object, testResponseFields)
+	a := TestResponse{Status: read.get("status").number(), Headers: d.testResponseHeaders(read.get("headers"))}
 	if body, ok := object.Get("body"); ok {
 		a.Body = d.raw(path+".body", body)
 	}
@@ -152,7 +152,7 @@ const asBody = `if this is the response's body, write {"body": …} around it`
 // has a body or a status, and no other keys than a response. It reports keys that
 // are misspelt.
 func (d *decoder) completeResponse(path string, object Object) bool {
-	known := supportedKeys(answerFields)
+	known := supportedKeys(testResponseFields)
 	_, body := object.Get("body")
 	status, hasStatus := object.Get("status")
 	if !body && !hasStatus {
@@ -178,7 +178,7 @@ func (d *decoder) completeResponse(path string, object Object) bool {
 	return len(misspelt) == 0
 }
 
-func (d *decoder) answerHeaders(s setting) http.Header {
+func (d *decoder) testResponseHeaders(s setting) http.Header {
 	headers := http.Header{}
 	for _, m := range s.object() {
 		values, several := m.Value.([]any)

@@ -167,7 +167,7 @@ func (p *pager) userParts() requestParts {
 // addressOrVerb returns the source of an address or a method. A method may be
 // written as a word.
 func addressOrVerb(role Role, source string) string {
-	if verb := strings.ToUpper(source); role == RoleVerb && slices.Contains(httpMethods, verb) {
+	if verb := strings.ToUpper(source); role == RoleVerb && slices.Contains(verbs, verb) {
 		return literal(verb)
 	}
 	return source
