@@ -64,14 +64,8 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 			continue
 		}
 		b := &Builder{}
-		v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
-		if err == nil {
-			if err = b.set(e.Rule, v); err != nil {
-				err = quoteAddress(b.First.Base.String(), err)
-			}
-		}
-		if err != nil {
-			return "", &language.RuleError{Rule: e.Rule, Err: err}
+		if _, err := b.setByInputs(e, inputs); err != nil {
+			return "", &language.RuleError{Rule: e.Rule, Err: quoteAddress(b.First.Base.String(), err)}
 		}
 		return b.First.Base.String(), nil
 	}
@@ -86,16 +80,22 @@ func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 		if e.Rule.Role != rules.RoleAllowedOrigin || !e.Rule.Common {
 			continue
 		}
-		v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
-		if err == nil {
-			err = (&Builder{}).set(e.Rule, v)
-		}
+		v, err := new(Builder).setByInputs(e, inputs)
 		if err != nil {
 			return nil, &language.RuleError{Rule: e.Rule, Err: err}
 		}
 		origins = append(origins, v.(string))
 	}
 	return origins, nil
+}
+
+// setByInputs sets a value that depends on the inputs alone, and returns it.
+func (b *Builder) setByInputs(e *language.Expression, inputs map[string]any) (any, error) {
+	v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
+	if err == nil {
+		err = b.set(e.Rule, v)
+	}
+	return v, err
 }
 
 // BaseReads reports whether the base address depends on an input.

@@ -187,7 +187,7 @@ func (c *compilation) warnOfMissingEnd(j *Job) {
 
 // warnOfSameRequest finds requests that are the same for every page.
 func (c *compilation) warnOfSameRequest(j *Job) {
-	if j.isOnePage() {
+	if j.NilAddress() != nil {
 		return
 	}
 	var last, wait *rules.Rule

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // MaxRestarts is the number of times that onError rules may restart a list.
@@ -43,10 +44,15 @@ func (j *Job) mayEnd() bool {
 	}
 	// An address that is nil ends the list.
 	varies := func(e *language.Expression) bool { return e.Rule.Role.Addresses() && j.varies(e) }
-	return j.isOnePage() || slices.ContainsFunc(j.NextParts, varies)
+	return j.NilAddress() != nil || slices.ContainsFunc(j.NextParts, varies)
 }
 
-// isOnePage reports whether the address of the next page is always nil: {"url": "nil"}.
-func (j *Job) isOnePage() bool {
-	return slices.ContainsFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Formatted() == "nil" })
+// NilAddress returns the rule of an address of the next page that is always nil, as {"url": "nil"} is. It
+// returns nil if there is none. With such a rule, the list has one page.
+func (j *Job) NilAddress() *rules.Rule {
+	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Formatted() == "nil" })
+	if i < 0 {
+		return nil
+	}
+	return &j.NextParts[i].Rule
 }

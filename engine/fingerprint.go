@@ -74,11 +74,16 @@ func (f *fingerprint) note(part string, values ...any) {
 	if f.parts[part] == nil {
 		f.parts[part] = &strings.Builder{}
 	}
+	fmt.Fprintf(f.parts[part], "%s\n", f.redactor.String(string(encoded(values))))
+}
+
+// encoded returns values as JSON, or as Go prints them if they have no JSON.
+func encoded(values []any) []byte {
 	text, err := value.Marshal(values)
 	if err != nil {
-		text = fmt.Append(nil, values...)
+		return fmt.Append(nil, values...)
 	}
-	fmt.Fprintf(f.parts[part], "%s\n", f.redactor.String(string(text)))
+	return text
 }
 
 // job adds the settings of a job.
@@ -152,10 +157,7 @@ func (f *fingerprint) identify(part string, job *compile.Job) {
 			}
 		}
 	}
-	text, err := value.Marshal(requests)
-	if err != nil {
-		text = fmt.Append(nil, requests...)
-	}
+	text := encoded(requests)
 	for _, identity := range cfg.Identities {
 		if quoted, err := value.Marshal(identity); err == nil && bytes.Contains(text, bytes.Trim(quoted, `"`)) {
 			f.note(part, identity)

@@ -51,7 +51,7 @@ func (j explainer) bounds() BoundsExplanation {
 		b.onePage, b.Says = true, fmt.Sprintf("one page: %s stops after it", only.Rule.ID)
 		return b
 	}
-	if part := j.nilAddress(); part != nil {
+	if part := j.NilAddress(); part != nil {
 		b.onePage, b.Says = true, fmt.Sprintf("one page: %s is nil", part.ID)
 		return b
 	}

@@ -9,38 +9,47 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
-// common returns sections that jobs often have in common: the guards, what happens on errors, the
-// audit, and the rules that are not in effect.
-func (t *textWriter) common(x *JobExplanation) []string {
-	var sections []string
-	for _, write := range []func(w *textWriter){
-		func(w *textWriter) { w.writeGuards(x.stops(groupSafety)) },
-		func(w *textWriter) {
-			var success, failed []RuleExplanation
-			for _, r := range x.OnError {
-				if r.Success {
-					success = append(success, r)
-				} else {
-					failed = append(failed, r)
-				}
-			}
-			w.writeSection("on a response with status "+requests.PageStatuses+", before it is read: the first that is true decides", success)
-			w.writeSection("on a response with another status than "+requests.PageStatuses+": the first that is true decides", failed)
-			w.failures(len(x.OnError) > 0)
-		},
-		func(w *textWriter) { w.audit(x.Audit) },
-		func(w *textWriter) { w.writeList("not in effect", w.ineffective(x)...) },
-	} {
+// A commonSection is a section that jobs often have in common.
+type commonSection struct{ name, text string }
+
+// commonSections is the table of these sections: the guards, what happens on errors, the audit, and the
+// rules that are not in effect.
+var commonSections = []struct {
+	name  string
+	write func(t *textWriter, x *JobExplanation)
+}{
+	{"safety", func(t *textWriter, x *JobExplanation) { t.writeGuards(x.stops(groupSafety)) }},
+	{"errors", (*textWriter).writeErrors},
+	{"audit", func(t *textWriter, x *JobExplanation) { t.audit(x.Audit) }},
+	{"rules that are not in effect", func(t *textWriter, x *JobExplanation) { t.writeList("not in effect", t.ineffective(x)...) }},
+}
+
+// common returns the sections of a job that other jobs often have, too.
+func (t *textWriter) common(x *JobExplanation) []commonSection {
+	var sections []commonSection
+	for _, section := range commonSections {
 		w := &textWriter{layout: newLayout(t.width), full: t.full, explanation: t.explanation}
-		write(w)
-		sections = append(sections, w.String())
+		section.write(w, x)
+		sections = append(sections, commonSection{section.name, w.String()})
 		t.shown.join(w.shown)
 	}
 	return sections
 }
 
-// commonNames are the names of the sections that [textWriter.common] returns.
-var commonNames = []string{"safety", "errors", "audit", "rules that are not in effect"}
+// writeErrors writes what happens on errors.
+func (t *textWriter) writeErrors(x *JobExplanation) {
+	var success, failed []RuleExplanation
+	for _, r := range x.OnError {
+		if r.Success {
+			success = append(success, r)
+		} else {
+			failed = append(failed, r)
+		}
+	}
+	t.writeSection("on a response with status "+requests.PageStatuses+", before it is read: the first that is true decides", success)
+	t.writeSection("on a response with another status than "+requests.PageStatuses+": the first that is true decides", failed)
+	t.failures(len(x.OnError) > 0)
+}
 
 // writeGuards writes the guards: guards that the configuration sets as rules, and the others in a sentence each.
 func (t *textWriter) writeGuards(list []RuleExplanation) {

@@ -257,7 +257,7 @@ func (j explainer) noNext() *RuleExplanation {
 			Origin: rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}, rule: rules.Rule{Role: roleNoNext},
 		}
 	}
-	if part := j.nilAddress(); part != nil {
+	if part := j.NilAddress(); part != nil {
 		return &RuleExplanation{
 			ID: compile.ReasonNextRequest, Source: "true", Outcome: rules.Complete, Clause: "there is no next request: " + part.ID + " is nil",
 			Origin: part.Origin, rule: rules.Rule{Role: roleNoNext},
@@ -275,13 +275,4 @@ func (j explainer) noNext() *RuleExplanation {
 		Origin: part.Origin, Settings: part.Settings,
 		rule: rules.Rule{Role: roleNoNext, Source: "empty(" + part.rule.Source + ")"},
 	}
-}
-
-// nilAddress returns the rule of a part of the next request that has no address, whatever the response, or nil.
-func (j explainer) nilAddress() *rules.Rule {
-	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Rule.Source == "nil" })
-	if i < 0 {
-		return nil
-	}
-	return &j.NextParts[i].Rule
 }

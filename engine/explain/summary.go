@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -55,7 +56,7 @@ func (x *JobExplanation) endClauses() map[string][]string {
 	for _, r := range x.OnError {
 		prefix := "an error response matches "
 		if r.Success {
-			prefix = "a response with status 200 matches "
+			prefix = "a response with status " + requests.PageStatuses + " matches "
 		}
 		switch {
 		case r.Never != "":

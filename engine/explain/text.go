@@ -104,9 +104,9 @@ func (t *textWriter) shared() (texts []string, titles map[string]string) {
 	var found sharing[string]
 	titles = map[string]string{}
 	for i := range t.explanation.Jobs {
-		for _, text := range t.common(&t.explanation.Jobs[i]) {
-			if text != "" {
-				found.add(text, i)
+		for _, s := range t.common(&t.explanation.Jobs[i]) {
+			if s.text != "" {
+				found.add(s.text, i)
 			}
 		}
 	}
@@ -176,11 +176,11 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 // only where the section stands.
 func (t *textWriter) writeCommon(x *JobExplanation, shared map[string]string) {
 	sections := map[string][]string{}
-	for i, text := range t.common(x) {
-		if title := shared[text]; title == "" {
-			t.WriteString(text)
+	for _, s := range t.common(x) {
+		if title := shared[s.text]; title == "" {
+			t.WriteString(s.text)
 		} else {
-			sections[title] = append(sections[title], commonNames[i])
+			sections[title] = append(sections[title], s.name)
 		}
 	}
 	var titles []string
