@@ -52,11 +52,6 @@ func WithGuard(g rules.Guard) Option {
 	})
 }
 
-// refused returns the error for an invalid addition.
-func refused(option string, err error) error {
-	return Diagnostics{{Path: option, Message: err.Error()}}
-}
-
 // A trial is a pagination object that puts rows of an addition in force.
 type trial struct {
 	addition   string // such as "method from"

@@ -119,6 +119,11 @@ func (s runOptionSet) check() error {
 	return join(s.auth.check(), found.Diagnostics().Err())
 }
 
+// refused returns the error of an option that cannot be used.
+func refused(option string, err error) error {
+	return Diagnostics{{Path: option, Message: err.Error()}}
+}
+
 func (s *runOptionSet) setPrefetch(n int) { s.prefetch, s.Ahead = n, ahead.Pages(n) }
 
 // WithFormat parses configurations whose names have the given ending, such as ".yaml", in a format

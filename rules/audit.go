@@ -7,9 +7,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// The audit looks for signs that a list which ended by rule is incomplete. An unnoticed
-// loss is the worst failure, so every sign is a warning with its evidence in the log, the
-// trace and the result.
+// The audit looks for signs that a list which a rule ended is incomplete, because an unnoticed loss
+// is the worst failure. A finding is evidence, for which a run refuses the list (except in dialect
+// keboola), or a hint, which is a warning: see [Weight].
 
 // Hints holds the values of a response that describe its list, under names that many APIs use.
 // Audit rules see them as `hints`.
@@ -179,8 +179,8 @@ const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead 
 const decides = "reads the sign or has ended the list by a stopping rule of its own"
 
 // auditTable is the table of audit rules. They are evaluated on the last page of a
-// complete list; total.items is then the number of items that were emitted since the
-// latest restart.
+// complete list, and after the outcomes in Also; total.items is then the number of items that were
+// emitted since the latest restart.
 var auditTable = audits([]Rule{
 	{ID: "audit.begin", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `list.counted`,
 		Unless: "unless the configuration begins in the middle of the list"},

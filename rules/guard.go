@@ -1,6 +1,6 @@
 package rules
 
-// Policy is the effect of a guard that matches.
+// Policy is the effect of a guard that is met.
 type Policy string
 
 // The policies.
@@ -37,7 +37,8 @@ type Guard struct {
 }
 
 // builtinGuards is the table of guards, in the order in which they are evaluated: if several are
-// met on a page, the first is the reason. Guards come before all other stopping rules.
+// met on a page, the first is the reason. Guards come before all other stopping rules but
+// splitWhen, which [lowerer.addForRules] puts first.
 //
 // The specification calls a repeated page an end (3.1). A loop is an error of the
 // API: if it ended the list quietly, the list would seem to be complete. The

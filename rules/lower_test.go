@@ -66,6 +66,19 @@ func TestRulesAreOrdered(t *testing.T) {
 		"guards, then what is next to the scroller, then the scroller's: shared rules, the method's, the user's")
 }
 
+func TestARuleThatSplitsAWindowComesFirst(t *testing.T) {
+	_, lowered, found := load(t, `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "a",
+		"params": {"from": {"expr": "w.from"}}, "for": {"w": {"from": "2026-01-01", "to": "2026-02-01", "splitWhen": "count == 100"}}}]}}`, rules.Options{})
+	require.NoError(t, found.Err())
+	var ids []string
+	for _, r := range lowered.Jobs[0].Rules {
+		if r.Role == rules.RoleStop {
+			ids = append(ids, r.ID)
+		}
+	}
+	require.Equal(t, []string{"for.w.splitWhen", "samePage"}, ids[:2], "before the guards")
+}
+
 func TestClausesSayNumbersAndPathsAsTheyApply(t *testing.T) {
 	for _, c := range []struct{ name, pagination, id, clause string }{
 		{"singular", `{"method": "pagenum", "forceStop": {"pages": 1}}`, "forceStop.pages", "the limit of 1 page is reached"},

@@ -7,8 +7,8 @@ type sharedStop struct {
 }
 
 // sharedStops is the table of the stopping rules that all methods share, in the order in which they
-// are evaluated: if several are met on a page, the first is the reason. The guards come before them,
-// the method's own and the user's after them.
+// are evaluated: if several are met on a page, the first is the reason. The guards and the user's
+// rules with outcome failed come before them, the method's own and the user's other rules after them.
 var sharedStops = []sharedStop{
 	{"limitStop.count", StopRule{ID: "limitStop.count", Outcome: Limited,
 		When:    `total.items >= ${limitStop.count}`,

@@ -130,7 +130,7 @@ type JobExplanation struct {
 	Needs         []NeedExplanation      `json:"needs,omitempty" doc:"values that every item must have; the run fails if one lacks it"`
 	Keep          []RuleExplanation      `json:"keep,omitempty" doc:"values that are saved for the next run"`
 	KeepSays      string                 `json:"keeps,omitempty" doc:"when they are saved, and which of several"`
-	Audit         []RuleExplanation      `json:"audit,omitempty" doc:"rules that are evaluated at the end of a complete list, and warn"`
+	Audit         []RuleExplanation      `json:"audit,omitempty" doc:"rules that are evaluated at the end of a list; evidence fails the run, a hint warns"`
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 
@@ -175,7 +175,7 @@ type RuleExplanation struct {
 	Outcome      rules.Outcome `json:"outcome,omitempty" doc:"what the end means for the list"`
 	Status       int           `json:"status,omitempty" doc:"exit status of a run that fails because of the rule; absent: it fails no run"`
 	Do           string        `json:"do,omitempty" doc:"of an onError rule: what it does"`
-	Success      bool          `json:"success,omitempty" doc:"of an onError rule: it judges only responses with status 200, 201, 203 or 204"`
+	Success      bool          `json:"success,omitempty" doc:"of an onError rule: it judges only responses that are pages by their status"`
 	Drop         bool          `json:"drop,omitempty" doc:"the page's items are not emitted"`
 	Clause       string        `json:"says" doc:"the rule in words"`
 	Message      string        `json:"message,omitempty" doc:"for the log; expressions in braces are evaluated"`
