@@ -181,6 +181,15 @@ func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 // follows reports whether the value is a link to the next page, or a token under a name that has no other
 // meaning, as all names have in an object that is bare.
 func (s nestedSign) follows(bare bool) bool {
+	if len(s.path) > 1 && s.raw[0] == '{' { // HubSpot: {"paging": {"next": {"after": "a", "link": "https://…"}}}
+		for key, span := range scan.Members(s.raw) {
+			name, value := string(scan.Unquote(key.Of(s.raw))), span.Of(s.raw)
+			if slices.Contains([]string{"after", "cursor", "href", "link", "url"}, name) && value[0] == '"' && len(value) > len(`""`) {
+				return true
+			}
+		}
+		return false
+	}
 	text := string(s.raw)
 	if bare || apinames.DescribesPage(s.path[len(s.path)-1]) {
 		return len(text) > len(`""`) && text[0] == '"'

@@ -1,13 +1,16 @@
 package format
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -19,8 +22,12 @@ import (
 // its leading zeros. Without column names, a row becomes a list of texts.
 func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	limited := &rowReader{from: from}
-	r := csv.NewReader(limited)
+	buffered := bufio.NewReader(limited)
+	r := csv.NewReader(buffered)
 	r.Comma, r.FieldsPerRecord, r.ReuseRecord = c.delimiter(from.contentType), -1, true
+	if comma := statedDelimiter(buffered); comma != 0 {
+		r.Comma = comma
+	}
 	columns, err := c.columns(r)
 	if errors.Is(err, io.EOF) {
 		return to.write([]byte("[]"))
@@ -34,11 +41,15 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	}
 	out := c.scratch[:0]
 	out = append(out, '[')
+	var last lastRows
 	for first := true; ; first = false {
 		limited.row = r.InputOffset()
 		row, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			break
+		}
+		if first && err == nil && c.header != nil {
+			err = checkDelimiter(c.header, row)
 		}
 		if err == nil && columns != nil && len(row) != len(columns) {
 			line, _ := r.FieldPos(0)
@@ -54,6 +65,7 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 			line, _ := r.FieldPos(i)
 			return fmt.Errorf("line %d, field %d is not text in UTF-8", line, i+1)
 		}
+		last.note(row)
 		out = appendRow(out, members, row)
 		if err := to.write(out); err != nil {
 			return err
@@ -61,6 +73,9 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 		out = out[:0]
 	}
 	c.scratch = out
+	if message := last.message(); message != "" {
+		return fmt.Errorf("the last row is a message, not a row, so the list may be incomplete: %s", value.Preview(message))
+	}
 	return to.write(append(out, ']'))
 }
 
@@ -72,6 +87,89 @@ func (c *Converter) delimiter(contentType string) rune {
 	}
 	return cmp.Or(configured, ',')
 }
+
+// statedDelimiter reads a first line such as "sep=;", in which a file states its delimiter for Excel. It returns 0 if
+// there is no such line.
+func statedDelimiter(r *bufio.Reader) rune {
+	const begin = "sep="
+	head, _ := r.Peek(len(begin) + len(";\r\n"))
+	if len(head) <= len(begin) || !strings.EqualFold(string(head[:len(begin)]), begin) {
+		return 0
+	}
+	comma, end := rune(head[len(begin)]), len(begin)+1
+	if end < len(head) && head[end] == '\r' {
+		end++
+	}
+	if end == len(head) || head[end] != '\n' || !strings.ContainsRune(delimiters+",", comma) {
+		return 0
+	}
+	_, _ = r.Discard(end + 1) // it was peeked
+	return comma
+}
+
+// delimiters are the characters that files use in place of a comma.
+const delimiters = ";\t|"
+
+// checkDelimiter returns an error if the only column and the first row have the same number of another delimiter.
+func checkDelimiter(header, row []string) error {
+	if len(header) != 1 || len(row) != 1 {
+		return nil
+	}
+	for _, other := range delimiters {
+		if n := strings.Count(header[0], string(other)); n > 0 && strings.Count(row[0], string(other)) == n {
+			return fmt.Errorf("the header has one column, %s, and the fields seem to be separated by %q: set response.delimiter to %[2]q, "+
+				"or response.columns if it is one column", value.Preview(header[0]), string(other))
+		}
+	}
+	return nil
+}
+
+// lastRows are the last two rows of a file, as far as they tell a message after the rows from a row.
+type lastRows struct {
+	rows   int
+	before string // the first field of the row before the last
+	first  string // the first field of the last row
+	text   string // the fields of the last row
+	alone  bool   // whether the other fields of the last row are empty, and there are some
+}
+
+// note notes a row.
+func (l *lastRows) note(row []string) {
+	l.rows++
+	l.before, l.first = l.first, row[0]
+	l.alone = len(row) > 1 && !slices.ContainsFunc(row[1:], func(field string) bool { return field != "" })
+	l.text = ""
+	if strings.HasPrefix(l.first, "Code:") || strings.HasPrefix(l.first, "..") || strings.HasPrefix(l.first, "…") {
+		l.text = strings.Join(row, ",")
+	}
+}
+
+// message returns the last row if a server has written it in place of rows: an exception of ClickHouse, dots in all
+// fields, or a sentence alone in its row that says that rows are missing. It returns "" if the row before it is like it.
+func (l *lastRows) message() string {
+	switch {
+	case l.rows < 2 || isSentence(l.before) || strings.HasPrefix(l.before, ".."):
+		return ""
+	case clickHouseException().MatchString(l.text), omittedRows().MatchString(l.text):
+		return l.text
+	case l.alone && missingRows().MatchString(l.first):
+		return l.first
+	}
+	return ""
+}
+
+func isSentence(text string) bool { return strings.Count(text, " ") >= 2 }
+
+var (
+	clickHouseException = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Code: \d+\. DB::\w*Exception: `) })
+	omittedRows         = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(?:\.\.\.|…),*(?:(?:\.\.\.|…),*)*(?: ?\(truncated\),*)?$`)
+	})
+	missingRows = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^\W*(?:truncated\W*$|maximum (?:number of )?(?:rows|records|results)\b.*\b(?:exceeded|reached)\b|` +
+			`(?:the )?(?:row|record|result|output|data|file|export|response)s?\b.*\b(?:truncated|exceeded|omitted)\b)`)
+	})
+)
 
 // columns returns the names of the columns, from the configuration or from the header. It returns
 // nil if the columns have no names, and io.EOF for an empty file.
