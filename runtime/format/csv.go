@@ -144,7 +144,7 @@ func (l *lastRows) note(row []string) {
 	}
 }
 
-// message returns the last row if a server has written it in place of rows: an exception of ClickHouse, dots in all
+// message returns the last row if a server has written it in place of rows: an exception of a database, dots in all
 // fields, or a sentence alone in its row that says that rows are missing. It returns "" if the row before it is like it.
 func (l *lastRows) message() string {
 	switch {
