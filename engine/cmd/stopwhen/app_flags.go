@@ -57,6 +57,30 @@ func parsePrefetch(text string) (int, error) {
 	return n, nil
 }
 
+// A listFlag is a flag that may be repeated. The flags of pflag for lists allocate a buffer of 4 kB each, also for commands
+// that are not run.
+type listFlag struct {
+	to     *[]string
+	commas bool // whether commas separate values
+}
+
+// Set adds a value, or several.
+func (l listFlag) Set(text string) error {
+	switch {
+	case !l.commas:
+		*l.to = append(*l.to, text)
+	case text != "":
+		*l.to = append(*l.to, strings.Split(text, ",")...)
+	}
+	return nil
+}
+
+// String returns the values.
+func (l listFlag) String() string { return strings.Join(*l.to, ",") }
+
+// Type returns a name that tells cobra to complete the flag again after it was set.
+func (l listFlag) Type() string { return "stringSlice" }
+
 // A checkedFlag is a flag whose value is checked when it is set.
 type checkedFlag struct {
 	flagValue
@@ -77,7 +101,6 @@ func (c checkedFlag) Set(text string) error { return cmp.Or(c.flagValue.Set(text
 // the expected value.
 func checked(cmd *cobra.Command, name string, check func() error) {
 	flag := cmd.Flags().Lookup(name)
-	flag.DefValue = strings.TrimPrefix(flag.DefValue, "[]") // help shows no default of an empty list
 	flag.Value = checkedFlag{flag.Value, func() error {
 		err := check()
 		if err == nil || errors.As(err, new(*usageError)) {
@@ -96,7 +119,7 @@ func choice(cmd *cobra.Command, to *string, name, usage string, words ...string)
 
 // choices adds a flag for any number of words.
 func choices(cmd *cobra.Command, to *[]string, name, usage string, words ...string) {
-	cmd.Flags().StringSliceVar(to, name, nil, usage)
+	cmd.Flags().Var(listFlag{to, true}, name, usage)
 	checked(cmd, name, func() error { return oneOf(words, *to...) })
 	complete(cmd, name, func() []string { return words })
 }

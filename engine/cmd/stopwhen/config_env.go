@@ -26,7 +26,7 @@ type environment struct {
 // envFlags adds the flags for environment variables.
 func (s *loader) envFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&s.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
+	f.Var(listFlag{&s.env, true}, "env", "`NAMES` of environment variables that the configuration may read")
 	f.StringVar(&s.envFile, "env-file", "",
 		"`FILE` with lines NAME=VALUE: environment variables that the configuration may read; a variable of --env that is set overrides it")
 }

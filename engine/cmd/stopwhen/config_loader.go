@@ -48,7 +48,7 @@ func (s *loader) addFileFlags(cmd *cobra.Command) {
 // addInputFlags adds the flags for inputs.
 func (s *loader) addInputFlags(cmd *cobra.Command, inputs string) {
 	f := cmd.Flags()
-	f.StringArrayVar(&s.set, "set", nil, "`NAME=VALUE` of "+inputs+"; may be repeated")
+	f.Var(listFlag{to: &s.set}, "set", "`NAME=VALUE` of "+inputs+"; may be repeated")
 	f.StringVar(&s.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; - is standard input; --set overrides it")
 }
 
@@ -58,7 +58,7 @@ func (s *loader) addTextFlags(cmd *cobra.Command) {
 	f.StringVar(&s.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
 	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides the configuration's: "+value.OrList(rules.Dialects()))
 	s.addInputFlags(cmd, "an input that the configuration declares")
-	f.StringArrayVar(&s.jobs, "job", nil, "`ID` of a job; the others are left out; may be repeated")
+	f.Var(listFlag{to: &s.jobs}, "job", "`ID` of a job; the others are left out; may be repeated")
 	checked(cmd, "dialect", func() error {
 		if s.dialect == "" {
 			return nil

@@ -63,8 +63,8 @@ then the beginning of the address of the list, if the recording has several.`, d
 		RunE: d.Run,
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&d.headers, "header", "H", nil, "`NAME: VALUE` of a header to send; may be repeated")
-	flags.StringArrayVar(&d.set, "set", nil, "`NAME=VALUE` for {NAME} in the address; may be repeated")
+	flags.VarP(listFlag{to: &d.headers}, "header", "H", "`NAME: VALUE` of a header to send; may be repeated")
+	flags.Var(listFlag{to: &d.set}, "set", "`NAME=VALUE` for {NAME} in the address; may be repeated")
 	flags.StringVar(&d.method, "method", "", "`METHOD` of the request: GET or POST; default: POST with --data, otherwise GET")
 	flags.StringVar(&d.data, "data", "", "`BODY` of a POST request, JSON or a form; @FILE reads it from a file, @- from standard input")
 	flags.StringVar(&d.from, "from", "", "`FILE` with a recording (HAR), instead of requests")

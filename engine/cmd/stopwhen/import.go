@@ -72,9 +72,9 @@ written, and otherwise 2.`,
 		RunE: c.Run,
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&c.streams, "stream", nil, "`NAME` of a stream to import; may be repeated; default: all")
+	f.Var(listFlag{to: &c.streams}, "stream", "`NAME` of a stream to import; may be repeated; default: all")
 	f.StringVarP(&c.out, "out", "o", "", "`PATH` to write to: a new file, or a directory with a slash at its end; default: standard output")
-	f.StringArrayVar(&c.set, "set", nil, "`NAME=VALUE` of a setting of the source that the configuration has as a constant; may be repeated")
+	f.Var(listFlag{to: &c.set}, "set", "`NAME=VALUE` of a setting of the source that the configuration has as a constant; may be repeated")
 	choice(cmd, &c.report, "report", "`FORMAT` of the report: text, json or html", formatText, formatJSON, formatHTML)
 	f.BoolVar(&c.strict, "strict", false, "write nothing, and end with status 2, unless all streams are exact")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "write no report in text")

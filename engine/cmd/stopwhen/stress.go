@@ -64,8 +64,8 @@ has one of the verdicts, or if a job has no model, which leaves everything open.
 	f.IntVar(&c.options.Depth, "depth", 1, "`NUMBER` of behaviours at the same time: 1 or 2")
 	f.BoolVar(&c.all, "all", false, "also print the rows that are complete, and what was left out; JSON and HTML always have them")
 	f.StringVar(&c.like, "like", "", "recording or HAR `FILE` whose responses the model resembles")
-	f.StringSliceVar(&c.failOn, "fail-on", nil, "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
-	f.StringSliceVar(&c.fixes, "fix", nil, "`NAMES` of behaviours whose fixes to show as a difference of the file, instead of the report")
+	f.Var(listFlag{&c.failOn, true}, "fail-on", "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
+	f.Var(listFlag{&c.fixes, true}, "fix", "`NAMES` of behaviours whose fixes to show as a difference of the file, instead of the report")
 	f.BoolVar(&c.apply, "apply", false, "make the changes of --fix in the file; comments stay")
 	checked(cmd, "fail-on", func() error {
 		for _, name := range c.failOn { // in any case, as reports write them
