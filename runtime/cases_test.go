@@ -112,8 +112,11 @@ func playList(t *testing.T, c *fixtures.Case, server *fixtures.Server, cfg *rule
 	defer client.Close()
 	var items, lines strings.Builder
 	loop := Loop{
-		Client: client, Clock: server.Clock(), MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
-		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes, Ahead: policy, Observer: &seen,
+		Client: client, Clock: server.Clock(), Ahead: policy, Observers: Observers{Observer: &seen},
+		Limits: Limits{
+			MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
+			MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
+		},
 	}
 	result, err := loop.Run(t.Context(), job, func(_ context.Context, page *Page) error {
 		items.Write(page.Items.Bytes())

@@ -19,19 +19,41 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
+// Limits limits the responses that a [Loop] reads.
+type Limits struct {
+	MaxDepth int   // deepest nesting of a response; 0 means 10,000
+	MaxItems int   // most items of a response; 0 means no limit
+	MaxBody  int64 // size in bytes of a response after conversion to JSON; 0 means no limit
+
+	// MaxValueBytes limits the memory, in bytes, for the values of a response that rules read; 0
+	// means [document.MaxValueBytes].
+	MaxValueBytes int
+}
+
+// Observers are told about the steps of a [Loop].
+type Observers struct {
+	Observer  Observer                            // nil means no observer
+	Observed  []EventKind                         // kinds of events that the observer receives; nil means all
+	Evaluated func(e *language.Expression, v any) // called with the value of every expression, if not nil
+}
+
+// Earlier holds what earlier runs have left for a [Loop].
+type Earlier struct {
+	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint follows its
+	// last page does not run again.
+	Resume map[string]json.RawMessage
+
+	// Kept holds the values that earlier runs kept, by job and name.
+	Kept map[string]map[string]any
+}
+
 // A Loop runs compiled jobs, one after another or concurrently.
 type Loop struct {
 	Client   *transport.Client
 	Clock    transport.Clock  // nil means the system clock
 	Log      *slog.Logger     // nil means no log
 	Redactor *redact.Redactor // nil means no secrets
-	MaxDepth int              // deepest nesting of a response; 0 means 10,000
-	MaxItems int              // most items of a response; 0 means no limit
-	MaxBody  int64            // size in bytes of a response after conversion to JSON; 0 means no limit
-
-	// MaxValueBytes limits the memory, in bytes, for the values of a response that rules read; 0
-	// means [document.MaxValueBytes].
-	MaxValueBytes int
+	Limits
 
 	VerdictValues bool // whether verdicts that are not met also have the values of their rules
 	PagingValues  bool // whether pages have PagingValues
@@ -42,12 +64,7 @@ type Loop struct {
 	// goroutine reads it meanwhile. Arriving may be called concurrently. Nil means that it is not called.
 	Arriving func()
 
-	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint follows its
-	// last page does not run again.
-	Resume map[string]json.RawMessage
-
-	// Kept holds the values that earlier runs kept, by job and name.
-	Kept map[string]map[string]any
+	Earlier
 
 	// Inputs holds the values that this run sets, by name.
 	Inputs map[string]any
@@ -60,9 +77,7 @@ type Loop struct {
 	// partitions of one job share them.
 	Pool *Pool
 
-	Observer  Observer                            // nil means no observer
-	Observed  []EventKind                         // kinds of events that the observer receives; nil means all
-	Evaluated func(e *language.Expression, v any) // called with the value of every expression, if not nil
+	Observers
 }
 
 // WithDefaults returns the loop with defaults for the fields that are not set.

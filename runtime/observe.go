@@ -84,7 +84,7 @@ func (r *listRun) observePage(ctx context.Context, page *Page) {
 // observer. kinds selects the events; nil selects all. The function is nil if no event of the
 // client is selected.
 func ObserveTransport(o Observer, kinds []EventKind) func(context.Context, transport.Event) {
-	l := Loop{Observer: o, Observed: kinds}
+	l := Loop{Observers: Observers{Observer: o, Observed: kinds}}
 	if !slices.ContainsFunc([]EventKind{EventRequest, EventRetry, EventWait}, l.observes) {
 		return nil
 	}

@@ -49,6 +49,17 @@ type Scan struct {
 	err error
 }
 
+// Access reads further values of a response.
+type Access struct {
+	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
+	// further paths in the shape of [Reading.Body]. Visit calls f with each value below the root object, or the first
+	// object of a root list, that want selects, and enters the objects whose members want selects. All three are nil without
+	// content, and may be called until the next response is read.
+	Names  func(path []string) []string
+	Lookup func(paths *Paths) (any, error)
+	Visit  func(want func(path []string) (value, members bool), f func(path []string, v any)) error
+}
+
 // A Reading is the result of reading one response.
 type Reading struct {
 	Items    Items
@@ -74,13 +85,7 @@ type Reading struct {
 	Columns      []string // names of the columns in the header of a response in CSV; nil without a header
 	Compared     [][]byte // items to compare with the items of other pages: all, or a selection from a large page
 
-	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
-	// further paths in the shape of Body. Visit calls f with each value below the root object, or the first
-	// object of a root list, that want selects, and enters the objects whose members want selects. All three are nil without
-	// content, and may be called until the next response is read.
-	Names  func(path []string) []string
-	Lookup func(paths *Paths) (any, error)
-	Visit  func(want func(path []string) (value, members bool), f func(path []string, v any)) error
+	Access
 }
 
 // A Reader reads the responses of one job. It takes ownership of their bodies: items are passed on
@@ -112,7 +117,7 @@ func NewReader(o Options) *Reader {
 	if r.field != nil && o.Switches.EmptyIsAbsent && r.field.Text == "0" {
 		r.field = nil
 	}
-	r.blank = Reading{Names: r.names, Lookup: r.lookup, Visit: r.visit}
+	r.blank = Reading{Access: Access{Names: r.names, Lookup: r.lookup, Visit: r.visit}}
 	r.signs = apinames.ErrorsNextToData(r.field.Places())
 	r.targets = r.newTargets()
 	r.nodes = value.Map(r.signs, func(sign apinames.ErrorSign) *scan.Node { return r.targets.Body.Root.At(sign.Keys...) })
