@@ -81,6 +81,8 @@ type ListFacts struct {
 
 	Missing     string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	Chosen      bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
+	Reached     bool   `expr:"reached" doc:"whether as many items were read as page 1, which has fewer, states as the total"`
+	Negative    string `expr:"negative" doc:"the negative number of items or pages by which alone the list ended: body.total = -1; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
 	Counted     bool   `expr:"counted" doc:"whether no response decides what the next request is, so that only numbers of items end the list"`
 	Renamed     bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
@@ -152,7 +154,7 @@ func FactsIn(c *Context) Facts {
 	}
 	limit, isNumber := c.Limit.(int)
 	isUnknown := c.Limit != nil && !isNumber // whether a page is as large as the limit
-	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted}
+	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted, Reached: c.List.Reached}
 	return factIf(FactList, *c.List != ordinary) | factIf(FactTotal, c.Hints.Total != nil) |
 		factIf(FactPages, c.Hints.Pages != nil) | factIf(FactNext, c.Hints.Next != nil) | factIf(FactMore, c.Hints.More == true) |
 		factIf(FactShort, c.Count > 0 && (c.Count < limit || isUnknown)) |
@@ -195,6 +197,10 @@ var auditTable = audits([]Rule{
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
+	{ID: "audit.negative", Auditing: Auditing{Requires: FactList, Proof: `true`},
+		Source:  `list.negative != ""`,
+		Clause:  "a negative number has ended the list",
+		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
 	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort},
 		Source: `page > 1 and count > 0 and count < limit and hints.largestPage == limit and count in ` + roundCounts +
 			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil`,
@@ -356,8 +362,8 @@ var auditTable = audits([]Rule{
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `not (list.errorMild or list.errorOfItem)`,
-		Unless: "unless it may mean that a partition has no items, or may be part of an item"},
+	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `not (list.errorMild or list.errorOfItem or list.reached)`,
+		Unless: "unless it may mean that a partition has no items, may be part of an item, or follows the last item by the total of page 1"},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +

@@ -25,6 +25,7 @@ const (
 	ErrorCount  ErrorKind = "count"  // a number above 0
 	ErrorEntry  ErrorKind = "entry"  // a list with a message that calls itself an error, or has a code of one: [{"type": "error"}]
 	ErrorRemark ErrorKind = "remark" // a text that begins with the words runtime error
+	ErrorList   ErrorKind = "list"   // a list that is not empty
 	ErrorCut    ErrorKind = "cut"    // a text that says that results are truncated, or a list or an object with such a text
 
 	ErrorDiagnostic ErrorKind = "diagnostic" // an object or a list with a diagnostic of SRU, other than that of a position after the end
@@ -47,11 +48,11 @@ var errorNames = []struct {
 	{ErrorFlag, []string{
 		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
 		"isPartial", "partial_results", "partialResults", "incomplete_results", "incompleteResults", "failed", "timeout", "timedout",
-		"throttled", "rateLimited", "rate_limited",
+		"throttled", "rateLimited", "rate_limited", "isIncomplete", "is_incomplete", "partialData", "partial_data",
 	}},
-	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success"}},
+	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success", "IsSuccess", "isSuccessful", "IsSuccessful"}},
 	{ErrorWord, []string{"state", "result", "type", "response"}},
-	{ErrorStatus, slices.Concat([]string{"status", "Status", "stat", "ack", "Ack", "responseStatus"}, resultCodes)},
+	{ErrorStatus, slices.Concat([]string{"status", "Status", "stat", "ack", "Ack", "responseStatus", "code", "Code", "__type"}, resultCodes)},
 	{ErrorCode, slices.Concat([]string{"status", "Status", "code", "Code", "httpStatus", "http_status"}, resultCodes)},
 	{ErrorEntry, []string{"messages", "Messages"}},
 	{ErrorDiagnostic, []string{"diagnostics"}},
@@ -65,7 +66,7 @@ var resultCodes = []string{
 
 // errorContainers are the objects in which these keys are looked for; "" is the root.
 var errorContainers = []string{
-	"", "meta", "response", "result", "status", "header", "responseStatus", "responseHeader", "info", "cmmMsgHeader",
+	"", "meta", "response", "result", "status", "header", "responseStatus", "ResponseStatus", "responseHeader", "info", "cmmMsgHeader",
 	"messages", // Authorize.Net
 }
 
@@ -152,6 +153,12 @@ var nextToData = []ErrorSign{
 	{[]string{"Errors"}, ErrorValue}, {[]string{"fault"}, ErrorValue}, {[]string{"Fault"}, ErrorValue},
 	{[]string{"exception"}, ErrorValue}, {[]string{"hasErrors"}, ErrorFlag}, {[]string{"has_errors"}, ErrorFlag},
 	{[]string{"hasError"}, ErrorFlag}, {[]string{"has_error"}, ErrorFlag},
+	{[]string{"isIncomplete"}, ErrorFlag}, {[]string{"partialData"}, ErrorFlag},
+	{[]string{"unreachables"}, ErrorList}, {[]string{"missingZones"}, ErrorList}, // Google
+	{[]string{"failures"}, ErrorList}, {[]string{"numErrors"}, ErrorCount}, // AWS, HubSpot
+	{[]string{"execute_errors"}, ErrorList}, {[]string{"omitted"}, ErrorValue}, // VK, Drupal
+	{[]string{"_clusters", "skipped"}, ErrorCount}, {[]string{"_clusters", "failed"}, ErrorCount}, {[]string{"_clusters", "partial"}, ErrorCount},
+	{[]string{"request_status"}, ErrorCut},                                                           // Notion
 	{[]string{"warnings"}, ErrorCut}, {[]string{"warning"}, ErrorCut}, {[]string{"infos"}, ErrorCut}, // Prometheus, EIA
 }
 
@@ -196,14 +203,16 @@ func ErrorsNextToData(lists [][]string) []ErrorSign {
 func ErrorBeside(name string, hasItems bool) (sign ErrorSign, ok bool) {
 	table := errorsBeside()
 	if sign, ok = table.nextToData[name]; !ok && !hasItems {
-		sign, ok = table.others[name]
+		if sign, ok = table.others[name]; !ok {
+			sign, ok = table.codes[name]
+		}
 	}
 	return sign, ok
 }
 
-// errorsBeside has the signs of one key: those next to data, and the names of other values.
-var errorsBeside = sync.OnceValue(func() (table struct{ nextToData, others map[string]ErrorSign }) {
-	table.nextToData, table.others = map[string]ErrorSign{}, map[string]ErrorSign{}
+// errorsBeside has the signs of one key: those next to data, the names of other values, and those of codes.
+var errorsBeside = sync.OnceValue(func() (table struct{ nextToData, others, codes map[string]ErrorSign }) {
+	table.nextToData, table.others, table.codes = map[string]ErrorSign{}, map[string]ErrorSign{}, map[string]ErrorSign{}
 	for _, sign := range nextToData {
 		if len(sign.Keys) == 1 && !sign.IsCode() {
 			table.nextToData[sign.Keys[0]] = sign
@@ -211,8 +220,11 @@ var errorsBeside = sync.OnceValue(func() (table struct{ nextToData, others map[s
 	}
 	for _, row := range errorNames {
 		for _, name := range row.names {
-			if row.kind == ErrorValue {
+			switch row.kind {
+			case ErrorValue:
 				table.others[name] = ErrorSign{[]string{name}, row.kind}
+			case ErrorCode:
+				table.codes[name] = ErrorSign{[]string{name}, row.kind}
 			}
 		}
 	}
@@ -291,7 +303,7 @@ func (s ErrorSign) MayMatch(raw []byte) bool {
 	word := string(raw[:min(len(raw), len("false")+1)])
 	switch s.Kind {
 	case ErrorFlag:
-		return word == "true"
+		return word == "true" || strings.EqualFold(word, `"true"`)
 	case ErrorDenial:
 		return word == "false" || strings.EqualFold(word, `"false`)
 	case ErrorStatus:
@@ -306,7 +318,8 @@ func (s ErrorSign) MayMatch(raw []byte) bool {
 func (s ErrorSign) Matches(v any) bool {
 	switch s.Kind {
 	case ErrorFlag:
-		return v == true
+		text, _ := v.(string)
+		return v == true || strings.EqualFold(text, "true")
 	case ErrorDenial:
 		flag, ok := Flag(v, false)
 		return ok && !flag
@@ -314,7 +327,8 @@ func (s ErrorSign) Matches(v any) bool {
 		return isFailureWord(v)
 	case ErrorStatus:
 		text, _ := v.(string)
-		return isFailureWord(v) || len(wordsOf(text)) > 1 && saysFailure(wordsOf(text)) || codeText().MatchString(text)
+		words := wordsOf(splitCamel(text))
+		return isFailureWord(v) || len(words) > 1 && saysFailure(words) || codeText().MatchString(text)
 	case ErrorCode:
 		n, ok := v.(int)
 		return ok && (n < 0 || n >= 400 && n < 600)
@@ -329,11 +343,19 @@ func (s ErrorSign) Matches(v any) bool {
 		return strings.HasPrefix(text, runtimeError)
 	case ErrorDiagnostic:
 		return hasDiagnostic(v)
+	case ErrorList:
+		list, _ := v.([]any)
+		return len(list) > 0
 	case ErrorCut:
 		return saysCut(v)
 	}
 	return isError(v)
 }
+
+// splitCamel separates the words of a name in camel case.
+func splitCamel(name string) string { return camelWord().ReplaceAllString(name, "$1 $2") }
+
+var camelWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`([a-z])([A-Z])`) })
 
 const runtimeError = "runtime error"
 
@@ -364,8 +386,9 @@ func saysCut(v any) bool {
 
 // cutWords matches a warning that a response lacks results: "results truncated due to limit", "incomplete return".
 var cutWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(results?|responses?|data|rows|records|series|list|output) (is |are |was |were |has been |have been )?` +
-		`(truncated|incomplete|cut off|limited)\b|\b(truncated|incomplete|partial) (results?|responses?|returns?|data|rows|records|series|list)\b`)
+	return regexp.MustCompile(`(?i)\b(results?|result set|responses?|data|rows|records|series|list|output) (is |are |was |were |has been |have been )?` +
+		`(truncated|incomplete|cut off)\b|\b(truncated|incomplete|partial) (results?|responses?|returns?|data|rows|records|series|list)\b` +
+		`|^(truncated|incomplete|partial)$|\btoo many (results|rows|records)\b|\bonly the first\b|\bresults hold data from\b|^receive series from `)
 })
 
 // isErrorEntry reports whether a message calls itself an error, or has a code of one, and does not just say that there
@@ -442,12 +465,17 @@ func IsFailedStatus(key string, v any) bool {
 	return IsErrorMessage(key) && IsFailure(text) || namesErrorByWord(key) && isError(v) || slices.ContainsFunc(errorSigns(), isSign)
 }
 
-// IsOwnCode reports whether a value is a code of an API's own, which tells of an error if good pages of the same list have
-// another one. Small numbers have other meanings, and those from 200 to 299 are success.
+// IsOwnCode reports whether a value is a code of an API's own, or a word for a result that is not ready, which tells of an
+// error if good pages of the same list have another one. Small numbers have other meanings, and those from 200 to 299 are success.
 func IsOwnCode(key string, v any) bool {
 	text, _ := value.Text(v)
-	return IsCode(key) && ownCode().MatchString(text)
+	return IsCode(key) && (ownCode().MatchString(text) || unsettled().MatchString(text))
 }
+
+// unsettled matches a word for a result that is not ready.
+var unsettled = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(processing|running|pending|queued|in[ _]?progress|scheduled|partial|partial[ _]?data|incomplete)$`)
+})
 
 // IsCode reports whether a key is usual for a code or word that says how a request went.
 func IsCode(key string) bool {

@@ -31,7 +31,7 @@ func TestAnErrorSignTellsErrorsFromWordsOfSuccess(t *testing.T) {
 		{apinames.ErrorValue, []any{}, false},
 		{apinames.ErrorValue, []any{nil, map[string]any{}}, false},
 		{apinames.ErrorFlag, true, true},
-		{apinames.ErrorFlag, "true", false},
+		{apinames.ErrorFlag, "true", true},
 		{apinames.ErrorDenial, false, true},
 		{apinames.ErrorDenial, nil, false},
 		{apinames.ErrorDenial, 0, true},
@@ -62,6 +62,16 @@ func TestAnErrorSignTellsErrorsFromWordsOfSuccess(t *testing.T) {
 		{apinames.ErrorEntry, "error", false},
 		{apinames.ErrorRemark, "runtime error: Query timed out", true},
 		{apinames.ErrorRemark, "no runtime error", false},
+		{apinames.ErrorStatus, "TooManyRequests", true},
+		{apinames.ErrorStatus, "com.amazon#ProvisionedThroughputExceededException", true},
+		{apinames.ErrorStatus, "NotFound", false},
+		{apinames.ErrorCut, []any{"results truncated due to limit"}, true},
+		{apinames.ErrorCut, map[string]any{"type": "incomplete"}, true},
+		{apinames.ErrorCut, []any{"the parameter sort is deprecated"}, false},
+		{apinames.ErrorCut, map[string]any{"type": "complete"}, false},
+		{apinames.ErrorList, []any{"zones/a"}, true},
+		{apinames.ErrorList, []any{}, false},
+		{apinames.ErrorList, 3, false}, // of tests
 		{apinames.ErrorWord, "finished", false},
 		{apinames.ErrorWord, 500, false},
 		{apinames.ErrorCode, 404, true},
@@ -74,5 +84,31 @@ func TestAnErrorSignTellsErrorsFromWordsOfSuccess(t *testing.T) {
 		raw, err := json.Marshal(c.v)
 		require.NoError(t, err)
 		require.True(t, !c.want || sign.MayMatch(raw) || c.v == 0, "%s of %s", c.kind, raw)
+	}
+}
+
+func TestAStatusOfALaterPageIsComparedWithPageOne(t *testing.T) {
+	for _, c := range []struct {
+		key         string
+		v           any
+		failed, own bool
+	}{
+		{"code", 50001, false, true},
+		{"code", "50001", false, true},
+		{"code", 204, false, false},
+		{"code", 7, false, false},
+		{"code", 404, true, true},
+		{"status", "processing", false, true},
+		{"status", "active", false, false},
+		{"exceptionMessage", "Deadlock victim", true, false},
+		{"exceptionMessage", "", false, false},
+		{"last_error", "none", false, false},
+		{"terror", "x", false, false}, // no word for an error
+		{"detail", "Request was throttled.", true, false},
+		{"detail", "2 of 5", false, false},
+		{"success", 0, true, false},
+	} {
+		require.Equal(t, c.failed, apinames.IsFailedStatus(c.key, c.v), "%s: %v", c.key, c.v)
+		require.Equal(t, c.own, apinames.IsOwnCode(c.key, c.v), "%s: %v", c.key, c.v)
 	}
 }

@@ -65,7 +65,7 @@ var hintTable = []struct {
 		"count", "odatacount", "totalnum", "fullcount", "resultscount", "totalresultscount", "nbresults", "estimatedtotalhits",
 		"numberofrecords", "numberofitems", "totalavailable", "totalrowcount", "rowsbeforelimitatleast", "hits",
 		"nhits", "fullresultsize", "totalreview", "totalreviews", "totalnumberofresults", "totalresources", "resultsfullcount",
-		"totalitemsinview",
+		"totalitemsinview", "totalrecordcount", "itemstotal", "ntotal", "overallcount",
 	}, nil},
 	{HintPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages",
 		"totalnumberofpages"}, nil},
@@ -82,10 +82,11 @@ var hintTable = []struct {
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
 		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit", "moredataavailable", "resultstruncated", "limitreached",
+		"resulttruncated", "truncatedresults", "maxresultsreached", "exceededlimit", "exceedslimit", "toomanyresults", "searchlimitreached",
 		"moretocome", "moreitemsavailable", "havemore", "havemoreresults", "hasadditional", "rowstruncated", "limitexceeded", restCount,
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
-		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore", "isend",
+		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore", "isend", "isfinal",
 		"endofrecords",            // GBIF
 		"includeslastiteminrange", // Exchange
 		"completeindicator",       // ADP

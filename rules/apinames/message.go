@@ -20,7 +20,7 @@ var (
 	}
 	complaintPhrases = []string{
 		"rate limit", "too many", "timed out", "not authorized", "not provided", "call frequency", "query limit", "went wrong",
-		"login required", "not logged in", "authentication required", "requires authentication",
+		"login required", "not logged in", "authentication required", "requires authentication", "not processed", "frequency limit",
 	}
 
 	// "No permission" is about a failure, unlike "no users" or "no permission sets".
@@ -135,7 +135,8 @@ var troublePhrases = sync.OnceValue(func() []string {
 		"subscription required", "payment required", "upgrade your", "contact support", "contact your administrator", "problem occurred",
 		"issue occurred", "something broke", "not allowed", "not permitted", "not enabled", "not whitelisted", "not entitled",
 		"not subscribed", "not have access", "t have access", "is not ready", "not ready yet", "not yet ready", "still being",
-		"still processing", "is missing", "are missing", "is required",
+		"still processing", "is missing", "are missing", "is required", "too large", "too deep", "must be less than", "must be smaller than",
+		"must not exceed", "may not exceed", "cannot exceed", "can not exceed", "only the first", "page depth",
 	},
 		phrases("gateway|request|connection|operation", "time out"),
 		phrases("connection|connections", "lost|refused|reset|closed"),

@@ -1,14 +1,17 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -136,11 +139,39 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	facts.Chosen = slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {
 		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.Contains(w.end.StoppedBy, stop.Rule.ID)
 	})
+	facts.Negative = w.negative()
+	facts.Reached = w.FirstTotal != nil && w.FirstTotal.Total == w.Context.Total.Items && w.FirstTotal.Total > w.FirstTotal.Count
 	if w.Ambiguous { // identifiers that do not identify items
 		facts.Revised = 0
 	}
 	w.audited.facts = facts
 	return &w.audited.facts
+}
+
+// negative returns the first negative total or number of pages, with its path, by which rules ended the list, or "" if
+// one of these rules has read none.
+func (w *Watcher) negative() (first string) {
+	for _, stop := range w.Subject.job.Stops {
+		if !slices.Contains(w.end.StoppedBy, stop.Rule.ID) {
+			continue
+		}
+		i := slices.IndexFunc(stop.Reads, func(read language.Read) bool {
+			name := slices.Concat([]string{""}, read.Path, read.Args)
+			last := name[len(name)-1]
+			isNumber := stop.Rule.Origin.By.Kind == rules.AuthorMethod || apinames.IsHint(last, apinames.HintTotal) ||
+				apinames.IsHint(last, apinames.HintPages)
+			v, _ := read.Lookup(w.Context)
+			text, isText := value.Text(v)
+			n, err := strconv.ParseFloat(text, 64)
+			return isNumber && isText && err == nil && n < 0
+		})
+		if i < 0 {
+			return ""
+		}
+		v, _ := stop.Reads[i].Lookup(w.Context)
+		first = cmp.Or(first, fmt.Sprintf("%s = %v", stop.Reads[i], v))
+	}
+	return first
 }
 
 // keptAhead returns the first value for the next run that is a time of the items and too late, with its

@@ -160,7 +160,7 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) 
 			continue
 		}
 		parent := sign.Keys[:len(sign.Keys)-1]
-		isOfItem := c.Count > 0 && (len(parent) > 0 || sign.IsCode()) && slices.ContainsFunc(w.page.Names(parent), apinames.IsIdentifier)
+		isOfItem := c.Count > 0 && (len(parent) > 0 || sign.IsCode() || w.readsRoot()) && slices.ContainsFunc(w.page.Names(parent), apinames.IsIdentifier)
 		isMild := isOfItem || c.Count > 0 && sign.IsCode()
 		if isOfItem && sign.IsCode() || isMild && w.Facts.Error != "" {
 			continue
@@ -176,9 +176,20 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) 
 }
 
 // isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the
-// list and a message that there are no items.
+// list and a message that there are no items. After page 1, such a message excuses any sign of a page without items,
+// and so does one within the error.
 func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
-	return sign.Matches(v) && !(sign.IsCode() && hasList && w.saysEmpty(v, page))
+	if !sign.Matches(v) || sign.IsCode() && hasList && w.saysEmpty(v, page) {
+		return false
+	}
+	return w.Context.Page == 1 || w.Context.Count > 0 || !w.isExcused(v, page)
+}
+
+// isExcused reports whether a page has a message that there are no items, beside an error or within it.
+func (w *Watcher) isExcused(v any, page *rules.Context) bool {
+	object, _ := value.Members(v)
+	code, _ := object.Get("code")
+	return w.saysEmpty(v, page) || w.saysEmpty(code, &rules.Context{Body: object})
 }
 
 // saysEmpty reports whether a page has a message that there are no items, beside a code. After page 1, where the API has
@@ -195,6 +206,12 @@ func (w *Watcher) saysEmpty(code any, page *rules.Context) bool {
 	})
 }
 
+// readsRoot reports whether the response itself is the only item.
+func (w *Watcher) readsRoot() bool {
+	field := w.Subject.job.Spec().DataField
+	return field != nil && field.Lists == nil && len(field.Keys) == 0 && w.Context.Count == 1
+}
+
 // hasOnlyErrors reports whether all members of the root of the page are usual for errors and their messages.
 func (w *Watcher) hasOnlyErrors() bool {
 	names := w.page.Names(nil)
@@ -205,7 +222,8 @@ func (w *Watcher) hasOnlyErrors() bool {
 func listsErrors(job *rules.Job, beside []apinames.ErrorSign) bool {
 	return job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error") ||
 		job.DataField != nil && slices.ContainsFunc(beside, func(sign apinames.ErrorSign) bool {
-			return slices.Equal(job.DataField.Keys, sign.Keys)
+			n := len(sign.Keys)
+			return n <= len(job.DataField.Keys) && slices.Equal(job.DataField.Keys[:n], sign.Keys)
 		})
 }
 

@@ -66,7 +66,7 @@ func (w *Watcher) noticeChange() {
 		switch {
 		case slices.Contains(w.FirstFailures, s.at), isKnown && text == first, w.isKnown(s.at) && apinames.IsCaption(s.name),
 			text == "0" && first != "1", // the number of items that succeeded
-			w.Context.Count == 0 && apinames.IsCode(s.name) && w.saysEmpty(s.value, page):
+			w.Context.Count == 0 && w.isExcused(s.value, page):
 			continue
 		}
 		if !apinames.IsFailedStatus(s.name, s.value) && !apinames.IsOwnCode(s.name, s.value) {

@@ -73,7 +73,10 @@ func (w *Watcher) noticeErrorLine() {
 	}
 	if slices.ContainsFunc(last, isLikeItem) {
 		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && w.isNew(m.Name) }
-		identified := slices.ContainsFunc(firstNames, apinames.IsIdentifier) && !slices.ContainsFunc(namesOf(last), apinames.IsIdentifier)
+		identifies := func(m rules.Member) bool {
+			return apinames.IsIdentifier(m.Name) && !value.Empty(m.Value) && m.Value != 0
+		}
+		identified := slices.ContainsFunc(firstNames, apinames.IsIdentifier) && !slices.ContainsFunc(last, identifies)
 		if !first && identified && slices.ContainsFunc(last, isNewError) {
 			w.reportError("its last line is " + shortText(last) + ", which has no identifier")
 			w.Facts.ErrorOfItem = true

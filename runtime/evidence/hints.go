@@ -170,7 +170,7 @@ func (w *Watcher) appendLink(found []foundHint) []foundHint {
 	case next != nil && !leadsNowhere().MatchString(text):
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: w.readsNextLink})
 	case next == nil && (relNext().MatchString(text) || slices.ContainsFunc(w.Subject.decisives, w.readsNextLink) && isCutOff(text)):
-		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, which is malformed,", value: text})
+		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, whose next link cannot be read,", value: text})
 	}
 	return found
 }
@@ -287,12 +287,16 @@ func (w *Watcher) noticeTotal(hints *rules.Hints) {
 	}
 }
 
-// readsTo returns a function that reports whether a rule reads the value at a path of the body, a part of it, or
-// a value that contains it.
-func readsTo(keys []string) func(language.Read) bool {
+// readsTo returns a function that reports whether a rule reads the value at a path of the body, a part of it that
+// the last response has, or a value that contains it.
+func (w *Watcher) readsTo(keys []string) func(language.Read) bool {
 	return func(read language.Read) bool {
 		n := min(len(read.Path), len(keys))
-		return read.InBody() && n > 0 && slices.Equal(read.Path[:n], keys[:n])
+		if !read.InBody() || n == 0 || !slices.Equal(read.Path[:n], keys[:n]) {
+			return false
+		}
+		_, present := read.Lookup(w.Context)
+		return present || n == len(read.Path)
 	}
 }
 
@@ -323,8 +327,10 @@ var (
 	relation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^<[^>]*>.*;\s*rel\s*=\s*[^"\s]`) })
 )
 
-// relNext finds a next link in a Link header that cannot be read.
-var relNext = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\brel\s*=\s*"?next\b`) })
+// relNext finds a next link in a Link header that cannot be read, or has a relation of the API's own: rel="nextPage".
+var relNext = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\brel\s*=\s*["']?([^"';,\s]*[/:#])?next([-_]?page)?\b`)
+})
 
 // leadsNowhere matches a next link that says that there is nothing, as that of Sentry's last page does.
 var leadsNowhere = sync.OnceValue(func() *regexp.Regexp {

@@ -53,7 +53,7 @@ func (s *hintSearch) wants(path []string) (value, members bool) {
 func (s *hintSearch) visit(path []string, v any) {
 	name := s.watcher.nameOfSign(path)
 	hint := foundHint{
-		path: path, at: language.Read{Root: "body", Path: path}.String(), value: apinames.Plain(v), inBody: true, by: readsTo(path),
+		path: path, at: language.Read{Root: "body", Path: path}.String(), value: apinames.Plain(v), inBody: true, by: s.watcher.readsTo(path),
 	}
 	if s.trailer != nil {
 		hint.at, hint.by, hint.least = strings.TrimPrefix(hint.at, "body.")+" in the last line", nil, true

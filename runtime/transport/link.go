@@ -43,7 +43,7 @@ type link struct {
 }
 
 // The syntax of links: a target with its parameters, and a parameter with a token or a quoted
-// string, whose closing quote may be missing.
+// string, whose closing quote may be missing. Some APIs write single quotes.
 var (
 	linkValue = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^>]*)>((?:` + linkParam().String() + `)*)`) })
 	linkParam = sync.OnceValue(func() *regexp.Regexp {
@@ -59,7 +59,7 @@ func parseLinks(header string) (links []link) {
 		for _, p := range linkParam().FindAllStringSubmatch(l[2], -1) {
 			name := strings.ToLower(strings.TrimSpace(p[1]))
 			if _, duplicate := params[name]; !duplicate && name != "" {
-				params[name] = escaped().ReplaceAllString(p[2], "$1") + strings.TrimSpace(p[3])
+				params[name] = escaped().ReplaceAllString(p[2], "$1") + strings.Trim(strings.TrimSpace(p[3]), "'")
 			}
 		}
 		links = append(links, link{strings.TrimSpace(l[1]), params})
