@@ -124,7 +124,7 @@ func timeIn(v any) (time.Time, bool) {
 	return t, err == nil
 }
 
-// answer reads a page of a test: a body, or a complete response.
+// testResponse reads a page of a test: a body, or a complete response.
 func (d *decoder) testResponse(path string, v any) TestResponse {
 	object, isObject := value.Members(v)
 	if _, isList := v.([]any); !isList && !isObject {
