@@ -9,7 +9,9 @@
 // target.go chooses the file or the stream of each job, with place.go, and group.go decides which files are
 // published together. file.go and writer.go pass the items of a file to the encoder of its format, in csv.go,
 // parquet.go or singer.go; merge.go replaces rows that have the same key. queue.go keeps the order of concurrent
-// jobs. What else a run writes is in kept.go, contract.go, trace.go and recording.go.
+// jobs. format.go has the formats, table.go the columns of a table, stream.go the pipes and devices, and
+// parquet_read.go, parquet_merge.go and parquet_pages.go rows that are added to Parquet files, replaced and
+// collected. What else a run writes is in kept.go, contract.go, trace.go and recording.go.
 //
 // # Decisions
 //

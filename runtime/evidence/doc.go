@@ -30,14 +30,19 @@
 //     whose source is "hints.total > total.items". Each becomes a [trace.Finding] with its message:
 //     "body.total is 5, but the number of items read is 4".
 //
-// The other files each notice one kind of sign: moved.go a list at another path, error.go bodies that
-// report errors (error_items.go in the list or in its place, error_text.go in a text, error_csv.go in
-// the header of CSV), bare.go a page without any member of page 1, gap.go a page
-// without a list between others, absence.go paths that no response has,
-// nested.go lists within items, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
-// missing_paths.go paths of a parent's items that no item has,
-// overlap.go items that several partitions have. paging_value.go returns the values of a
-// page that contracts compare.
+// Most other files notice one kind of sign each:
+//
+//   - Lists: moved.go a list at another path, elsewhere.go where else the items may be, gap.go a page
+//     without a list between others, nested.go lists within items, overlap.go items that several
+//     partitions have, and beyond.go items on a page after the end.
+//   - Errors: error.go bodies that report errors (error_items.go in the list or in its place,
+//     error_text.go in a text, error_csv.go in the header of CSV), error_change.go statuses that change,
+//     and bare.go a page without any member of page 1.
+//   - Paths and keys: absence.go paths that no response has, missing_paths.go paths of a parent's items
+//     that no item has, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
+//     and since.go items before the kept value that the requests send.
+//
+// paging_value.go returns the values of a page that contracts compare.
 //
 // # Decisions
 //
