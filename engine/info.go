@@ -10,7 +10,7 @@ import (
 // configuration does not set it.
 type Info struct {
 	Roots         []string // IDs of the jobs without a parent in the trees of the jobs that run
-	Rules         int      // number of rules of the jobs that run about the state, the parts of the next request, the ends of lists and error responses
+	Rules         int      // number of rules about the state, the next request, the ends of lists and error responses, of the jobs that run
 	Tests         []string // names of the tests of the selected jobs, in order
 	Env           []string // environment variables that the configuration reads, each once; see [WithEnv]
 	Inputs        []string // declared inputs; see [WithInputs]
