@@ -116,7 +116,7 @@ type Items = document.Items
 //	Job       string // id of the job
 //	Root      string // root of the tree of jobs, if the job has a parent or children
 //	Outcome   Outcome
-//	Reason    string   // id of the first rule that was met, or "end", "nextRequest", "error", "partitions" or "limits.partitions"
+//	Reason    string   // id of the first rule that was met, or a reason such as "end" or "partitions"
 //	StoppedBy []string // ids of all rules that were met
 //	Message   string   // one sentence
 //	Pages     int      // number of pages fetched

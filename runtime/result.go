@@ -14,7 +14,7 @@ type Result struct {
 	Job       string        `json:"job"`            // id of the job
 	Root      string        `json:"root,omitempty"` // root of the tree of jobs, if the job has a parent or children
 	Outcome   rules.Outcome `json:"outcome"`
-	Reason    string        `json:"reason"`             // id of the first rule that was met, or "end", "nextRequest", "error", "partitions" or "limits.partitions"
+	Reason    string        `json:"reason"`             // id of the first rule that was met, or a reason such as "end" or "partitions"
 	StoppedBy []string      `json:"stoppedBy"`          // ids of all rules that were met
 	Message   string        `json:"message"`            // one sentence
 	Pages     int           `json:"pages"`              // number of pages fetched
