@@ -57,7 +57,7 @@ func (t *translation) authorize() error {
 func (t *translation) secret(key, input string) (importer.Value, error) {
 	text := t.auth.Settings[key]
 	if strings.Contains(text, "{{") {
-		if name := reference().FindStringSubmatch(text); name != nil && reference().FindString(text) == strings.TrimSpace(text) && !t.isSet(name[1]) {
+		if name := reference().FindStringSubmatch(text); name != nil && name[0] == strings.TrimSpace(text) && !t.isSet(name[1]) {
 			if v := t.lookup(name[1]); !strings.Contains(v.text(), "{{") {
 				v.Type = "secret"
 				t.known[name[1]] = v
