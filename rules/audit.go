@@ -81,8 +81,8 @@ type ListFacts struct {
 
 	Missing     string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	Chosen      bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
-	Reached     bool   `expr:"reached" doc:"whether as many items were read as page 1, which has fewer, states as the total"`
-	Negative    string `expr:"negative" doc:"the negative number of items or pages by which alone the list ended: body.total = -1; empty: none"`
+	Reached     bool   `expr:"reached" doc:"whether an error follows as many items as page 1 states as the total"`
+	Negative    string `expr:"negative" doc:"the negative total or number of pages that ended the list: body.total = -1; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
 	Counted     bool   `expr:"counted" doc:"whether no response decides what the next request is, so that only numbers of items end the list"`
 	Renamed     bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
@@ -362,7 +362,8 @@ var auditTable = audits([]Rule{
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `not (list.errorMild or list.errorOfItem or list.reached)`,
+	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed,
+		Proof:  `not (list.errorMild or list.errorOfItem or list.reached)`,
 		Unless: "unless it may mean that a partition has no items, may be part of an item, or follows the last item by the total of page 1"},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error",

@@ -130,7 +130,7 @@ type JobExplanation struct {
 	Needs         []NeedExplanation      `json:"needs,omitempty" doc:"values that every item must have; the run fails if one lacks it"`
 	Keep          []RuleExplanation      `json:"keep,omitempty" doc:"values that are saved for the next run"`
 	KeepSays      string                 `json:"keeps,omitempty" doc:"when they are saved, and which of several"`
-	Audit         []RuleExplanation      `json:"audit,omitempty" doc:"rules that are evaluated at the end of a list; evidence fails the run, a hint warns"`
+	Audit         []RuleExplanation      `json:"audit,omitempty" doc:"rules about the end of a list; evidence fails the run, a hint warns"`
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 

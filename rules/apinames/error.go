@@ -157,7 +157,8 @@ var nextToData = []ErrorSign{
 	{[]string{"unreachables"}, ErrorList}, {[]string{"missingZones"}, ErrorList}, // Google
 	{[]string{"failures"}, ErrorList}, {[]string{"numErrors"}, ErrorCount}, // AWS, HubSpot
 	{[]string{"execute_errors"}, ErrorList}, {[]string{"omitted"}, ErrorValue}, // VK, Drupal
-	{[]string{"_clusters", "skipped"}, ErrorCount}, {[]string{"_clusters", "failed"}, ErrorCount}, {[]string{"_clusters", "partial"}, ErrorCount},
+	{[]string{"_clusters", "skipped"}, ErrorCount}, {[]string{"_clusters", "failed"}, ErrorCount},
+	{[]string{"_clusters", "partial"}, ErrorCount},
 	{[]string{"request_status"}, ErrorCut},                                                           // Notion
 	{[]string{"warnings"}, ErrorCut}, {[]string{"warning"}, ErrorCut}, {[]string{"infos"}, ErrorCut}, // Prometheus, EIA
 }
@@ -386,9 +387,10 @@ func saysCut(v any) bool {
 
 // cutWords matches a warning that a response lacks results: "results truncated due to limit", "incomplete return".
 var cutWords = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(results?|result set|responses?|data|rows|records|series|list|output) (is |are |was |were |has been |have been )?` +
-		`(truncated|incomplete|cut off)\b|\b(truncated|incomplete|partial) (results?|responses?|returns?|data|rows|records|series|list)\b` +
-		`|^(truncated|incomplete|partial)$|\btoo many (results|rows|records)\b|\bonly the first\b|\bresults hold data from\b|^receive series from `)
+	const noun = `(results?|result set|responses?|returns?|data|rows|records|series|list|output)`
+	const state = `(truncated|incomplete|partial|cut off)`
+	return regexp.MustCompile(`(?i)\b` + noun + ` (is |are |was |were |has been |have been )?` + state + `\b|\b` + state + ` ` + noun + `\b` +
+		`|^` + state + `$|\btoo many (results|rows|records)\b|\bonly the first\b|\bresults hold data from\b|^receive series from `)
 })
 
 // isErrorEntry reports whether a message calls itself an error, or has a code of one, and does not just say that there
@@ -454,7 +456,8 @@ func namesErrorByWord(key string) bool { return errorWord().MatchString(key) }
 
 // errorWord matches a word for an error in camel case or snake case.
 var errorWord = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|_|-)(error|exception|fault|failure)s?([A-Z_-]|$)|(E|[a-z0-9]E)(rror|xception)s?([A-Z_-]|$)|[a-z0-9](Fault|Failure)s?([A-Z_-]|$)`)
+	return regexp.MustCompile(`(^|_|-)(error|exception|fault|failure)s?([A-Z_-]|$)|` +
+		`(E|[a-z0-9]E)(rror|xception)s?([A-Z_-]|$)|[a-z0-9](Fault|Failure)s?([A-Z_-]|$)`)
 })
 
 // IsFailedStatus reports whether a value whose key names a status reports an error, given that a good page of the same

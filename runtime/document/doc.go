@@ -6,8 +6,9 @@
 // items, and document.go. paths.go, values.go and decode.go decode values, items.go passes items on,
 // gather.go collects the items of several lists, located.go finds values in items for filter and fields, and
 // edit.go changes items. digest.go and spelling.go compare pages, and identity.go compares items.
-// arrival.go sums up the items of a document that goes to a file. nested.go, stray.go and suggest.go look for what a configuration misses: lists within items that go on, items
-// in other lists, and the existing path that is nearest to a missing path.
+// arrival.go sums up the items of a document that goes to a file. nested.go, stray.go and suggest.go look
+// for lists within items that go on, for errors in place of items, and for the existing path that is
+// nearest to a missing path.
 //
 // # Decisions
 //

@@ -140,7 +140,8 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.Contains(w.end.StoppedBy, stop.Rule.ID)
 	})
 	facts.Negative = w.negative()
-	facts.Reached = w.FirstTotal != nil && w.FirstTotal.Total == w.Context.Total.Items && w.FirstTotal.Total > w.FirstTotal.Count
+	facts.Reached = w.Context.Count == 0 && facts.ErrorPage == w.Context.Page && w.FirstTotal != nil &&
+		w.FirstTotal.Total == w.Context.Total.Items && w.FirstTotal.Total > w.FirstTotal.Count
 	if w.Ambiguous { // identifiers that do not identify items
 		facts.Revised = 0
 	}

@@ -160,7 +160,8 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) 
 			continue
 		}
 		parent := sign.Keys[:len(sign.Keys)-1]
-		isOfItem := c.Count > 0 && (len(parent) > 0 || sign.IsCode() || w.readsRoot()) && slices.ContainsFunc(w.page.Names(parent), apinames.IsIdentifier)
+		mayBeOfItem := c.Count > 0 && (len(parent) > 0 || sign.IsCode() || w.readsRoot())
+		isOfItem := mayBeOfItem && slices.ContainsFunc(w.page.Names(parent), apinames.IsIdentifier)
 		isMild := isOfItem || c.Count > 0 && sign.IsCode()
 		if isOfItem && sign.IsCode() || isMild && w.Facts.Error != "" {
 			continue

@@ -59,7 +59,8 @@ func (w *Watcher) noticeChange() {
 		return
 	}
 	statuses := w.statuses()
-	page := &rules.Context{Body: rules.Object(value.Map(statuses, func(s status) rules.Member { return rules.Member{Name: s.name, Value: s.value} }))}
+	member := func(s status) rules.Member { return rules.Member{Name: s.name, Value: s.value} }
+	page := &rules.Context{Body: rules.Object(value.Map(statuses, member))}
 	for _, s := range statuses {
 		first, isKnown := w.FirstStatuses[s.at]
 		text := shortText(s.value)
