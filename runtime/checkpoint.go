@@ -9,7 +9,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
-// CheckpointVersion is the version of a [state] as JSON.
+// CheckpointVersion is the version of checkpoints as JSON: of lists, and of trees and searches in
+// package partition.
 const CheckpointVersion = 1
 
 // A Checkpoint is the position of a job, or of one of its lists, as JSON. It is converted from a
@@ -43,7 +44,7 @@ func (c Checkpoint) CheckList(secrets *saved.Concealer, job string) (ended bool,
 	return s.Done, err
 }
 
-// state decodes and checks the state of a job, with the current values of its secrets.
+// state decodes and checks the state of a list of a job, with the current values of its secrets.
 func (c Checkpoint) state(secrets *saved.Concealer, job string) (s state, err error) {
 	if err := c.CheckVersion(); err != nil {
 		return s, err

@@ -22,7 +22,7 @@
 //	readingParts  many lists, one after another: the reader and the buffers; see Pool
 //	listRun       one list: values derived from its job, and caches of the state
 //	state         one list, from page to page and beyond a resume: it is the checkpoint
-//	step          one page
+//	pageWork      one page
 //
 // Values that rules count or remember from page to page are only in the state, so a checkpoint
 // cannot miss them.

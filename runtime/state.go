@@ -18,9 +18,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A state is everything that a job remembers from page to page. It is the running state of a job
-// and, as JSON, its checkpoint: there is no second copy. The next request is saved as the values of
-// its parts, without credentials. A [saved.Concealer] removes secrets from the values.
+// A state is everything that a list remembers from page to page; as JSON it is the checkpoint of
+// the list, and there is no second copy. The checkpoint of a tree of jobs is in package partition.
+// The next request is saved as the values of its parts, without credentials. A [saved.Concealer]
+// removes secrets from the values.
 type state struct {
 	Version int           `json:"version"`
 	Done    bool          `json:"done,omitempty"` // whether the page was the last
@@ -88,7 +89,7 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 	return checkpoint, nil
 }
 
-// resume continues a job after the page of a checkpoint. It reports false if the job had already
+// resume continues a list after the page of a checkpoint. It reports false if the list had already
 // ended.
 func (r *listRun) resume(ctx context.Context, checkpoint json.RawMessage) (request requests.Request, more bool, err error) {
 	from, err := Checkpoint(checkpoint).state(r.Concealer(ctx), r.job.ID())

@@ -18,7 +18,7 @@ import (
 // A Watcher finds signs, page by page, that a list may be incomplete. The audit rules judge them at
 // the end of the list.
 type Watcher struct {
-	*History // part of the state of the job
+	*History // part of the state of the list
 
 	Subject     *Subject
 	Context     *rules.Context // context of the last page
