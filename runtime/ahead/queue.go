@@ -39,7 +39,7 @@ type List struct {
 // one goroutine, the owner. A nil Queue is empty.
 type Queue struct {
 	list        List
-	window      int // see [Policy]; below 2, requests ahead are made only while a large page is processed
+	window      int // see [Policy]; below 2, requests ahead are made only while a page is processed
 	grows       bool
 	large       int  // see [Policy]
 	delivering  bool // see [Policy]
@@ -154,7 +154,7 @@ func (q *Queue) Pages() (arrived []*Flight) {
 }
 
 // Close cancels the flights and waits for them to end. After that, requests ahead are made only
-// while a large page is processed.
+// while a page is processed, as with a [Policy.Window] of 0.
 func (q *Queue) Close() {
 	if q == nil || q.ctx == nil {
 		return
@@ -208,8 +208,8 @@ func (q *Queue) plan() (transport.Call, bool) {
 }
 
 // encode returns the call for a page. It reports false if the call cannot be made; the error
-// follows in its turn. While a large page is processed, only a GET may be made, since the page may
-// not be needed.
+// follows in its turn. With a window below 2, only a GET may be made, since the page may not be
+// needed.
 func (q *Queue) encode(request requests.Request, page int) (call transport.Call, ok bool) {
 	call, withheld, err := q.list.Encode(request)
 	call.Page, call.Waits = page, &[]transport.Event{}
