@@ -118,7 +118,11 @@ func playList(t *testing.T, c *fixtures.Case, server *fixtures.Server, cfg *rule
 			MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
 		},
 	}
+	ended := false
 	result, err := loop.Run(t.Context(), job, func(_ context.Context, page *Page) error {
+		require.False(t, ended, "page %d follows the final page", page.Page)
+		ended = page.Final
+		require.Equal(t, job.ID(), page.Root)
 		items.Write(page.Items.Bytes())
 		lines.WriteString(traceLine(page))
 		checkpoint, err := page.Checkpoint()
@@ -132,6 +136,7 @@ func playList(t *testing.T, c *fixtures.Case, server *fixtures.Server, cfg *rule
 	for _, problem := range server.Problems() {
 		require.True(t, policy.Large > 0 && strings.Contains(problem, "unexpected"), "%s", problem) // a page beyond the last
 	}
+	require.True(t, ended || err != nil, "no page is final")
 	require.NotEmpty(t, result.Outcome)
 	require.Equal(t, *c.Items, server.Neutral(items.String()))
 	require.Equal(t, *c.Trace, server.Neutral(lines.String()))
