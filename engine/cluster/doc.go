@@ -34,7 +34,7 @@
 //	  attempt.handle        work_attempt.go   one delivery of the task
 //	  attempt.awaitSession  work_session.go   compiles the run with the secrets, once for all of its tasks
 //	  attempt.run                            runs the task, and then decides what becomes of it in the queue
-//	  attempt.resume                         reads the last stored page of the task; here, no page is stored
+//	  attempt.runFromLast                    continues after the last stored page; here, none is stored, so it runs the whole task
 //	  attempt.runTask                        decides whether a failure of the task is final
 //	  attempt.guarded                        calls partition.Tasks.Run, which requests page 1 and calls attempt.storeOutcome
 //	  attempt.storeStep     work_step.go      stores page 1, and announces the tasks 0-p1j0i0 and 0-p1j0i1 in it

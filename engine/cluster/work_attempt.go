@@ -78,7 +78,7 @@ func (a *attempt) handle(ctx context.Context) {
 // run runs the task to its end, unless the context ends or another worker has the task. stop ends
 // [attempt.keepAlive].
 func (a *attempt) run(ctx context.Context, stop func()) {
-	err := a.resume(ctx)
+	err := a.runFromLast(ctx)
 	stop()
 	retry, postponed := errors.AsType[*postponement](err)
 	switch {
@@ -180,9 +180,9 @@ func (a *attempt) renew() {
 	}
 }
 
-// resume continues the task from its last position. It returns nil if the end of the task is
-// stored.
-func (a *attempt) resume(ctx context.Context) error {
+// runFromLast runs the task to its end, after its last stored page if it has one. It returns nil if
+// the end of the task is stored.
+func (a *attempt) runFromLast(ctx context.Context) error {
 	if err := record.Decode(a.work.Payload, &a.task); err != nil {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
