@@ -224,14 +224,14 @@ func (r *listRun) noteArrival(ctx context.Context, response *transport.Response)
 
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
-	list := ahead.List{
+	source := ahead.Source{
 		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.pooled.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
 	if r.converter != nil { // the responses must be converted first
-		list.Reader = nil
+		source.Reader = nil
 	}
-	return ahead.NewQueue(ctx, list, r.Ahead)
+	return ahead.NewQueue(ctx, source, r.Ahead)
 }
 
 // mayFollow reports whether the page after a page with the given number may be requested before
