@@ -246,7 +246,7 @@ func (r *listRun) advance(page *Page) (requests.Request, error) {
 		r.stop(page, []string{ReasonEnd}, rules.Complete, "one request made: the job is not paged")
 		return requests.Request{}, nil
 	}
-	r.watcher.Continue()
+	r.watcher.NoticeContinued()
 	next, more, err := r.nextRequest()
 	if err != nil {
 		return next, err

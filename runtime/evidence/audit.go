@@ -66,9 +66,9 @@ func AuditContract(job *compile.Job, file, drift string, frozen bool) *trace.Fin
 	return findingOf(job, trace.FindingContract, rules.ListFacts{File: file, Drift: drift, Frozen: frozen})
 }
 
-// Restarted returns the finding about a child of a job with the given findings, or nil: if the list of
+// AuditRestart returns the finding about a child of a job with the given findings, or nil: if the list of
 // the parent was restarted, partitions of its items ran twice.
-func Restarted(job *compile.Job, parent []trace.Finding) *trace.Finding {
+func AuditRestart(job *compile.Job, parent []trace.Finding) *trace.Finding {
 	restarted := slices.ContainsFunc(parent, func(f trace.Finding) bool { return f.ID == "audit.restart" })
 	return findingOfPartitions(job, rules.PartitionFacts{Restarted: restarted})
 }

@@ -114,9 +114,9 @@ func (w *Watcher) Notice(reading document.Reading, header http.Header, request, 
 	w.noticeError()
 }
 
-// Continue records what only later pages are compared with. It must be called when the list goes on after a page, before
-// the variables change.
-func (w *Watcher) Continue() {
+// NoticeContinued records what only later pages are compared with. It must be called when the list goes on after a page,
+// before the variables change.
+func (w *Watcher) NoticeContinued() {
 	if c := w.Context; c.Page == 1 {
 		w.noticeTotal(w.Hints())
 		w.rememberFirst()

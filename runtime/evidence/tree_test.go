@@ -19,8 +19,8 @@ func linesOf(t *testing.T) *compile.Job {
 
 func TestARestartOfTheParentIsAHintForItsChildren(t *testing.T) {
 	job := linesOf(t)
-	require.Nil(t, evidence.Restarted(job, []trace.Finding{{ID: "audit.total"}}))
-	found := evidence.Restarted(job, []trace.Finding{{ID: "audit.total"}, {ID: "audit.restart"}})
+	require.Nil(t, evidence.AuditRestart(job, []trace.Finding{{ID: "audit.total"}}))
+	found := evidence.AuditRestart(job, []trace.Finding{{ID: "audit.total"}, {ID: "audit.restart"}})
 	require.NotNil(t, found)
 	require.Equal(t, rules.WeightHint, found.Weight)
 	require.Contains(t, found.Message, "the list of orders was restarted")

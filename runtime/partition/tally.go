@@ -157,7 +157,7 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 		return nil
 	}
 	if parent := t.results[job.Parent]; parent != nil {
-		if f := evidence.Restarted(job, parent.Findings); f != nil {
+		if f := evidence.AuditRestart(job, parent.Findings); f != nil {
 			found = append(found, *f)
 		}
 	}
