@@ -45,7 +45,7 @@ const (
 	EventRequest EventKind = transport.EventRequest // one HTTP request and its response or error
 	EventRetry   EventKind = transport.EventRetry   // a wait before a request is repeated
 	EventWait    EventKind = transport.EventWait    // a wait for a rate limit, or for nextRequest.after
-	EventPage    EventKind = "page"                 // a page was judged and passed to the sink
+	EventPage    EventKind = "page"                 // a page was judged and, unless List.Omits leaves it out, passed to the sink
 	EventVerdict EventKind = "verdict"              // one rule's verdict on that page
 	EventFinding EventKind = "finding"              // evidence that the list may be incomplete
 	EventEnd     EventKind = "end"                  // a job ended

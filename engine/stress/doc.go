@@ -18,7 +18,8 @@
 //   - subject.planOf (search.go) tries plans until the job obtains a list. A plan (plan.go) says where
 //     the items are, here at data, how many are on a page, here 10, and what the values mean that the
 //     rules read (meaning.go). The rules of this job read no value, so the first plan is tried with a
-//     list of 25 rows: subject.run (run.go) runs the job against plan.api, the model (model.go, answer.go).
+//     list of 25 rows: subject.run (subject.go, run.go) runs the job against plan.api, the model (model.go,
+//     answer.go).
 //   - The first run has a model that answers with one page after another, whatever is asked. findLocator
 //     looks for the part of the requests that names the page (locate.go). The values 0, 10 and 20 of
 //     the parameter offset fit the pages that were answered, so the plan says: "The parameter offset

@@ -20,7 +20,7 @@ type Event struct {
 	Attempt int    // from 1
 	Status  int    // HTTP status; 0 if there was no response
 	Bytes   int64  // size of the decompressed body
-	Source  string // for a wait: the header that asked for it, or "backoff"
+	Source  string // for a wait: the header or setting that asked for it, or "backoff"
 	Err     error  // reason why there is no complete response, or why it is retried
 }
 
