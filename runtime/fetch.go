@@ -186,7 +186,7 @@ func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f f
 	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
 	page.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
 	failed := r.carryOver(page)
-	r.watcher.Facts.EndStatus = f.Status
+	r.watcher.NoticeEndStatus(f.Status)
 	page.Findings = r.audit(ctx, r.obtained())
 	if failed != nil {
 		page.fail(failed)

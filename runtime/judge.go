@@ -62,8 +62,7 @@ func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
 
 // noteUnsplit notes, for the audit, that a rule asks to split the window, and that it cannot be split.
 func (r *listRun) noteUnsplit() {
-	facts := &r.state.History.Facts
-	facts.FullWindow, facts.WindowKept = r.list.Partition.Label(), r.list.Unsplit
+	r.watcher.NoticeUnsplit(r.list.Partition.Label(), r.list.Unsplit)
 }
 
 // audit evaluates the audit rules after the last page of a list. items is the number of delivered

@@ -232,7 +232,7 @@ func (r *listRun) reportOverridden(next requests.Request) {
 		}
 		if text, ok := value.Text(param); ok && text != m.Value {
 			remark := fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it", m.Name, m.Value, m.Name, text)
-			r.state.History.Facts.Overridden = r.Redactor.URL(remark)
+			r.watcher.NoticeOverridden(r.Redactor.URL(remark))
 			r.warn("overridden "+m.Name, remark+" (includeParams)")
 		}
 	}
@@ -270,7 +270,7 @@ func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Req
 	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), f.action.text, rewritten),
 		"event", "restart", "job", r.job.ID(), "rule", f.action.rule)
 	r.reset()
-	r.state.History.Facts.Rewritten = r.obtained()
+	r.watcher.NoticeRewritten(r.obtained())
 	r.queue.Close()
 	return r.firstRequest()
 }

@@ -42,7 +42,8 @@
 //     that no item has, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
 //     and since.go items before the kept value that the requests send.
 //
-// paging_value.go returns the values of a page that contracts compare.
+// told.go records the facts that only the loop knows, and paging_value.go returns the values of a page that
+// contracts compare.
 //
 // # Decisions
 //
