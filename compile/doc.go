@@ -33,7 +33,7 @@
 //
 //   - job.go compiles the rules of a job; message.go their messages, shape.go what changes items,
 //     partition.go the variables of for and the links of parents and children, audit.go the audit,
-//     and credential.go the credentials.
+//     credential.go the credentials, and derived.go which values may have parts of secrets.
 //   - check.go warns about rules that are probably mistakes. The warnings, and those who request pages
 //     ahead or explain a job, ask kept.go how kept values are used, ends.go whether a list ends,
 //     prefetch.go what is known before a response, and surface.go what a job reads of one.

@@ -226,14 +226,39 @@ func TestThePathsOfARuleAndOfAPageNameDeclarationsOfTheirFiles(t *testing.T) {
 	}
 }
 
-func TestTheDocumentationOfTheLanguageNamesEveryFile(t *testing.T) {
-	const folder = "../compile/language/"
-	named := regexp.MustCompile(`\w+\*?\.go|\w+\*`).FindAllString(readPage(t, folder+"doc.go"), -1) // a name, or a pattern such as eval*.go
-	files, err := filepath.Glob(folder + "*.go")
-	require.NoError(t, err)
-	for _, file := range files {
-		if name := filepath.Base(file); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
-			require.True(t, slices.ContainsFunc(named, func(pattern string) bool { ok, _ := filepath.Match(pattern, name); return ok }), name)
+// TestTheMapsOfPackagesNameEveryFile reads the doc.go files that name three files of their package or more: they
+// are maps, which must have every file. The map of the command names groups of files only.
+func TestTheMapsOfPackagesNameEveryFile(t *testing.T) {
+	named := regexp.MustCompile(`\w+\*?\.go|\w+\*`) // a name, or a pattern such as eval*.go
+	maps := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "doc.go" || filepath.Dir(path) == "../engine/cmd/stopwhen" {
+			return err
 		}
-	}
+		files, err := filepath.Glob(filepath.Dir(path) + "/*.go")
+		require.NoError(t, err)
+		patterns := map[string]bool{} // names and patterns that match a file of the program
+		var missing []string
+		for _, file := range files {
+			name, found := filepath.Base(file), false
+			if name == "doc.go" || isTest(name) {
+				continue
+			}
+			for _, pattern := range named.FindAllString(readPage(t, path), -1) {
+				if ok, _ := filepath.Match(pattern, name); ok {
+					patterns[pattern], found = true, true
+				}
+			}
+			if !found {
+				missing = append(missing, name)
+			}
+		}
+		if len(patterns) >= 3 {
+			require.Empty(t, missing, "%s does not name them", path)
+			maps++
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, maps, 15)
 }

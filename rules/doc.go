@@ -2,9 +2,9 @@
 // rules and the names that their expressions can read, decodes a configuration ([Decode]), and
 // turns it into rules ([Config.Lower]). It evaluates no expression.
 //
-// To see how an API is paged, read the table of methods (method.go), then the tables of
-// the guards (guard.go) and of the stopping rules that all methods share (stop.go). Their
-// expressions can name the fields of [Context] (context.go) and the functions of package
+// To see how an API is paged, read the table of methods (method.go), then the tables of the guards
+// (guard.go), of the stopping rules that all methods share (stop.go), and of the audit rules (audit.go).
+// Their expressions can name the fields of [Context] (context.go) and the functions of package
 // compile/language. A method is added as one row of its table.
 //
 // The names of the files begin with their groups, in the order in which a configuration goes
@@ -27,6 +27,8 @@
 //	             the methods and guards of a program
 //
 // Package compile compiles these lists.
+//
+// time_layout.go has the forms of times in configurations and responses.
 //
 // Config paths are texts, such as api.pagination.stopRules[0], and not values that know their positions: they
 // are keys in results, traces and comments of explain, and only the position of a value that is reported is

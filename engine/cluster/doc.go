@@ -48,17 +48,18 @@
 //	  collection.result     collect_result.go the results of the jobs, after the last page
 //
 // If the task fails, work_retry.go decides whether it is tried again, and attempt.storeEnd stores that
-// it has failed. A task whose workers disappear runs alone (work_alone.go). A sorted collection walks
-// through the tasks instead (collect_sorted.go); collect_watch.go ends a collection whose run is
-// cancelled or deleted, collect_failures.go reads the failed tasks, and collect_release.go deletes
-// collected pages.
+// it has failed. work_problems.go keeps the reasons why tasks do not go on, and work_monitor.go has
+// the state of the worker. A task whose workers disappear runs alone (work_alone.go). A sorted
+// collection walks through the tasks instead (collect_sorted.go); collect_watch.go ends a collection
+// whose run is cancelled or deleted, collect_failures.go reads the failed tasks, and
+// collect_release.go deletes collected pages.
 //
 // # Files
 //
 // The names of files begin with the part to which they belong: submit, work, collect and survey (the
-// status). cluster.go has the types that all of them share, and timing.go the times that they wait. The
-// parts are not packages: they are methods of [Cluster] and [Run], so that each package would need a
-// second set of methods here, and most of a run would have to be exported to them. Code that does not
-// need these types is below internal: survey counts for the status, pace shares the rate, record has
-// the JSON that is stored, and store says how it is stored.
+// status, in survey.go). cluster.go has the types that all of them share, and timing.go the times that
+// they wait. The parts are not packages: they are methods of [Cluster] and [Run], so that each package
+// would need a second set of methods here, and most of a run would have to be exported to them. Code
+// that does not need these types is below internal: survey counts for the status, pace shares the
+// rate, record has the JSON that is stored, and store says how it is stored.
 package cluster

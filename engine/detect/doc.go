@@ -6,9 +6,11 @@
 // items. So the engine has used every setting of the configuration on a response of the API. An
 // assumption that no response has confirmed is reported as a doubt.
 //
-// Read detect.go first, then page.go (the first page), hypotheses.go, candidate.go, signs.go and
-// counter.go (the candidates), search.go and trial.go (running them), end.go and refine.go (the end of the list, and doubts), and
-// write.go. session.go makes each request only once.
+// Read detect.go first, then request.go and page.go (the first request and its page), hypotheses.go,
+// candidate.go, signs.go, counter.go and flags.go (the candidates), search.go and trial.go (running
+// them), end.go and refine.go (the end of the list, and doubts), write.go (the configuration), and
+// test.go (its test). credentials.go finds secrets in a request, session.go makes each request only
+// once, and recording.go reads a recording instead.
 //
 // # Decisions
 //

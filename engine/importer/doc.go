@@ -3,10 +3,10 @@
 // into configurations that a person would have written, with tests, and a [Report] that grades each
 // stream.
 //
-// Read form.go first, the intermediate form, and write.go, which makes configurations of it: job.go and
-// pagination.go write each stream, share.go what several have in common, input.go the inputs, tests.go the tests, and
-// comment.go the comment at the top. document.go, jsonpath.go and setting.go help the packages
-// of the formats; of those, odata is the shortest.
+// importer.go has the types that callers use. Read form.go first, the intermediate form, and write.go, which
+// makes configurations of it: job.go and pagination.go write each stream, share.go what several have in common,
+// input.go the inputs, tests.go the tests, and comment.go the comment at the top. document.go, jsonpath.go and
+// setting.go help the packages of the formats; of those, odata is the shortest.
 //
 // # Decisions
 //

@@ -7,11 +7,13 @@
 //
 // Read options.go and publisher.go first: [Publisher.Page] and [Publisher.End] are the path of every page.
 // target.go chooses the file or the stream of each job, with place.go, and group.go decides which files are
-// published together. file.go and writer.go pass the items of a file to the encoder of its format, in csv.go,
-// parquet.go or singer.go; merge.go replaces rows that have the same key. queue.go keeps the order of concurrent
-// jobs. format.go has the formats, table.go the columns of a table, stream.go the pipes and devices, and
-// parquet_read.go, parquet_merge.go and parquet_pages.go rows that are added to Parquet files, replaced and
-// collected. What else a run writes is in kept.go, contract.go, trace.go and recording.go.
+// published together, audit.go whether they may replace the files before. file.go and writer.go pass the items
+// of a file to the encoder of its format, in csv.go, parquet.go or singer.go; merge.go replaces rows that have
+// the same key. csv_rewrite.go and parquet_file.go write whole files, of rows and of items. queue.go keeps the
+// order of concurrent jobs. format.go has the formats, table.go the columns of a table, stream.go the pipes and
+// devices, path.go the operations on paths, report.go the reports about files, and parquet_read.go,
+// parquet_merge.go and parquet_pages.go rows that are added to Parquet files, replaced and collected. What else
+// a run writes is in kept.go, contract.go, trace.go and recording.go.
 //
 // # Decisions
 //

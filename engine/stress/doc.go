@@ -36,6 +36,10 @@
 //     and stops at an empty page only. With it, the verdict of the row is [Complete], and no other row
 //     becomes SILENT: it is the [Fix] of the row.
 //
+// Several behaviours may also happen in the same run (combination.go). The kinds of keys that items
+// have are rows of a table (keys.go), and path.go reads and replaces values at paths. A fix consists of
+// changes of the configuration (change.go).
+//
 // The rows about partitions are judged in the same way, with a model for each partition of a tree of
 // jobs (tree.go, tree_behaviour.go). A recording of the API gives the model its shape (recording.go),
 // and leaves out meanings that it contradicts (contradict.go). [Suite.Simulate] runs a single

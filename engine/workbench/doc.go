@@ -18,8 +18,10 @@
 //     the configuration defines, and samples.go the shapes of recorded responses.
 //   - completion.go, hover.go, references.go, symbols.go, inlays.go, lenses.go and format.go answer editors.
 //   - diagnostics.go and explain.go return the mistakes that the engine finds, and its explanation of the rules.
+//     secrets.go finds the secrets in the text, and sample.go makes a test to start from.
 //   - source.go, model.go, run.go, exchange.go and response.go run it, and show each page; items.go has the shape of
 //     its items, and mend.go makes the changes that stress proposes.
-//   - paths.go has the paths of the values of a response, and the rules that read them.
+//   - paths.go has the paths of the values of a response, and the rules that read them; json.go walks through the
+//     text of a response.
 //   - call.go is the package as calls by name, with JSON in and out.
 package workbench

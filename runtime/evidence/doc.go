@@ -30,7 +30,7 @@
 //     whose source is "hints.total > total.items". Each becomes a [trace.Finding] with its message:
 //     "body.total is 5, but the number of items read is 4".
 //
-// Most other files notice one kind of sign each:
+// The watcher is in watcher.go. Most other files notice one kind of sign each:
 //
 //   - Lists: moved.go a list at another path, elsewhere.go where else the items may be, gap.go a page
 //     without a list between others, nested.go lists within items, overlap.go items that several
@@ -42,8 +42,9 @@
 //     that no item has, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
 //     and since.go items before the kept value that the requests send.
 //
-// told.go records the facts that only the loop knows, and paging_value.go returns the values of a page that
-// contracts compare.
+// hints_body.go finds the hints in a body, and sighting.go has the page on which an item or a list was
+// seen. told.go records the facts that only the loop knows, and paging_value.go returns the values of a
+// page that contracts compare.
 //
 // # Decisions
 //

@@ -2,7 +2,8 @@
 // guards apply to one form: NDJSON and CSV become a list, XML an object. The result is written to a
 // [spool.Buffer], so that a large body needs little memory.
 //
-// Read convert.go first, which also converts NDJSON, then detect.go, csv.go and xml.go.
+// Read convert.go first, which also converts NDJSON, then detect.go, csv.go and xml.go, whose ropes
+// are in xml_heap.go.
 //
 // # Decisions
 //

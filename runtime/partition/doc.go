@@ -26,7 +26,7 @@
 //
 // A tree (tree.go) holds the values that all tasks of a root job share while they run on a machine. A
 // frame and a taskRun search and run lists by the same functions: valuesOf, runList and eachChildItem
-// (list.go).
+// (list.go). The values of a variable with windows are computed one after another (window_series.go).
 //
 // # One machine
 //
@@ -57,7 +57,8 @@
 //
 // Package engine/cluster queues the tasks. To collect stored steps in the order of a walk, it has a
 // stack of its own: it waits for steps where a walk runs lists, and stores sequences where a walk
-// stores values. The two share too little for an interface.
+// stores values. The two share too little for an interface. Records of such runs have the place of
+// each job in its tree (outline.go).
 //
 // # Results
 //

@@ -6,7 +6,8 @@
 //
 // Read scan.go first, then tree.go, object.go and scalar.go. A document may arrive in parts: wherever
 // the data ends before the document, the functions of parts.go get more. Two parts of the package make
-// the scanner fast and do not affect its results: stops.go finds the ends of strings in blocks of 4 kB,
-// with the only assembly of the project, and prefix.go expects the keys of an object in the order of
-// earlier objects. walk.go reads valid documents for packages that know which value they need.
+// the scanner fast and do not affect its results: stops.go finds the ends of strings in blocks of
+// 4 kB, with the only assembly of the project (stops_amd64.go, and stops_other.go for other processors),
+// and prefix.go expects the keys of an object in the order of earlier objects. walk.go reads valid
+// documents for packages that know which value they need.
 package scan

@@ -13,6 +13,6 @@
 // clock may be set.
 //
 // Read pace.go first (the bucket, and waiting while it is out of reach), then schedule.go (how the
-// next free time is computed and given to requests) and hold.go (pauses that the API has asked
-// for, and which request goes first afterwards).
+// next free time is computed and given to requests) and hold.go (pauses that the API has asked for,
+// and which request goes first afterwards). clock.go measures the server's time.
 package pace

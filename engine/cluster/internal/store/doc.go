@@ -23,6 +23,12 @@
 // the queued tasks and the slots of an origin, which puller.go fetches alike, bucket.go the buckets,
 // and records.go their contents.
 //
+// head.go and entry.go have the parts of a stored page, last.go the pages of one task, and mark.go
+// tells whether the server still has a page that was read. enqueue.go queues tasks. store.go opens
+// a store, run.go creates and deletes a run, and replicas.go decides how many servers hold it.
+// errors.go explains the errors of the server; retry.go repeats requests, and listen.go ends waits
+// for answers that will not arrive.
+//
 // # Decisions
 //
 // After any error of an append, the last page of the task shows the outcome. If it is the writer's
