@@ -43,12 +43,12 @@ func (c *collectCommand) fingerprint(run *cluster.Run) map[string]string {
 // checkSource checks that the pages are available before any file is created. A finished
 // collection is not checked.
 func (x *extraction) checkSource(l *loaded, s *runState) error {
-	if l.from == nil || s.Repeats(x.outputPaths(l)) {
+	if l.from == nil || s.store.Repeats(x.outputPaths(l)) {
 		return nil
 	}
 	ctx, stop := x.catchSignals()
 	defer stop()
-	return signalError(ctx, l.from.check(ctx, l.With(engine.WithResume(s.Jobs()))))
+	return signalError(ctx, l.from.check(ctx, l.With(engine.WithResume(s.store.Jobs()))))
 }
 
 // itemPaths returns the files that the items are written to.
@@ -77,11 +77,11 @@ func (x *extraction) outputPaths(l *loaded) []string {
 // in another order or format, is collected again, but its rows are not added to a file that
 // already has them.
 func (x *extraction) collected(l *loaded, s *runState) (bool, error) {
-	earlier, follows := s.Follows()
+	earlier, follows := s.store.Follows()
 	switch {
 	case l.from == nil || !follows:
 		return false, nil
-	case s.Repeats(x.outputPaths(l)):
+	case s.store.Repeats(x.outputPaths(l)):
 		x.logCollected(l, s, earlier)
 		return true, nil
 	case x.appendRows:
@@ -168,7 +168,7 @@ func (x *extraction) checkKept(l *loaded, s *runState) error {
 	case x.kept == "" && continues >= 0 && x.writesFiles() && !x.appendRows && !x.merge:
 		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
 			"name the file of stopwhen submit --kept with --kept, or use --append or --merge", l.from.run, l.Jobs()[continues])}
-	case x.kept == "", s.Resumed():
+	case x.kept == "", s.store.Resumed():
 		return nil
 	}
 	if _, err := checkpoint.Repair(x.keptPath); err != nil {

@@ -77,7 +77,7 @@ func (x *extraction) continueFrom(l *loaded, s *runState) (keptValues, error) {
 	case x.kept != "":
 		return nil, nil
 	}
-	kept, err := s.Kept()
+	kept, err := s.store.Kept()
 	maps.Copy(values, kept)
 	return values, err
 }

@@ -209,7 +209,7 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 	}
 	defer func() {
 		if err == nil { // if End fails, the next run finishes the publication
-			err = state.End()
+			err = state.store.End()
 		}
 	}()
 	tape, err := x.startRecording(l, out)

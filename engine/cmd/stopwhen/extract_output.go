@@ -54,7 +54,7 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 			return nil, err
 		}
 	}
-	p, err := output.Open(l.Engine, state.Store, o)
+	p, err := output.Open(l.Engine, state.store, o)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger
 		return nil
 	}
 	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
-		if f.LeftOut == nil || output.IsStream(f.Path) || state.Published(f.Path) {
+		if f.LeftOut == nil || output.IsStream(f.Path) || state.store.Published(f.Path) {
 			continue
 		}
 		others := strings.Join(f.LeftOut, ", ")

@@ -19,7 +19,7 @@ import (
 
 // A runState holds the outputs of a run and, with --state, the file from which it resumes.
 type runState struct {
-	*checkpoint.Store
+	store *checkpoint.Store
 	path  string // value of --state; may be empty
 	log   *slog.Logger
 	locks []*flock.Flock
@@ -29,7 +29,7 @@ type runState struct {
 func (x *extraction) openState(l *loaded, logger *slog.Logger) (*runState, error) {
 	s := &runState{path: x.state, log: logger}
 	if s.path == "" {
-		s.Store = checkpoint.Stateless()
+		s.store = checkpoint.Stateless()
 		return s, nil
 	}
 	file, err := resolve(s.path) // so that every name of the file has one lock
@@ -47,7 +47,7 @@ func (x *extraction) openState(l *loaded, logger *slog.Logger) (*runState, error
 	if l.from != nil {
 		maps.Copy(parts, l.from.parts)
 	}
-	if s.Store, err = open(file, version(), parts); err != nil {
+	if s.store, err = open(file, version(), parts); err != nil {
 		s.unlock()
 		return nil, err
 	}
@@ -85,28 +85,28 @@ func linked(path string) (string, error) {
 func (s *runState) logResume(l *loaded) {
 	switch {
 	case s.path == "":
-	case !s.Resumed():
+	case !s.store.Resumed():
 		s.logChanges(l)
 	case l.Ended():
 		s.log.Info(fmt.Sprintf("%s: the extraction has ended; no request is made (--restart starts over)", s.path),
 			"event", "resume", "complete", true)
 	default:
 		message := "resuming from " + s.path
-		if s.DiscardedBytes() > 0 {
-			message += fmt.Sprintf("; discarded %s written after the last checkpoint", value.Size(int(s.DiscardedBytes())))
+		if s.store.DiscardedBytes() > 0 {
+			message += fmt.Sprintf("; discarded %s written after the last checkpoint", value.Size(int(s.store.DiscardedBytes())))
 		}
-		s.log.Info(message, "event", "resume", "truncated_bytes", s.DiscardedBytes())
+		s.log.Info(message, "event", "resume", "truncated_bytes", s.store.DiscardedBytes())
 	}
 }
 
 // logChanges logs how the configuration of an increment differs from the configuration of the previous run.
 func (s *runState) logChanges(l *loaded) {
-	if changed := s.Changed(); changed != "" && l.from == nil {
+	if changed := s.store.Changed(); changed != "" && l.from == nil {
 		s.log.Info(fmt.Sprintf("%s: the next increment begins with another configuration: %s changed", s.path, changed),
 			"event", "increment", "changed", changed)
 	}
 	jobs := l.With(engine.WithJobs()).Jobs()
-	kept, _ := s.Kept()
+	kept, _ := s.store.Kept()
 	for _, job := range slices.Sorted(maps.Keys(kept)) {
 		if !slices.Contains(jobs, job) {
 			s.log.Warn(fmt.Sprintf("%s has values that job %s kept, which the configuration does not have; they remain until it is there again",
@@ -117,6 +117,6 @@ func (s *runState) logChanges(l *loaded) {
 
 // Close closes the files and releases the locks.
 func (s *runState) Close() {
-	_ = s.Store.Close()
+	_ = s.store.Close()
 	s.unlock()
 }
