@@ -48,13 +48,10 @@ const (
 	Zstd  Compression = "zst"
 )
 
-// Kinds returns the kinds of formats.
-func Kinds() []Kind { return []Kind{NDJSON, CSV, Singer, Parquet} }
-
 // Formats returns the texts of all formats.
 func Formats() []string {
 	var names []string
-	for _, kind := range Kinds() {
+	for _, kind := range []Kind{NDJSON, CSV, Singer, Parquet} {
 		for _, c := range []Compression{Plain, Gzip, Zstd} {
 			if kind != Parquet || c == Plain {
 				names = append(names, Format{kind, c}.String())

@@ -18,16 +18,16 @@ type Digest struct{ a, b uint64 }
 // zeroDigest is the seed of a digest that begins with its own data.
 var zeroDigest Digest
 
-// DigestBytes is the length of a Digest in bytes.
-const DigestBytes = 16
+// digestBytes is the length of a Digest in bytes.
+const digestBytes = 16
 
-// AppendBinary appends the digest to b as DigestBytes bytes, big-endian.
+// AppendBinary appends the digest to b as digestBytes bytes, big-endian.
 func (d Digest) AppendBinary(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, d.a), d.b)
 }
 
-// DigestFromBytes returns the digest with the given bytes, as appended by AppendBinary.
-func DigestFromBytes(b [DigestBytes]byte) Digest {
+// digestFromBytes returns the digest with the given bytes, as appended by AppendBinary.
+func digestFromBytes(b [digestBytes]byte) Digest {
 	return Digest{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
 }
 
@@ -37,10 +37,10 @@ func (d Digest) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x%0
 // UnmarshalText decodes the result of MarshalText.
 func (d *Digest) UnmarshalText(text []byte) error {
 	raw, err := hex.DecodeString(string(text))
-	if err != nil || len(raw) != DigestBytes {
+	if err != nil || len(raw) != digestBytes {
 		return fmt.Errorf("not a digest: %s", value.Clip(string(text), 40))
 	}
-	*d = DigestFromBytes([DigestBytes]byte(raw))
+	*d = digestFromBytes([digestBytes]byte(raw))
 	return nil
 }
 

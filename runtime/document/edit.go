@@ -10,9 +10,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
-// ValueKey is the key that an [Editor] gives an item that is not an object, such as a number, when
+// valueKey is the key that an [Editor] gives an item that is not an object, such as a number, when
 // it wraps the item in an object.
-const ValueKey = "value"
+const valueKey = "value"
 
 // An Editor changes members of items. The bytes and the order of all other members stay the same.
 // An Editor is for use by one goroutine.
@@ -83,7 +83,7 @@ func (e *Editor) Append(b []byte, item *LocatedItem, values [][]byte) ([]byte, e
 	raw := []byte(item.Raw)
 	e.root.prepare(values)
 	if scan.KindOf(raw) != scan.Object {
-		raw = append(append([]byte(`{"`+ValueKey+`":`), raw...), '}')
+		raw = append(append([]byte(`{"`+valueKey+`":`), raw...), '}')
 	}
 	w := itemWriter{raw: raw, values: values, out: b}
 	w.object(0, e.root)

@@ -124,7 +124,7 @@ func (c *Concealer) Reveal(checkpoint []byte) ([]byte, error) {
 
 // Encode encodes a value as [Encode] does, without its secrets.
 func (c *Concealer) Encode(v any) (json.RawMessage, error) {
-	raw, err := Encode(v)
+	raw, err := encode(v)
 	if err != nil {
 		return nil, err
 	}

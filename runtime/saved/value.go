@@ -22,11 +22,11 @@ import (
 type Value[T any] struct{ Value T }
 
 // MarshalJSON writes the value.
-func (s Value[T]) MarshalJSON() ([]byte, error) { return Encode(s.Value) }
+func (s Value[T]) MarshalJSON() ([]byte, error) { return encode(s.Value) }
 
 // UnmarshalJSON decodes the result of MarshalJSON.
 func (s *Value[T]) UnmarshalJSON(text []byte) error {
-	v, err := Decode(text)
+	v, err := decode(text)
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ const (
 	zoneTag     = "$zone"
 )
 
-// Encode encodes a value so that [Decode] returns the same value.
-func Encode(v any) (json.RawMessage, error) {
+// encode encodes a value so that decode returns the same value.
+func encode(v any) (json.RawMessage, error) {
 	v, err := tagged(v)
 	if err != nil {
 		return nil, err
@@ -179,15 +179,15 @@ func Variables(variables map[string]any) (map[string]any, error) {
 
 // Reread returns a value as a resumed run reads it.
 func Reread(v any) (any, error) {
-	raw, err := Encode(v)
+	raw, err := encode(v)
 	if err != nil {
 		return nil, err
 	}
-	return Decode(raw)
+	return decode(raw)
 }
 
-// Decode decodes the result of [Encode].
-func Decode(raw json.RawMessage) (any, error) {
+// decode decodes the result of encode.
+func decode(raw json.RawMessage) (any, error) {
 	v, err := document.Decode(raw)
 	if err != nil {
 		return nil, err

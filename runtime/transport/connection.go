@@ -16,7 +16,7 @@ func Default() http.RoundTripper { return Negotiated(NewTransport()) }
 
 // NewTransport returns the default connections of a client, with keep-alive, HTTP/2, the proxy of
 // the environment, time limits on connecting, and the guard that refuses connections to private
-// addresses.
+// addresses. It is exported for programs that change its settings and pass it to [Negotiated].
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
