@@ -197,7 +197,7 @@ var auditTable = audits([]Rule{
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.negative", Auditing: Auditing{Requires: FactList, Proof: `true`},
+	{ID: "audit.negative", Auditing: Auditing{Requires: FactList, Proof: `true`, Counts: true},
 		Source:  `list.negative != ""`,
 		Clause:  "a negative number has ended the list",
 		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
@@ -325,7 +325,7 @@ var auditTable = audits([]Rule{
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
-		Unless: "unless nothing else shows that there are more items", Usual: true},
+		Unless: "unless no other sign or list shows more items", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
@@ -391,7 +391,7 @@ var auditTable = audits([]Rule{
 		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
-	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Keeps: true},
+	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Sends: true},
 		Source: `list.older * 2 > list.olderOf`,
 		Clause: "most items are from before the value that incremental has sent, by more than a day if it is a time",
 		Message: "{list.older} of {list.olderOf} items that were compared are from before the value that incremental has sent, the first with " +
@@ -445,6 +445,9 @@ type PartitionFacts struct {
 	NilIn     int    `expr:"nilIn" doc:"the number of partitions in which it is nil"`
 	NilOf     int    `expr:"nilOf" doc:"the number of partitions that compute it"`
 
+	Failed int `expr:"failed" doc:"partitions that failed and were skipped"`
+	Of     int `expr:"of" doc:"the number of all partitions"`
+
 	Alike int    `expr:"alike" doc:"partitions with items, if all have the same items on their first pages; 0: they differ"`
 	Again int    `expr:"again" doc:"items that an earlier partition has, too"`
 	Key   string `expr:"key" doc:"the paths of the key of the items; empty: none"`
@@ -462,6 +465,11 @@ var partitionAudits = audits([]Rule{
 		Source:  `partitions.absent != ""`,
 		Clause:  "no item of the parent has a path that the job reads",
 		Message: "no item of {partitions.parent} has {partitions.absent}, which {job.id} reads; check the spelling"},
+	{ID: "audit.missing", Auditing: Auditing{Proof: `partitions.of > 1`},
+		Source: `partitions.failed > 0 and partitions.failed == partitions.of`,
+		Clause: "every partition failed and was skipped",
+		Message: `{partitions.of == 1 ? "the only partition" : "each of " + text(partitions.of) + " partitions"} failed and was skipped, ` +
+			"so nothing of the list was read: look for a cause that they share"},
 	{ID: "audit.missing", Auditing: Auditing{Proof: `partitions.nilIn == partitions.nilOf`},
 		Source: `partitions.nilIn > 0`,
 		Clause: "a value of the requests is nil in a partition",

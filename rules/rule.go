@@ -76,6 +76,8 @@ type Auditing struct {
 	Usual    bool      // Unless holds for most findings, so that a short explanation has it, too
 	Splits   bool      // only jobs whose windows may be split have the rule
 	Keeps    bool      // it is about the values that the job keeps for the next run
+	Sends    bool      // it is about the kept value that incremental sends, and evidence if rows are added to a file
+	Counts   bool      // it is about a number in responses with which a stopping rule compares those of items or pages
 	Joins    bool      // it is about links whose parameters those of the job override
 }
 

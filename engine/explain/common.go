@@ -131,6 +131,9 @@ func (t *textWriter) audit(list []RuleExplanation) {
 		if r.rule.Unless != "" && (t.full || r.rule.Usual) {
 			text += ", " + r.rule.Unless
 		}
+		if r.rule.Sends {
+			text += ", if the rows are added to a file"
+		}
 		does := t.explanation.afterAudit(r)
 		signs[does] = append(signs[does], text)
 	}
@@ -153,7 +156,7 @@ func (t *textWriter) audit(list []RuleExplanation) {
 
 // afterAudit says what a rule of the audit does if it is true, exceptions aside.
 func (e *Explanation) afterAudit(r RuleExplanation) string {
-	if r.Evidence == "" || e.Dialect == rules.Keboola {
+	if r.Evidence == "" && !r.rule.Sends || e.Dialect == rules.Keboola {
 		return auditWarns
 	}
 	return auditFails

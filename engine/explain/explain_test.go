@@ -74,8 +74,8 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 func TestExplainSaysWhatOnErrorRulesDo(t *testing.T) {
 	for _, c := range []struct{ do, want string }{
 		{"stop", "the list ends (complete)"},
-		{"retry", "the request is retried, as after a transient error"},
-		{"restart", "the list starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again"},
+		{"retry", "the request is retried, as one without a response is"},
+		{"restart", "the list starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice"},
 		{"fail", "the run fails (exit status 3)"},
 		{"continue", "the error body is read as a page, and paging continues"},
 	} {
@@ -106,11 +106,11 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
 		{"what happens at a 500?", `{"method": "pagenum"}`, "with status 429, 500 or 503, or with status 403 that reports a rate limit, is retried up to 2 times (less often if very many requests of the run fail); then the run fails (exit status 4)."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
-			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again"},
+			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
 		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
 		{"which finding fails the run?", `{"method": "pagenum"}`,
-			"fails the run (exit status 9) if page 1 says that there are pages before it (audit.begin); a negative number has ended the list (audit.negative); a total exceeds the items read (audit.total);"},
+			"fails the run (exit status 9) if page 1 says that there are pages before it (audit.begin); a total exceeds the items read (audit.total);"},
 		{"and which does not?", `{"method": "pagenum"}`, "only warns if the configuration has taken such a sign into account"},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},
 		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "state.offset also in the first request [method offset]"},
@@ -130,7 +130,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"and without its params?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'", "includeParams": false}}`,
 			"next request: without the job's endpoint and params, with nextRequest.endpoint 'next'"},
 		{"and does the audit say so?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`, "since a parameter of the job overrides its own (audit.overridden)"},
-		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), unless nothing else shows that there are more items"},
+		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), unless no other sign or list shows more items"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing"},
 	} {
 		t.Run(c.question, func(t *testing.T) {

@@ -140,13 +140,14 @@ type JobExplanation struct {
 	properties []property
 }
 
-// RequestExplanation is one request, without the values of its headers. A value that only a
-// response can tell is a phrase in braces.
+// RequestExplanation is one request. A value that only a response can tell is a phrase in braces.
 type RequestExplanation struct {
 	Method  string   `json:"method" doc:"HTTP method"`
 	URL     string   `json:"url" doc:"address; what only a response can tell is in braces"`
 	Headers []string `json:"headers,omitempty" doc:"names of the headers that the configuration sets"`
 	Body    string   `json:"body,omitempty" doc:"body; what only a response can tell is in braces"`
+
+	headers []string // the headers with their values, unless they may be secrets
 }
 
 // ItemsExplanation says where the items of a response are.
@@ -163,7 +164,7 @@ type ItemsExplanation struct {
 	Files []string `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
 	Added bool     `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
 
-	published, added string // conditions under which the files are replaced, and under which rows are added
+	beside, published, added string // conditions under which the files are replaced, and under which rows are added
 }
 
 // RuleExplanation describes one rule.

@@ -202,9 +202,11 @@ func (r RetryExplanation) String() string {
 		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
 	}
 	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). %s"+
-		"An empty body, or an HTML page in the place of data, is retried once or twice; then it fails the run (%s). %s"+
+		"An unknown host or an untrusted certificate fails it at once (%s). "+
+		"An empty body, or HTML by its Content-Type, is retried once or twice; then it fails the run (%s). %s"+
+		"Redirects are followed, up to 10. "+
 		"Any other status than "+requests.PageStatuses+" fails the run at once (%s, or %d below 400)%s.",
-		subject, value.Counted(r.Max, "time"), statusTransient, r.describeTimeouts(), statusResponse,
+		subject, value.Counted(r.Max, "time"), statusTransient, r.describeTimeouts(), statusAPI, statusResponse,
 		r.describeWaits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
 }
 
@@ -246,9 +248,9 @@ func (r RetryExplanation) describeWaits() string {
 	if r.wait.First == 0 {
 		return fmt.Sprintf("The header %s gives the wait. ", r.Header)
 	}
-	return fmt.Sprintf("The header %s gives the wait (more than %s: the run fails at once). Without it, the wait is random, "+
+	return fmt.Sprintf("The header %s gives the wait (more than %s: the run fails at once, %s). Without it, the wait is random, "+
 		"at most %s before the first retry and twice as long before each further one, up to %s. ",
-		r.Header, inWords(r.wait.Asked), inWords(r.wait.First), inWords(r.wait.Longest))
+		r.Header, inWords(r.wait.Asked), statusTransient, inWords(r.wait.First), inWords(r.wait.Longest))
 }
 
 // renewed says that credentials are renewed, if they are.
@@ -281,19 +283,22 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	for job := j.Job; job != nil; job = job.Parent {
 		x.Added = x.Added || len(job.Keeps) > 0
 	}
-	x.published, x.added = "the list ends without an error", "the list is complete"
+	if slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return other.Emits && other.ID != j.ID() }) {
+		x.beside = ", among those of the other jobs,"
+	}
+	x.published, x.added = "the list ends without an error or evidence", "the list is complete"
 	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
 		return other.ID != j.ID() && other.Emits &&
 			slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, rules.FileName(t)) })
 	})
 	if len(j.For) > 0 {
-		x.published, x.added = "the job does not fail", "all partitions are complete"
+		x.published, x.added = "the job does not fail, and has no evidence", "all partitions are complete"
 	}
 	if shared {
 		x.published, x.added = "no job that writes to it fails", "all jobs that write to it are complete"
 	}
 	if j.Parent != nil || len(j.Children) > 0 {
-		x.published, x.added = "no job of the tree fails", "all jobs of the tree are complete"
+		x.published, x.added = "no job of the tree fails or has evidence", "all jobs of the tree are complete"
 		if shared {
 			x.published += ", and no other job that writes to it"
 		}
@@ -322,8 +327,8 @@ func (x *JobExplanation) outputInWords() string {
 		replaced = fmt.Sprintf("Without kept values, %s if %s; with them, the rows are added (keep) if %s. Otherwise ",
 			file, x.Items.published, x.Items.added)
 	}
-	return fmt.Sprintf("one per line, %s, to standard output or, with --out, to %s (--format changes this). %s%s, and the new rows are in %s.",
-		form, names, replaced, stays, partial)
+	return fmt.Sprintf("one per line, %s, to standard output%s or, with --out, to %s (--format changes this). "+
+		"%s%s, and the new rows are in %s.", form, x.Items.beside, names, replaced, stays, partial)
 }
 
 // shapes returns the keys of a job whose rules change its items.

@@ -214,24 +214,24 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 // A file of a tree of jobs, or of several jobs, is replaced only if none of them fails.
 func TestTheFileIsReplacedWithThoseThatBelongToIt(t *testing.T) {
 	const users, posts = `{"id": "users", "endpoint": "users"%s}`, `{"id": "posts", "endpoint": "users/{user.id}/posts", "for": {"user": {"items": "users"}}%s}`
-	const alone, tree = "If the list ends without an error, the file is replaced; otherwise ", "If no job of the tree fails, the file is replaced; otherwise "
+	const alone, tree = "If the list ends without an error or evidence, the file is replaced; otherwise ", "If no job of the tree fails or has evidence, the file is replaced; otherwise "
 	for _, c := range []struct{ jobs, want string }{
 		{fmt.Sprintf(users, ""), alone},
 		{fmt.Sprintf(users, "") + `, {"endpoint": "teams"}`, alone},
 		{fmt.Sprintf(users, "") + ", " + fmt.Sprintf(posts, ""), tree},
 		{fmt.Sprintf(posts, "") + ", " + fmt.Sprintf(users, `, "emit": false`), tree},
-		{`{"endpoint": "{kind}", "for": {"kind": {"values": ["a", "b"]}}}`, "If the job does not fail, the file is replaced; otherwise "},
+		{`{"endpoint": "{kind}", "for": {"kind": {"values": ["a", "b"]}}}`, "If the job does not fail, and has no evidence, the file is replaced; otherwise "},
 		{
 			fmt.Sprintf(users, `, "dataType": "rows"`) + `, {"endpoint": "teams", "dataType": "rows"}`,
 			"If no job that writes to it fails, the file is replaced; otherwise ",
 		},
 		{
 			fmt.Sprintf(users, `, "dataType": "rows"`) + ", " + fmt.Sprintf(posts, "") + `, {"endpoint": "teams", "dataType": "rows"}`,
-			"If no job of the tree fails, and no other job that writes to it, the file is replaced; otherwise ",
+			"If no job of the tree fails or has evidence, and no other job that writes to it, the file is replaced; otherwise ",
 		},
 		{
 			`{"id": "users", "endpoint": "users", "pagination": {"method": "pagenum", "keep": {"newest": "greatest(items, 'id', kept.newest)"}}}, ` + fmt.Sprintf(posts, ""),
-			"Without kept values, the file is replaced if no job of the tree fails; with them, the rows are added (keep) if all jobs of the tree are complete. Otherwise ",
+			"Without kept values, the file is replaced if no job of the tree fails or has evidence; with them, the rows are added (keep) if all jobs of the tree are complete. Otherwise ",
 		},
 	} {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [`+c.jobs+`]}}`, nil)

@@ -95,10 +95,21 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no value is kept (keep)"
 	case r.Keeps && j.KeptUse() == compile.KeptFromFirst:
 		return "the first request, a stopping rule or the filter reads the kept values"
+	case r.Sends && !slices.ContainsFunc(j.Computed, func(e *language.Expression) bool { return e.Rule.Since != nil && !e.Rule.Secret }):
+		return "no request sends the kept value of incremental"
+	case r.Counts && !slices.ContainsFunc(j.Stops, comparesCounts):
+		return "no stopping rule reads a total or a number of pages"
 	case r.Joins && (!j.Ruleset.IncludeParams || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
 	}
 	return ""
+}
+
+// comparesCounts reports whether a stopping rule compares the number of items or pages with a number in a response.
+func comparesCounts(stop *compile.Trigger) bool {
+	isCount := func(r language.Read) bool { return r.Is("total") || r.Is("page") }
+	isStated := func(r language.Read) bool { return r.InBody() || r.Is("header") }
+	return slices.ContainsFunc(stop.Reads, isCount) && slices.ContainsFunc(stop.Reads, isStated)
 }
 
 // isAddress reports whether an expression gives the address of a request.

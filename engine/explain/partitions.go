@@ -69,7 +69,8 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	sentences = append(sentences, fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together))
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
-			"the outcome of the job is then partial (%s).", failOnStatus(rules.Partial)))
+			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only. "+
+			"If all of several partitions fail, the audit does (audit.missing).", failOnStatus(rules.Partial)))
 	}
 	return append(sentences, "If one fails, the run fails with its exit status (onPartitionError).")
 }
@@ -155,7 +156,7 @@ func (j explainer) windowInWords(v *compile.ForVariable) string {
 	case v.Window.Step != (rules.Span{}):
 		fmt.Fprintf(&b, "window of %s", v.Window.Step)
 	default:
-		b.WriteString("window")
+		b.WriteString("window (there is one)")
 	}
 	if v.From != nil && v.To != nil { // they are errors otherwise
 		fmt.Fprintf(&b, " from %s to %s", j.redact(v.From.Rule.Source), j.redact(v.To.Rule.Source))
@@ -190,8 +191,8 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 	}
 	text := "as many as " + strings.Join(times, " times ")
 	if maxPartitions > 0 {
-		text += fmt.Sprintf(", and at most %d in a run (limits.partitions; the outcome is then limited: %s)",
-			maxPartitions, failOnStatus(rules.Limited))
+		text += fmt.Sprintf(", and at most %d in a run, of all jobs together in their order "+
+			"(limits.partitions; if there are more, the outcome is limited: %s)", maxPartitions, failOnStatus(rules.Limited))
 	}
 	return text + "; the bounds are for each of them"
 }

@@ -224,10 +224,10 @@ func (r RuleExplanation) action() string {
 	case string(rules.ErrorStop):
 		return fmt.Sprintf("the list ends (%s)", r.Outcome)
 	case string(rules.ErrorRetry):
-		return "the request is retried, as after a transient error"
+		return "the request is retried, as one without a response is"
 	case string(rules.ErrorRestart):
 		return fmt.Sprintf("the list starts again from the first request, at most %d times, and then the run fails "+
-			"(exit status %d); items that were written come again", r.MaxRestarts, r.Status)
+			"(exit status %d); items that were written come again, so that they are there twice", r.MaxRestarts, r.Status)
 	case string(rules.ErrorFail):
 		return fmt.Sprintf("the run fails (exit status %d)", r.Status)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -213,8 +214,18 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 	payload, kind, _ := request.Payload()
 	return RequestExplanation{
 		Method: request.Verb(), URL: s.redact(s.phrased(address, false)), Headers: request.Headers.Names(),
-		Body: s.redact(s.phrased(string(payload), strings.HasSuffix(kind, "json"))),
+		Body:    s.redact(s.phrased(string(payload), strings.HasSuffix(kind, "json"))),
+		headers: value.Map(request.Headers, s.header),
 	}
+}
+
+// header describes a header: its name, and its value unless that may be a secret.
+func (s *simulation) header(m rules.Member) string {
+	text, ok := value.Text(m.Value)
+	if text = s.redact(s.phrased(text, false)); !ok || text == "" || secret.IsHeader(m.Name, text) {
+		return m.Name
+	}
+	return m.Name + ": " + text
 }
 
 // unknownRequest begins the address of a request that cannot be made; the reason follows.

@@ -211,7 +211,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 		t.writeRow("", x.Items.Otherwise)
 	}
 	if x.Items.Key != nil {
-		t.writeRow("key", strings.Join(x.Items.Key, ", "))
+		t.writeRow("key", strings.Join(x.Items.Key, ", ")+"   by which --merge replaces rows, and the audit knows items again")
 	}
 	t.writeRow("written", x.outputInWords())
 	if x.Limit != nil {
@@ -226,7 +226,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	switch {
 	case x.Method == "":
 	case x.Sequential == "":
-		t.writeRow("fetching ahead", "possible with --prefetch; pages beyond the end may be requested and discarded")
+		t.writeRow("fetching ahead", "possible (--prefetch or large pages); pages beyond the end may be requested")
 	default:
 		t.writeRow("fetching ahead", "not possible: "+x.Sequential)
 	}
@@ -240,8 +240,8 @@ func (t *textWriter) writeRequest(name string, r *RequestExplanation) {
 	if r.Body != "" {
 		t.writeRow("", "body "+r.Body)
 	}
-	if len(r.Headers) > 0 {
-		t.writeRow("", "headers "+strings.Join(r.Headers, ", "))
+	if len(r.headers) > 0 {
+		t.writeRow("", "headers "+strings.Join(r.headers, ", "))
 	}
 }
 

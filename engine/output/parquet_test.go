@@ -299,7 +299,8 @@ func (m *madeItems) Read(p []byte) (int, error) {
 }
 
 // TestTheMemoryOfAParquetFileIsBounded encodes lists of several row groups. The garbage collector lets
-// the heap grow to twice what is reachable, so half of 64 MB must suffice.
+// the heap grow to twice what is reachable, so half of 64 MB must suffice, besides two texts of 1 MB that may
+// have been copied since the garbage was collected.
 func TestTheMemoryOfAParquetFileIsBounded(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it takes much more memory there")
 	columns := func(n int) func(i int) string {
@@ -334,7 +335,7 @@ func TestTheMemoryOfAParquetFileIsBounded(t *testing.T) {
 			start := time.Now()
 			require.NoError(t, encodeParquet(io.Discard, head{first.columns, first.seen}, ".", nil, items, nil))
 			t.Logf("%d MB are reachable at most, %s", items.peak>>20, time.Since(start))
-			require.Less(t, items.peak, uint64(32<<20))
+			require.Less(t, items.peak, uint64((32+2)<<20))
 		})
 	}
 }

@@ -73,6 +73,12 @@ func AuditRestart(job *compile.Job, parent []trace.Finding) *trace.Finding {
 	return findingOfPartitions(job, rules.PartitionFacts{Restarted: restarted})
 }
 
+// Skipped returns the finding that all partitions of a job failed and were skipped, or nil, given the number of these
+// partitions and of all.
+func Skipped(job *compile.Job, failed, all int) *trace.Finding {
+	return findingOfPartitions(job, rules.PartitionFacts{Failed: failed, Of: all})
+}
+
 // findingOfPartitions returns the finding of the first rule about partitions that is met, given the facts that
 // the rule reads besides the parent, or nil.
 func findingOfPartitions(job *compile.Job, facts rules.PartitionFacts) *trace.Finding {
