@@ -1,8 +1,6 @@
 // Package engine extracts lists from paged HTTP APIs. [LoadFile] compiles a configuration
-// file, and [New] a configuration in Go (package engine/config); [Engine.Pages] and
-// [Engine.Run] run it. Options pass in everything that a run needs: there is no global state.
-//
-// docs/guide/embedding.md and docs/guide/extending.md show how programs use it.
+// file, and [New] a configuration in Go; [Engine.Pages] and [Engine.Run] run it. Options pass
+// in everything that a run needs. See docs/guide/embedding.md and docs/guide/extending.md.
 package engine
 
 // Read engine.go first (New, Load and Engine.With), then run.go (a run, from its options to its loop) and
