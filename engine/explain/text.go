@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -241,7 +242,7 @@ func (t *textWriter) writeRequest(name string, r *RequestExplanation) {
 		t.writeRow("", "body "+r.Body)
 	}
 	if len(r.headers) > 0 {
-		t.writeRow("", "headers "+strings.Join(r.headers, ", "))
+		t.writeRow("", "headers "+strings.Join(value.Map(r.headers, printable.Text), ", "))
 	}
 }
 

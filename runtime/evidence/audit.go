@@ -73,9 +73,9 @@ func AuditRestart(job *compile.Job, parent []trace.Finding) *trace.Finding {
 	return findingOfPartitions(job, rules.PartitionFacts{Restarted: restarted})
 }
 
-// Skipped returns the finding that all partitions of a job failed and were skipped, or nil, given the number of these
-// partitions and of all.
-func Skipped(job *compile.Job, failed, all int) *trace.Finding {
+// AuditSkipped returns the finding that all partitions of a job without items failed and were skipped, or nil, given the
+// number of these partitions and of all.
+func AuditSkipped(job *compile.Job, failed, all int) *trace.Finding {
 	return findingOfPartitions(job, rules.PartitionFacts{Failed: failed, Of: all})
 }
 

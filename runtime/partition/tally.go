@@ -161,8 +161,10 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 			found = append(found, *f)
 		}
 	}
-	if f := evidence.Skipped(job, partitions.Skipped, partitions.Count); f != nil {
-		found = append(found, *f)
+	if t.results[job].Items == 0 {
+		if f := evidence.AuditSkipped(job, partitions.Skipped, partitions.Count); f != nil {
+			found = append(found, *f)
+		}
 	}
 	values := t.seen[job].Values
 	if f := t.missing.Finding(job, partitions.Count, values); f != nil {
