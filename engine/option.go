@@ -124,7 +124,7 @@ func refused(option string, err error) error {
 	return Diagnostics{{Path: option, Message: err.Error()}}
 }
 
-func (s *runOptionSet) setPrefetch(n int) { s.prefetch, s.Ahead = n, ahead.Pages(n) }
+func (s *runOptionSet) setPrefetch(n int) { s.prefetch, s.Ahead = n, ahead.PolicyFor(n) }
 
 // WithFormat parses configurations whose names have the given ending, such as ".yaml", in a format
 // other than JSON. For YAML pass rules/yaml.Parse; it is not built in, so that programs without

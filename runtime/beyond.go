@@ -13,7 +13,7 @@ func (r *listRun) noticeBeyond() {
 	if r.state.Result.Outcome != rules.Complete {
 		return
 	}
-	for _, f := range r.queue.Pages() {
+	for _, f := range r.queue.Unread() {
 		r.readBeyond(f.Call.Page, f.Response)
 	}
 }

@@ -82,7 +82,7 @@ func (r *listRun) after(failed error) ListResult {
 
 // withSeen returns a result with the paths that the list had and lacked.
 func (r *listRun) withSeen(result Result) ListResult {
-	paths := evidence.Seen{Had: r.state.History.Seen(), Values: r.nilValues, Items: r.state.History.Overlap(r.job)}
+	paths := evidence.Seen{Had: r.state.History.HadKeys(), Values: r.nilValues, Items: r.state.History.Overlap(r.job)}
 	if result.Outcome != rules.Failed {
 		paths.Lacked = r.state.History.Lacked
 	}

@@ -232,19 +232,19 @@ func TestAnOutputWhosePublicationFailedIsDue(t *testing.T) {
 		err = s.Publish(Publication{Parts: []Part{{Output: a}}})
 		if err == nil {
 			require.True(t, a.Published())
-			require.False(t, a.Due())
+			require.False(t, a.PublicationDue())
 			break
 		}
 		_, moved := d.live["a"]
-		require.False(t, a.Published() && !a.Due() && !moved, "failure of operation %d", failing)
-		if a.Published() && a.Due() {
+		require.False(t, a.Published() && !a.PublicationDue() && !moved, "failure of operation %d", failing)
+		if a.Published() && a.PublicationDue() {
 			due++
 		}
 		again, err := open(d, "state.json", "test", nil)
 		require.NoError(t, err)
 		repaired, err := again.Rows("a", nil)
 		require.NoError(t, err)
-		require.False(t, repaired.Due(), "the next run has completed it")
+		require.False(t, repaired.PublicationDue(), "the next run has completed it")
 	}
 	require.Positive(t, due)
 }

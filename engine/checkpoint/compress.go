@@ -109,10 +109,10 @@ func (o *Output) openExisting() (f file, size int64, err error) {
 	return f, size, err
 }
 
-// Before returns the content of the file with the name of the output, to which rows may be added.
+// Existing returns the content of the file with the name of the output, to which rows may be added.
 // It is nil if the file does not exist or is empty. If the output is not compressed, the content is
 // also an [io.ReaderAt] with a method Size.
-func (o *Output) Before() (io.ReadCloser, error) {
+func (o *Output) Existing() (io.ReadCloser, error) {
 	f, size, err := o.openExisting()
 	if f == nil {
 		return nil, err

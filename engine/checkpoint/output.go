@@ -116,9 +116,9 @@ func (o *Output) Created() bool { return o.created }
 // continues has released it.
 func (o *Output) Published() bool { return o.published }
 
-// Due reports whether the publication of the rows has begun and failed, so that the next run completes
+// PublicationDue reports whether the publication of the rows has begun and failed, so that the next run completes
 // it. Such an output is published for this run, which must not write to it.
-func (o *Output) Due() bool {
+func (o *Output) PublicationDue() bool {
 	p := o.store.state.Publish
 	return p != nil && slices.ContainsFunc(p.parts(), func(part *publicationRecord) bool { return part.Name == o.name })
 }

@@ -78,7 +78,7 @@ func (s *Store) Publish(c Publication) error {
 		p.discard(s.files)
 		return errors.Join(err, s.removePublication(p))
 	}
-	// The next run completes the publication, so this run must not write to the outputs: see [Output.Due].
+	// The next run completes the publication, so this run must not write to the outputs: see [Output.PublicationDue].
 	for _, part := range c.Parts {
 		part.Output.published = true
 	}

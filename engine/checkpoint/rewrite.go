@@ -42,7 +42,7 @@ func (s *Store) rewriteTo(f file, p *publicationRecord, part Part) error {
 	defer rows.Close()
 	var before io.ReadCloser
 	if part.Append {
-		if before, err = o.Before(); err != nil {
+		if before, err = o.Existing(); err != nil {
 			return err
 		}
 	}

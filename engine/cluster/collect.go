@@ -140,9 +140,9 @@ type collection struct {
 	arrivals arrivals
 	checks   retryChecks
 
-	gap     *store.Heading // failure at which a sorted collection stopped; nil if it has not met a failure
-	failed  int            // number of tasks found to have failed after all others had ended
-	waiting int            // number of stored pages after a missing page, when a sorted collection has ended
+	gap     *store.StoredHead // failure at which a sorted collection stopped; nil if it has not met a failure
+	failed  int               // number of tasks found to have failed after all others had ended
+	waiting int               // number of stored pages after a missing page, when a sorted collection has ended
 
 	releaser *releaser // nil if the collection releases nothing
 	releases string    // ID of a collection that has released pages; it is part of its checkpoints

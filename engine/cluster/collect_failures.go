@@ -69,7 +69,7 @@ func (c *collection) failures(ctx context.Context) (f failures, err error) {
 			f.add(c.treesOf(c.gap.Task), gap)
 		}
 	}
-	err = c.store.Heads(ctx, c.run.ID(), reset, func(h store.Heading) error {
+	err = c.store.Heads(ctx, c.run.ID(), reset, func(h store.StoredHead) error {
 		f.goesOn = f.goesOn || !h.Ends()
 		if h.State != store.Failed || c.gap != nil && h.Key == c.gap.Key {
 			return nil
@@ -105,7 +105,7 @@ func (c *collection) moreFailures(n int) error {
 }
 
 // failure returns how a failed task ended, or nil if it is retried.
-func (c *collection) failure(ctx context.Context, h store.Heading) (*partition.Ending, error) {
+func (c *collection) failure(ctx context.Context, h store.StoredHead) (*partition.Ending, error) {
 	retried, err := c.isRetried(ctx, h)
 	if err != nil || retried {
 		return nil, err
@@ -125,7 +125,7 @@ func (c *collection) failure(ctx context.Context, h store.Heading) (*partition.E
 }
 
 // isRetried reports whether a failed task is queued again.
-func (c *collection) isRetried(ctx context.Context, failed store.Heading) (bool, error) {
+func (c *collection) isRetried(ctx context.Context, failed store.StoredHead) (bool, error) {
 	return c.store.IsRetried(ctx, c.run.record.Origin, failed)
 }
 

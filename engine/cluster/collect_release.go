@@ -143,7 +143,7 @@ func (r *releaser) addEarlier(ctx context.Context) error {
 	if !slices.ContainsFunc(r.c.trees, func(t *rootProgress) bool { return t.resumed > 0 }) {
 		return nil
 	}
-	return r.c.store.Heads(ctx, r.c.run.ID(), nil, func(h store.Heading) error {
+	return r.c.store.Heads(ctx, r.c.run.ID(), nil, func(h store.StoredHead) error {
 		for _, t := range r.c.treesOf(h.Task) {
 			if h.Page > 1 && h.Children == 0 && t.resumed > 0 {
 				r.pages[h.Key] = t.resumed

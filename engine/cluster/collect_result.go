@@ -49,7 +49,7 @@ func (c *collection) countWaiting(ctx context.Context) error {
 		return nil
 	}
 	stored := 0
-	err := c.store.Heads(ctx, c.run.ID(), func() { stored = 0 }, func(h store.Heading) error {
+	err := c.store.Heads(ctx, c.run.ID(), func() { stored = 0 }, func(h store.StoredHead) error {
 		stored += h.Pages
 		return nil
 	})

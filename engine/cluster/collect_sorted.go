@@ -160,7 +160,7 @@ func (w *sortedWalk) pass(ctx context.Context, entry *store.Entry, e *record.Env
 func (w *sortedWalk) next(ctx context.Context, v *visit) (*store.Entry, error) {
 	for pause := (store.Backoff{First: shortestWait, Longest: longestWait}); ; {
 		waits, failed := !w.c.options.NoWait && !w.c.cancelled(), false
-		last := store.Heading{Key: v.key, Sequence: v.sequence}
+		last := store.StoredHead{Key: v.key, Sequence: v.sequence}
 		if v.state == store.Failed {
 			retried, err := w.c.isRetried(ctx, last)
 			if err != nil {

@@ -66,7 +66,7 @@ func (r *Run) items(tasks []partition.Task) (items []store.Item, err error) {
 // repair queues all tasks announced by the stored pages. Tasks that have ended or are already
 // queued do not run again.
 func (r *Run) repair(ctx context.Context) error {
-	err := r.cluster.store.Heads(ctx, r.ID(), nil, func(h store.Heading) error {
+	err := r.cluster.store.Heads(ctx, r.ID(), nil, func(h store.StoredHead) error {
 		if h.Children == 0 {
 			return nil
 		}
@@ -106,7 +106,7 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	}
 	missing, n := tasks, 0
 	reset := func() { missing, n = slices.Clone(tasks), 0 }
-	err := r.cluster.store.Heads(ctx, r.ID(), reset, func(h store.Heading) error {
+	err := r.cluster.store.Heads(ctx, r.ID(), reset, func(h store.StoredHead) error {
 		if h.State != store.Failed || len(tasks) > 0 && !slices.Contains(tasks, h.Task) {
 			return nil
 		}

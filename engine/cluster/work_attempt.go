@@ -28,7 +28,7 @@ type attempt struct {
 	task  partition.Task
 	key   store.Key
 	head  store.Head // head of the last page
-	after store.Place
+	after store.Tail
 
 	position json.RawMessage // position from which the task continues; nil for a task that begins
 
@@ -252,7 +252,7 @@ func (a *attempt) continueAfterLast(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.head, a.after, a.position = last.Head, last.Place(), e.Position
+	a.head, a.after, a.position = last.Head, last.Tail(), e.Position
 	return a.session.run.enqueueAgain(ctx, e.Children)
 }
 

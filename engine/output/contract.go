@@ -48,8 +48,8 @@ func (p *Publisher) openContract() error {
 	c := &comparison{
 		before: cmp.Or(before, &contract.Contract{}), now: &contract.Contract{}, writers: map[string][]string{}, judged: map[string]bool{},
 	}
-	for _, place := range Places(p.engine, p.options.Dir, p.options.Format) {
-		c.writers[place.DataType] = place.Jobs
+	for _, destination := range Destinations(p.engine, p.options.Dir, p.options.Format) {
+		c.writers[destination.DataType] = destination.Jobs
 	}
 	if note := p.store.Note(contractNote); note != "" {
 		if c.now, err = contract.Parse(contractNote, note); err != nil {

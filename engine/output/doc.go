@@ -6,7 +6,7 @@
 // see package checkpoint.
 //
 // Read options.go and publisher.go first: [Publisher.Page] and [Publisher.End] are the path of every page.
-// target.go chooses the file or the stream of each job, with place.go, and group.go decides which files are
+// target.go chooses the file or the stream of each job, with destination.go, and group.go decides which files are
 // published together, audit.go whether they may replace the files before. file.go and writer.go pass the items
 // of a file to the encoder of its format, in csv.go, parquet.go or singer.go; merge.go replaces rows that have
 // the same key. csv_rewrite.go and parquet_file.go write whole files, of rows and of items. queue.go keeps the

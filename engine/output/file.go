@@ -204,7 +204,7 @@ func (f *file) countBefore() int64 {
 	if f.appends {
 		return 0
 	}
-	before, err := f.rows.Before()
+	before, err := f.rows.Existing()
 	if before == nil || err != nil {
 		return 0
 	}
@@ -218,7 +218,7 @@ func (f *file) countBefore() int64 {
 
 // isEmpty reports whether the existing file has no rows, or does not exist.
 func (f *file) isEmpty() bool {
-	before, err := f.rows.Before()
+	before, err := f.rows.Existing()
 	if before == nil || err != nil {
 		return err == nil
 	}
@@ -249,5 +249,5 @@ func (f *file) before() (io.ReadCloser, error) {
 	if !f.appends {
 		return nil, nil
 	}
-	return f.rows.Before()
+	return f.rows.Existing()
 }

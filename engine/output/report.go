@@ -28,9 +28,9 @@ func (p *Publisher) Files() []FileReport {
 			File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: t.isPublished(),
 			Repeated: t.isPublished() && p.addsAgain(t.jobs) && rows.Lines() > 0,
 			Waits:    p.waitsForAll(t),
-			Withheld: t.withheld || rows.Released() || rows.Due(),
+			Withheld: t.withheld || rows.Released() || rows.PublicationDue(),
 		}
-		if !r.Complete && rows.Created() && !(rows.Due() && !Exists(rows.Path())) {
+		if !r.Complete && rows.Created() && !(rows.PublicationDue() && !Exists(rows.Path())) {
 			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
 			r.AsNDJSON = t.file.waitsAsNDJSON()
 		}

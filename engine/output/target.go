@@ -30,18 +30,18 @@ type target struct {
 // isPublished reports whether the rows of a file are under its name.
 func (t *target) isPublished() bool {
 	rows := t.file.rows
-	return rows.Published() && !rows.Released() && !rows.Due()
+	return rows.Published() && !rows.Released() && !rows.PublicationDue()
 }
 
 // openTargets opens the files of the items, or the stream.
 func (p *Publisher) openTargets() error {
-	everything := Place{Jobs: p.engine.Jobs()}
-	places := Places(p.engine, p.options.Dir, p.options.Format)
+	everything := Destination{Jobs: p.engine.Jobs()}
+	destinations := Destinations(p.engine, p.options.Dir, p.options.Format)
 	switch {
 	case p.options.Dir == "" && p.options.Stream == nil:
 		p.addStream(Options{}, io.Discard, everything)
 		return nil
-	case p.options.Dir == "" && p.options.Format.IsTable() && len(places) > 1:
+	case p.options.Dir == "" && p.options.Format.IsTable() && len(destinations) > 1:
 		return &engine.Error{
 			Class: failure.Config, Op: p.options.Format.String(), Message: "a table has the items of one dataType, and the jobs have several",
 			Hint: "write files, or run one job",
@@ -53,13 +53,13 @@ func (p *Publisher) openTargets() error {
 	if err := os.MkdirAll(p.options.Dir, 0o777); err != nil {
 		return err
 	}
-	for _, place := range places {
-		if err := cmp.Or(place.Check(), refuseDirectories(place.Path)); err != nil {
+	for _, destination := range destinations {
+		if err := cmp.Or(destination.Check(), refuseDirectories(destination.Path)); err != nil {
 			return err
 		}
 	}
-	for _, place := range places {
-		if err := p.openTarget(place); err != nil {
+	for _, destination := range destinations {
+		if err := p.openTarget(destination); err != nil {
 			return err
 		}
 	}
@@ -68,24 +68,24 @@ func (p *Publisher) openTargets() error {
 
 // openTarget opens the file of a data type. A pipe or a device receives items immediately; a file
 // receives its rows when they are complete.
-func (p *Publisher) openTarget(place Place) error {
-	if IsStream(place.Path) {
-		w, err := p.openStream(place.Path)
+func (p *Publisher) openTarget(destination Destination) error {
+	if IsStream(destination.Path) {
+		w, err := p.openStream(destination.Path)
 		if err != nil {
 			return err
 		}
 		p.commits.interval = 0
-		p.addStream(p.options.Options, w, place)
+		p.addStream(p.options.Options, w, destination)
 		return nil
 	}
-	if err := p.repair(place.Path); err != nil {
+	if err := p.repair(destination.Path); err != nil {
 		return err
 	}
-	f, err := p.options.openFile(p.store, place.Path, place.DataType)
+	f, err := p.options.openFile(p.store, destination.Path, destination.DataType)
 	if err != nil {
 		return err
 	}
-	p.targets = append(p.targets, &target{file: f, dataType: place.DataType, jobs: place.Jobs})
+	p.targets = append(p.targets, &target{file: f, dataType: destination.DataType, jobs: destination.Jobs})
 	return nil
 }
 
@@ -98,9 +98,9 @@ func (p *Publisher) repair(path string) error {
 	return err
 }
 
-// addStream adds a stream for the items of a place.
-func (p *Publisher) addStream(options Options, w io.Writer, place Place) {
-	p.targets = append(p.targets, &target{stream: options.newStream(w), dataType: place.DataType, jobs: place.Jobs})
+// addStream adds a stream for the items of a destination.
+func (p *Publisher) addStream(options Options, w io.Writer, destination Destination) {
+	p.targets = append(p.targets, &target{stream: options.newStream(w), dataType: destination.DataType, jobs: destination.Jobs})
 }
 
 // assignJobs determines the targets of every job. Even a job whose items are not written has a
@@ -114,7 +114,7 @@ func (p *Publisher) assignJobs() {
 	}
 	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
 		if p.byJob[job] == nil {
-			p.addStream(Options{}, io.Discard, Place{Jobs: []string{job}})
+			p.addStream(Options{}, io.Discard, Destination{Jobs: []string{job}})
 			p.byJob[job] = p.targets[len(p.targets)-1:]
 		}
 	}

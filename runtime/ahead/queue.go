@@ -139,9 +139,9 @@ func (q *Queue) Take(call transport.Call, spare *spool.Buffer) *Flight {
 	return f
 }
 
-// Pages returns the flights of pages that have arrived and were not taken, in the order of the list. They are
+// Unread returns the flights of pages that have arrived and were not taken, in the order of the list. They are
 // valid until the queue is closed.
-func (q *Queue) Pages() (arrived []*Flight) {
+func (q *Queue) Unread() (arrived []*Flight) {
 	if q == nil {
 		return nil
 	}
@@ -345,7 +345,7 @@ type Policy struct {
 	// Window is the number of pages in flight, including the page that the loop waits for, for jobs
 	// whose requests read no response. Below 2, there is one.
 	Window int
-	Grows  bool // whether the window doubles, up to maxWindow, when the loop waits for a page
+	Grows  bool // whether the window doubles, up to 16, when the loop waits for a page
 
 	// Large is the size, in bytes, from which a page is large: while it is processed, the next page is
 	// requested. 0 means that no page is large.
@@ -357,7 +357,7 @@ type Policy struct {
 }
 
 const (
-	// Auto is the number of pages for which [Pages] returns a policy that adapts the window.
+	// Auto is the number of pages for which [PolicyFor] returns a policy that adapts the window.
 	Auto = -1
 
 	// LargePage is the size in bytes from which parallel work on two pages pays off. Processing a
@@ -367,9 +367,9 @@ const (
 	maxWindow = 16 // largest window that grows; users who know their API may set more
 )
 
-// Pages returns the policy for n pages in flight. With 1, the next page is requested only while a
+// PolicyFor returns the policy for n pages in flight. With 1, the next page is requested only while a
 // large page is processed; with 0, every page is requested in its turn.
-func Pages(n int) Policy {
+func PolicyFor(n int) Policy {
 	switch {
 	case n == 0:
 		return Policy{}

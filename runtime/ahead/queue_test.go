@@ -120,7 +120,7 @@ func (l *list) read() {
 }
 
 func TestFlightsAreTakenInTheOrderOfTheList(t *testing.T) {
-	for _, policy := range []Policy{Pages(2), Pages(5), Pages(Auto)} {
+	for _, policy := range []Policy{PolicyFor(2), PolicyFor(5), PolicyFor(Auto)} {
 		a := &api{}
 		l := newList(t, a, policy)
 		for page := 1; page <= 20; page++ {
@@ -142,7 +142,7 @@ func TestFlightsAreTakenInTheOrderOfTheList(t *testing.T) {
 
 func TestNoPageIsRequestedBeyondTheKnownEnd(t *testing.T) {
 	a := &api{}
-	l := newList(t, a, Pages(8))
+	l := newList(t, a, PolicyFor(8))
 	l.end = 3
 	for range 3 {
 		require.NotNil(t, l.Take(l.call(), &spool.Buffer{}))
@@ -159,7 +159,7 @@ func TestAFlightThatFailedEndsTheRequestsUntilItIsTaken(t *testing.T) {
 		}
 		return http.StatusOK, `{"data": [1]}`
 	}}
-	l := newList(t, a, Pages(3))
+	l := newList(t, a, PolicyFor(3))
 	defer l.Close()
 	for page := 1; page <= 3; page++ {
 		f := l.Take(l.call(), &spool.Buffer{})
@@ -176,7 +176,7 @@ func TestAFlightThatFailedEndsTheRequestsUntilItIsTaken(t *testing.T) {
 
 func TestAnotherRequestThanThePlannedOneClosesTheQueue(t *testing.T) {
 	a := &api{}
-	l := newList(t, a, Pages(3))
+	l := newList(t, a, PolicyFor(3))
 	for range 2 {
 		require.NotNil(t, l.Take(l.call(), &spool.Buffer{}))
 		l.read()
@@ -232,7 +232,7 @@ func TestASmallPageMayBeTheLast(t *testing.T) {
 
 func TestCloseEndsWhatIsInFlight(t *testing.T) {
 	a := &api{hold: make(chan struct{})}
-	l := newList(t, a, Pages(4))
+	l := newList(t, a, PolicyFor(4))
 	l.context.Page = 1 // the list goes on after a resume
 	took := make(chan *Flight)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -255,8 +255,8 @@ func TestTheNilQueueIsEmpty(t *testing.T) {
 }
 
 func TestPagesChooseAPolicy(t *testing.T) {
-	require.Equal(t, Policy{}, Pages(0))
-	require.Equal(t, Policy{Window: 1, Large: LargePage}, Pages(1))
-	require.Equal(t, Policy{Window: 3, Large: LargePage}, Pages(3))
-	require.Equal(t, Policy{Window: 2, Grows: true, Large: LargePage}, Pages(Auto))
+	require.Equal(t, Policy{}, PolicyFor(0))
+	require.Equal(t, Policy{Window: 1, Large: LargePage}, PolicyFor(1))
+	require.Equal(t, Policy{Window: 3, Large: LargePage}, PolicyFor(3))
+	require.Equal(t, Policy{Window: 2, Grows: true, Large: LargePage}, PolicyFor(Auto))
 }

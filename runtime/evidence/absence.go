@@ -28,8 +28,8 @@ type Absence struct {
 // keyItems is the key of the list of items.
 const keyItems = "dataField"
 
-// Seen returns the keys of the paths that a response had.
-func (h *History) Seen() []string {
+// HadKeys returns the keys of the paths that a response had.
+func (h *History) HadKeys() []string {
 	if h.HadItems {
 		return append([]string{keyItems}, h.Had...)
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // An Overlap collects the items of the partitions of a job, to find those that several partitions have.
-// The result of add does not depend on the order of the partitions, as long as the latest items are all.
+// It does not depend on the order of the partitions, as long as the latest items are all.
 type Overlap struct {
 	Latest Recall `json:"latest,omitzero"` // the latest items: their keys or, without keys, the History.Identities of windows
 	Again  int    `json:"again,omitempty"` // number of items that an earlier partition has, with the same content

@@ -23,14 +23,14 @@ type EndedResult struct {
 	Name    string         `json:"name,omitempty"`    // for a stored partition: its name in messages
 	Skipped bool           `json:"skipped,omitempty"` // the partition failed, and the run goes on
 	NoList  bool           `json:"noList,omitempty"`  // there was no partition, because its values could not be found or a limit left it out
-	Lists   *evidence.Seen `json:"lists,omitempty"`   // paths that the list of the partition had and lacked
+	Seen    *evidence.Seen `json:"lists,omitempty"`   // paths that the list of the partition had and lacked
 }
 
 // endOf returns the EndedResult of a partition with a result.
 func endOf(result runtime.ListResult) EndedResult {
 	end := EndedResult{Result: result.Result}
 	if !result.Seen.Empty() {
-		end.Lists = &result.Seen
+		end.Seen = &result.Seen
 	}
 	return end
 }

@@ -83,8 +83,8 @@ func (t *Tally) addPartition(job *compile.Job, names func() (label, name string)
 		total.Root = t.rootID
 		return
 	}
-	if result.Lists != nil {
-		t.seen[job].Add(result.Lists)
+	if result.Seen != nil {
+		t.seen[job].Add(result.Seen)
 	}
 	total.addPartition(names, result)
 	switch {

@@ -122,7 +122,7 @@ func (c *Concealer) Reveal(checkpoint []byte) ([]byte, error) {
 	return replaceMembers(checkpoint, c.Revealed)
 }
 
-// Encode encodes a value as [Encode] does, without its secrets.
+// Encode encodes a value as [Value] does, without its secrets.
 func (c *Concealer) Encode(v any) (json.RawMessage, error) {
 	raw, err := encode(v)
 	if err != nil {

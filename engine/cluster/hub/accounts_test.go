@@ -76,7 +76,7 @@ var task = store.Key{Run: run, Submission: "s", Job: "orders", Task: "0"}
 // page appends the first page of a task.
 func page(ctx context.Context, s *store.Store, key store.Key) error {
 	items := document.NewItems([]byte("{\"id\":1}\n"), 1, nil)
-	_, err := s.Append(ctx, key, store.Place{}, store.Head{State: store.Done, Attempt: "1", Page: 1, Pages: 1, Items: 1}, []byte("{}"), items)
+	_, err := s.Append(ctx, key, store.Tail{}, store.Head{State: store.Done, Attempt: "1", Page: 1, Pages: 1, Items: 1}, []byte("{}"), items)
 	return err
 }
 
@@ -137,7 +137,7 @@ var works = []call{
 		if _, err := s.Last(ctx, task); err != nil {
 			return err
 		}
-		if err := errors.Join(first.Progress(), page(ctx, s, task), first.Done(ctx, task, store.Place{}), second.HandBack(ctx, store.Trouble{})); err != nil {
+		if err := errors.Join(first.Progress(), page(ctx, s, task), first.Done(ctx, task, store.Tail{}), second.HandBack(ctx, store.Trouble{})); err != nil {
 			return err
 		}
 		_, err = s.Next(ctx, task, 0)
@@ -148,7 +148,7 @@ var works = []call{
 		for i := range block {
 			block[i] = '\n'
 		}
-		_, err := s.Append(ctx, store.Key{Run: run, Submission: "s", Job: "orders", Task: "1"}, store.Place{},
+		_, err := s.Append(ctx, store.Key{Run: run, Submission: "s", Job: "orders", Task: "1"}, store.Tail{},
 			store.Head{State: store.Done, Attempt: "1", Page: 1}, []byte("{}"), document.NewItems(block, len(block), nil))
 		return err
 	}},
@@ -202,8 +202,8 @@ var reads = []call{
 	{"reads the record of a run", func(ctx context.Context, s *store.Store) error { _, err := s.Run(ctx, run); return err }},
 	{"asks how large a run is", func(ctx context.Context, s *store.Store) error { _, err := s.Info(ctx, run); return err }},
 	{"reads what became of tasks", func(ctx context.Context, s *store.Store) error {
-		return errors.Join(s.Heads(ctx, run, nil, func(store.Heading) error { return nil }),
-			s.HeadsFrom(ctx, run, 1, nil, func(store.Heading) error { return nil }))
+		return errors.Join(s.Heads(ctx, run, nil, func(store.StoredHead) error { return nil }),
+			s.HeadsFrom(ctx, run, 1, nil, func(store.StoredHead) error { return nil }))
 	}},
 	{"reads the pages", func(ctx context.Context, s *store.Store) error {
 		enough := errors.New("enough")

@@ -57,7 +57,7 @@ func (x *extraction) itemPaths(l *loaded) []string {
 		return nil
 	}
 	var paths []string
-	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
+	for _, f := range output.Destinations(l.Engine, x.out, x.items.Format) {
 		paths = append(paths, f.Path)
 	}
 	return slices.DeleteFunc(paths, output.IsStream)

@@ -68,7 +68,7 @@ const maxCatalog = 16 << 20
 // checkFormatOfItems checks that items can be written in their format to where they go.
 func (x *extraction) checkFormatOfItems(l *loaded, _ []streamUse) error {
 	var dataTypes []string
-	for _, f := range output.Places(l.Engine, "", x.items.Format) {
+	for _, f := range output.Destinations(l.Engine, "", x.items.Format) {
 		dataTypes = append(dataTypes, f.DataType)
 	}
 	if err := x.checkCatalog(l); err != nil {

@@ -31,7 +31,7 @@ func (x *extraction) lockItems(l *loaded, s *runState) error {
 		return err
 	}
 	n, written := 0, []string{probed}
-	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
+	for _, f := range output.Destinations(l.Engine, x.out, x.items.Format) {
 		if output.IsStream(f.Path) {
 			continue
 		}

@@ -83,7 +83,7 @@ func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger
 	if !x.writesFiles() {
 		return nil
 	}
-	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
+	for _, f := range output.Destinations(l.Engine, x.out, x.items.Format) {
 		if f.LeftOut == nil || output.IsStream(f.Path) || state.store.Published(f.Path) {
 			continue
 		}

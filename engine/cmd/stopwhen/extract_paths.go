@@ -282,7 +282,7 @@ func (x *extraction) addItems(l *loaded, list *purposes) error {
 	if !x.writesFiles() {
 		return nil
 	}
-	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
+	for _, f := range output.Destinations(l.Engine, x.out, x.items.Format) {
 		if err := f.Check(); err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 // and the parts of large ones.
 func TestADamagedPageIsNamedByItsMessage(t *testing.T) {
 	for _, text := range []string{`{`, `{"record": {"partition": {"id": 1}}, "record": 2}`} {
-		_, err := ReadEnvelope(&store.Entry{Heading: store.Heading{Sequence: 70}, Envelope: []byte(text)})
+		_, err := ReadEnvelope(&store.Entry{StoredHead: store.StoredHead{Sequence: 70}, Envelope: []byte(text)})
 		require.ErrorIs(t, err, engine.ErrState)
 		require.ErrorContains(t, err, "message 70 of the run is damaged: ")
 	}

@@ -23,20 +23,20 @@ const (
 	unanswered = 8 << 20  // bytes of a batch sent before the server has to answer
 )
 
-// A Place is the last page of a task, as an attempt knows it. The zero value stands for a task without pages.
-type Place struct {
+// A Tail is the last page of a task, as an attempt knows it. The zero value stands for a task without pages.
+type Tail struct {
 	Sequence   uint64
 	Attempt    string // see [Head]
 	connection uint64 // the connection on which the page was seen
 }
 
-// is reports whether the place is that of a message with a head.
-func (p Place) is(m *message, h Head) bool { return m.Sequence == p.Sequence && h.Attempt == p.Attempt }
+// is reports whether the tail is that of a message with a head.
+func (t Tail) is(m *message, h Head) bool { return m.Sequence == t.Sequence && h.Attempt == t.Attempt }
 
 // A page is the page that Append stores.
 type page struct {
 	key      Key
-	after    Place
+	after    Tail
 	head     Head
 	envelope []byte
 	items    document.Items
@@ -45,21 +45,21 @@ type page struct {
 
 func (p *page) size() int { return len(p.envelope) + 1 + len(p.items.Bytes()) }
 
-// Append stores a page of a task and returns its place. The page consists of an envelope, which
-// is one line of text without its newline, and items. after is the place of the last page of the task.
+// Append stores a page of a task and returns the new tail. The page consists of an envelope, which
+// is one line of text without its newline, and items. after is the tail before it.
 //
 // If another attempt has appended a page after that page, nothing is stored and the error is
 // [ErrLost]. If the run is deleted, the error is [ErrDeleted]. Otherwise Append retries until the
 // page is stored once, or until the context or the patience ends; then the page may have been
 // stored, and [Store.Last] tells.
-func (s *Store) Append(ctx context.Context, key Key, after Place, head Head, envelope []byte, items document.Items) (Place, error) {
+func (s *Store) Append(ctx context.Context, key Key, after Tail, head Head, envelope []byte, items document.Items) (Tail, error) {
 	head.After = after.Sequence
 	p := &page{key: key, after: after, head: head, envelope: envelope, items: items, subject: taskPages(key)}
 	switch {
 	case head.Attempt == "" || head.State == "":
-		return Place{}, appendError(failure.Internal, "a page has no attempt or no state", "")
+		return Tail{}, appendError(failure.Internal, "a page has no attempt or no state", "")
 	case bytes.IndexByte(envelope, '\n') >= 0:
-		return Place{}, appendError(failure.Internal, "the envelope of a page has a newline", "")
+		return Tail{}, appendError(failure.Internal, "the envelope of a page has a newline", "")
 	}
 	sequence, connection := uint64(0), s.connection()
 	if after.Sequence > 0 {
@@ -68,7 +68,7 @@ func (s *Store) Append(ctx context.Context, key Key, after Place, head Head, env
 			err = ErrLost
 		}
 		if err != nil {
-			return Place{}, err
+			return Tail{}, err
 		}
 	}
 	err := s.repeat(ctx, "store a page", func() (again bool, err error) {
@@ -87,16 +87,16 @@ func (s *Store) Append(ctx context.Context, key Key, after Place, head Head, env
 		return full || isTemporary(err) || codeOf(err) == codeWrongLast, err
 	})
 	if err != nil {
-		return Place{}, err
+		return Tail{}, err
 	}
-	return Place{sequence, head.Attempt, connection}, nil
+	return Tail{sequence, head.Attempt, connection}, nil
 }
 
-// isLast reports whether a place is still that of the last page of a task, as far as the server may have lost pages.
+// isLast reports whether a tail is still the last page of a task, as far as the server may have lost pages.
 // It asks only if the connection was made again since the page was seen: then the server may have been restored from
 // a copy.
-func (s *Store) isLast(ctx context.Context, key Key, place Place) (bool, error) {
-	if place.connection == s.connection() {
+func (s *Store) isLast(ctx context.Context, key Key, tail Tail) (bool, error) {
+	if tail.connection == s.connection() {
 		return true, nil
 	}
 	last, err := s.lastMessage(ctx, key)
@@ -104,7 +104,7 @@ func (s *Store) isLast(ctx context.Context, key Key, place Place) (bool, error) 
 		return false, err
 	}
 	head, err := readHead(last.Header)
-	return err == nil && place.is(last, head), err
+	return err == nil && tail.is(last, head), err
 }
 
 // connection returns the number of the connection to the server, which changes whenever it is made again.

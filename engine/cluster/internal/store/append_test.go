@@ -17,7 +17,7 @@ func TestAPageIsReadAsItWasAppended(t *testing.T) {
 		Count: 7, Kind: Searches, Outcome: "complete", Reason: "stop.a b",
 		Partitions: map[string]int{"a.b:c": 2, "d": 1}, Searches: map[string]int{"e": 2},
 		Label: "order.id=1\r\n: é"}
-	first, err := s.Append(t.Context(), task, Place{}, head, []byte(`{"position":1}`), ndjson(3))
+	first, err := s.Append(t.Context(), task, Tail{}, head, []byte(`{"position":1}`), ndjson(3))
 	require.NoError(t, err)
 	second, err := s.Append(t.Context(), task, first, Head{State: Done, Attempt: "a"}, []byte(`{}`), document.Items{})
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestAPageIsReadAsItWasAppended(t *testing.T) {
 func TestAPageIsStoredInPartsWhenItIsLargerThanAMessage(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	room := int(s.nc.MaxPayload()) - headerRoom
-	after := Place{}
+	after := Tail{}
 	for _, c := range []struct{ size, parts int }{
 		{0, 0}, {room - 1, 0}, {room, 0}, {room + 1, 2}, {2 * room, 2}, {2*room + 1, 3}, {12*room + 1, 13},
 	} {
@@ -87,7 +87,7 @@ func TestAnEnvelopeMayBeLargerThanAMessage(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	envelope := blockOf(3 * int(s.nc.MaxPayload())).Bytes()
 	envelope = envelope[:len(envelope)-1]
-	_, err := s.Append(t.Context(), task, Place{}, Head{State: More, Attempt: "a"}, envelope, ndjson(2))
+	_, err := s.Append(t.Context(), task, Tail{}, Head{State: More, Attempt: "a"}, envelope, ndjson(2))
 	require.NoError(t, err)
 	last, err := s.Last(t.Context(), task)
 	require.NoError(t, err)
@@ -102,7 +102,7 @@ func TestAnEnvelopeMayBeLargerThanAMessage(t *testing.T) {
 func TestAPageIsStoredOnceWhenItsAcknowledgementIsLost(t *testing.T) {
 	lost := 0
 	s, _ := openRun(t, Options{LoseAck: func(Key) bool { lost++; return lost%2 == 0 }})
-	after := Place{}
+	after := Tail{}
 	for page := range 10 {
 		size := 10
 		if page%3 == 2 {
@@ -123,12 +123,12 @@ func TestAPageIsStoredOnceWhenItsAcknowledgementIsLost(t *testing.T) {
 
 func TestAnAttemptThatWasOvertakenStoresNothing(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	first, err := s.Append(t.Context(), task, Place{}, Head{State: More, Attempt: "a", Page: 1}, []byte(`{}`), ndjson(1))
+	first, err := s.Append(t.Context(), task, Tail{}, Head{State: More, Attempt: "a", Page: 1}, []byte(`{}`), ndjson(1))
 	require.NoError(t, err)
 	second, err := s.Append(t.Context(), task, first, Head{State: More, Attempt: "b", Page: 2}, []byte(`{}`), ndjson(1))
 	require.NoError(t, err)
 	for _, size := range []int{10, 2 << 20} {
-		for _, after := range []Place{{}, first, {Sequence: second.Sequence + 1}} {
+		for _, after := range []Tail{{}, first, {Sequence: second.Sequence + 1}} {
 			_, err = s.Append(t.Context(), task, after, Head{State: More, Attempt: "zombie", Page: 2}, []byte(`{}`), blockOf(size))
 			require.ErrorIs(t, err, ErrLost)
 		}
@@ -140,9 +140,9 @@ func TestAnAttemptThatWasOvertakenStoresNothing(t *testing.T) {
 
 func TestOfAppendsThatRaceExactlyOneIsStored(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	after := Place{}
+	after := Tail{}
 	for round := range 5 {
-		places, errs := make([]Place, 8), make([]error, 8)
+		places, errs := make([]Tail, 8), make([]error, 8)
 		var wg sync.WaitGroup
 		for i := range places {
 			wg.Go(func() {
@@ -171,7 +171,7 @@ func TestOfAppendsThatRaceExactlyOneIsStored(t *testing.T) {
 
 func TestAPageOfADeletedRunIsRefused(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	first, err := s.Append(t.Context(), task, Place{}, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))
+	first, err := s.Append(t.Context(), task, Tail{}, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))
 	require.NoError(t, err)
 	require.NoError(t, s.DeleteRun(t.Context(), "r", "s", 0))
 	_, err = s.Append(t.Context(), task, first, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))

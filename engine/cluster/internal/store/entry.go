@@ -14,17 +14,17 @@ import (
 
 // An Entry is a stored page. A large page is in a temporary file, which [Entry.Release] closes.
 type Entry struct {
-	Heading
+	StoredHead
 	Envelope []byte // the envelope without its newline
 	Items    document.Items
 	Window   *spool.Window // window of the block of Items; nil if Items are in memory
 
 	buffer     *spool.Buffer
-	connection uint64 // see [Place]
+	connection uint64 // see [Tail]
 }
 
-// Place returns the place of the page, for an attempt that continues after it.
-func (e *Entry) Place() Place { return Place{e.Sequence, e.Attempt, e.connection} }
+// Tail returns the tail that ends with the page, for an attempt that continues after it.
+func (e *Entry) Tail() Tail { return Tail{e.Sequence, e.Attempt, e.connection} }
 
 // Release closes the temporary file of the entry and so invalidates its items.
 func (e *Entry) Release() {
@@ -55,11 +55,11 @@ func (m *message) entry() (*Entry, error) {
 	if !ok || err != nil {
 		return nil, damaged(m.Sequence, fmt.Sprintf("subject %s: %v", m.Subject, err))
 	}
-	return &Entry{Heading: Heading{key, head, m.Sequence, m.Time}}, nil
+	return &Entry{StoredHead: StoredHead{key, head, m.Sequence, m.Time}}, nil
 }
 
 // Damaged returns the error for a page whose content has a problem.
-func (h Heading) Damaged(problem string) error { return damaged(h.Sequence, problem) }
+func (h StoredHead) Damaged(problem string) error { return damaged(h.Sequence, problem) }
 
 func damaged(sequence uint64, problem string) error {
 	return &failure.Error{Class: failure.State, Op: "store", Message: fmt.Sprintf("message %d of the run is damaged: %s", sequence, problem),

@@ -114,8 +114,8 @@ func clip(text string, limit int) string {
 	return strings.Clone(text[:limit])
 }
 
-// A Heading locates a page and summarizes it, so that the page need not be read.
-type Heading struct {
+// A StoredHead locates a page and summarizes it, so that the page need not be read.
+type StoredHead struct {
 	Key
 	Head
 	Sequence uint64    // sequence in the run; for a page in parts, the sequence of the last part
@@ -126,18 +126,18 @@ type Heading struct {
 // It ends with the pages that existed when it began. After a lost connection it starts over, and
 // passes all tasks to f a second time. It calls reset at the beginning and whenever it starts over,
 // so that the caller can discard the tasks that f has collected; reset may be nil.
-func (s *Store) Heads(ctx context.Context, run string, reset func(), f func(Heading) error) error {
+func (s *Store) Heads(ctx context.Context, run string, reset func(), f func(StoredHead) error) error {
 	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		FilterSubject: pageSubject + run + ".>"}, reset, f)
 }
 
 // HeadsFrom is like [Store.Heads] for all pages of a run, starting at a sequence.
-func (s *Store) HeadsFrom(ctx context.Context, run string, sequence uint64, reset func(), f func(Heading) error) error {
+func (s *Store) HeadsFrom(ctx context.Context, run string, sequence uint64, reset func(), f func(StoredHead) error) error {
 	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence}, reset, f)
 }
 
-// scan delivers headings as they arrive. It calls reset whenever it begins.
-func (s *Store) scan(ctx context.Context, run string, config jetstream.ConsumerConfig, reset func(), f func(Heading) error) error {
+// scan delivers heads as they arrive. It calls reset whenever it begins.
+func (s *Store) scan(ctx context.Context, run string, config jetstream.ConsumerConfig, reset func(), f func(StoredHead) error) error {
 	config.HeadersOnly = true
 	d := feed{s: s, run: run, config: config, finite: true, opened: reset}
 	err := d.deliver(ctx, func(m *message) error {
@@ -148,7 +148,7 @@ func (s *Store) scan(ctx context.Context, run string, config jetstream.ConsumerC
 		if err != nil {
 			return err
 		}
-		return f(e.Heading)
+		return f(e.StoredHead)
 	})
 	if errors.Is(err, errCaughtUp) {
 		return nil

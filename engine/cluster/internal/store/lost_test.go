@@ -17,7 +17,7 @@ import (
 // one continues.
 func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 	s, server := openRun(t, Options{})
-	after := Place{}
+	after := Tail{}
 	write := func(page int) {
 		var err error
 		after, err = s.Append(t.Context(), task, after, Head{State: More, Attempt: fmt.Sprint(page)}, []byte("{}"), ndjson(1))
@@ -51,7 +51,7 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 	// Other pages have the sequences of those that were lost.
 	first, err := s.Last(t.Context(), task)
 	require.NoError(t, err)
-	after = first.Place()
+	after = first.Tail()
 	for page := range 4 {
 		write(page)
 	}
@@ -64,7 +64,7 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 // has run a lost task does not remove another one.
 func TestAWorkerRemovesNoTaskThatHasTheSequenceOfALostOne(t *testing.T) {
 	for how, end := range map[string]func(*Work) error{
-		"done":        func(w *Work) error { return w.Done(t.Context(), task, Place{connection: w.s.connection()}) },
+		"done":        func(w *Work) error { return w.Done(t.Context(), task, Tail{connection: w.s.connection()}) },
 		"handed back": func(w *Work) error { return w.HandBack(t.Context(), Trouble{}) },
 		"dropped":     func(w *Work) error { return w.Drop(t.Context(), "the run is cancelled") },
 	} {
@@ -86,7 +86,7 @@ func TestAWorkerRemovesNoTaskThatHasTheSequenceOfALostOne(t *testing.T) {
 			require.Equal(t, lost.sequence, other.sequence)
 			require.Eventually(t, func() bool { return end(lost) == nil }, 10*time.Second, 10*time.Millisecond)
 			requireLoad(t, s, Load{Running: 1})
-			require.NoError(t, other.Done(t.Context(), task, Place{connection: s.connection()}))
+			require.NoError(t, other.Done(t.Context(), task, Tail{connection: s.connection()}))
 		})
 	}
 }
@@ -102,14 +102,14 @@ func TestATaskWhoseEndIsLostStaysInTheQueue(t *testing.T) {
 	older := t.TempDir()
 	require.NoError(t, os.CopyFS(older, os.DirFS(server.options.StoreDir)))
 	server.start()
-	end, err := s.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	end, err := s.Append(t.Context(), task, Tail{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.NoError(t, err)
 	server.stop()
 	server.options.StoreDir = older
 	server.start()
 	require.Eventually(t, func() bool { return w.Done(t.Context(), task, end) == nil }, 10*time.Second, 10*time.Millisecond)
 	w = fetched(t, s)
-	end, err = s.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	end, err = s.Append(t.Context(), task, Tail{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.NoError(t, err)
 	server.restart()
 	require.Eventually(t, func() bool { return w.Done(t.Context(), task, end) == nil }, 10*time.Second, 10*time.Millisecond)
@@ -124,17 +124,17 @@ func TestAnAttemptDoesNotContinueAfterAPageOfAnother(t *testing.T) {
 	older := t.TempDir()
 	require.NoError(t, os.CopyFS(older, os.DirFS(server.options.StoreDir)))
 	server.start()
-	page := func(after Place, attempt string) (Place, error) {
+	page := func(after Tail, attempt string) (Tail, error) {
 		return s.Append(t.Context(), task, after, Head{State: More, Attempt: attempt}, []byte("{}"), ndjson(1))
 	}
-	lost, err := page(Place{}, "a1")
+	lost, err := page(Tail{}, "a1")
 	require.NoError(t, err)
 	lost, err = page(lost, "a2")
 	require.NoError(t, err)
 	server.stop()
 	server.options.StoreDir = older
 	server.start()
-	other, err := page(Place{}, "b1")
+	other, err := page(Tail{}, "b1")
 	require.NoError(t, err)
 	other, err = page(other, "b2")
 	require.NoError(t, err)
@@ -225,13 +225,13 @@ func (f *forgetfulStreams) CreateStream(ctx context.Context, c jetstream.StreamC
 // In a cluster, a scan may read from a server that lacks the latest pages, which the leader of the stream knows.
 func TestAScanOfAServerThatLagsBehindStartsOver(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	_, err := s.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	_, err := s.Append(t.Context(), task, Tail{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.NoError(t, err)
 	s.js = &leadingStreams{JetStream: s.js}
-	var heads []Heading
+	var heads []StoredHead
 	scans := 0
 	reset := func() { scans++; heads = nil }
-	require.NoError(t, s.Heads(t.Context(), "r", reset, func(h Heading) error { heads = append(heads, h); return nil }))
+	require.NoError(t, s.Heads(t.Context(), "r", reset, func(h StoredHead) error { heads = append(heads, h); return nil }))
 	require.Equal(t, 2, scans)
 	require.Len(t, heads, 1)
 }

@@ -85,7 +85,7 @@ func TestAUserWhoMayCreateNothingCanWork(t *testing.T) {
 	worker, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w")), Options{})
 	require.NoError(t, err)
 	w := fetched(t, worker)
-	end, err := worker.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	end, err := worker.Append(t.Context(), task, Tail{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.NoError(t, err)
 	require.NoError(t, w.Done(t.Context(), task, end))
 	require.Len(t, collect(t, worker, 0, 1), 1)
@@ -107,7 +107,7 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 	require.NoError(t, admin.SetQueue(t.Context(), queue))
 	store, err := Open(t.Context(), worker, options)
 	require.NoError(t, err)
-	_, err = store.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	_, err = store.Append(t.Context(), task, Tail{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.ErrorIs(t, err, failure.ErrConfig)
 	require.ErrorContains(t, err, "store a page: the NATS user may not publish to stopwhen.page.r.s.users=2Fv2=2Ex.0-v1 (give")
 	_, err = store.Fetch(t.Context(), queue)
@@ -138,7 +138,7 @@ func TestADenialIsThatOfItsRequest(t *testing.T) {
 		}
 	}()
 	for i := range 100 {
-		_, err = store.Append(t.Context(), keyNumber(i), Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+		_, err = store.Append(t.Context(), keyNumber(i), Tail{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 		require.NoError(t, err)
 	}
 	close(stop)
@@ -166,7 +166,7 @@ func TestAPageWaitsWhileTheRunIsFull(t *testing.T) {
 		require.NoError(t, s.CreateRun(t.Context(), "r", "s", int64(size)))
 		stored := make(chan error)
 		go func() {
-			_, err := s.Append(t.Context(), keyNumber(size), Place{}, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
+			_, err := s.Append(t.Context(), keyNumber(size), Tail{}, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
 			stored <- err
 		}()
 		for range 2 {
@@ -185,9 +185,9 @@ func TestAPageWaitsWhileTheRunIsFull(t *testing.T) {
 
 func TestAPageThatNoBatchCanHoldIsRefused(t *testing.T) {
 	s, _ := openRun(t, Options{}, func(o *server.Options) { o.MaxPayload = headerRoom + 1000 })
-	_, err := s.Append(t.Context(), task, Place{}, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(1000*1000-3))
+	_, err := s.Append(t.Context(), task, Tail{}, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(1000*1000-3))
 	require.NoError(t, err, "the largest")
-	_, err = s.Append(t.Context(), task, Place{Sequence: 1000, Attempt: "a"}, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(1000*1000-2))
+	_, err = s.Append(t.Context(), task, Tail{Sequence: 1000, Attempt: "a"}, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(1000*1000-2))
 	require.ErrorContains(t, err,
 		"a page of 1000001 bytes is too large for the NATS server: it accepts 1000 messages of 1000 bytes (raise max_payload")
 }

@@ -106,9 +106,9 @@ func (w *Work) Release() {
 }
 
 // Done removes the task from the queue, even if it has been delivered to another worker in the
-// meantime, unless the server no longer has the page that ends the task: end is its place. After an
+// meantime, unless the server no longer has the page that ends the task: end is its tail. After an
 // error the task may be delivered again.
-func (w *Work) Done(ctx context.Context, key Key, end Place) error {
+func (w *Work) Done(ctx context.Context, key Key, end Tail) error {
 	connection := w.s.connection()
 	if stored, err := w.s.isLast(ctx, key, end); !stored || err != nil {
 		return err
@@ -308,7 +308,7 @@ func (s *Store) Queued(ctx context.Context, q Queue) (Load, error) {
 
 // IsRetried reports whether a retry of a failed task is queued or delivered. A message that queues
 // the task without naming the failure marker has no effect.
-func (s *Store) IsRetried(ctx context.Context, origin string, failed Heading) (retried bool, err error) {
+func (s *Store) IsRetried(ctx context.Context, origin string, failed StoredHead) (retried bool, err error) {
 	err = s.retry(ctx, "look for a task", workStream, func(ctx context.Context) error {
 		stream, err := s.stream(ctx, workStream)
 		if err != nil {

@@ -41,7 +41,7 @@ func TestATaskIsQueuedOnce(t *testing.T) {
 	requireLoad(t, s, Load{Running: 1})
 
 	require.NoError(t, w.Progress())
-	require.NoError(t, w.Done(t.Context(), task, Place{}))
+	require.NoError(t, w.Done(t.Context(), task, Tail{}))
 	requireLoad(t, s, Load{})
 	enqueue(t, s, item) // now it is new
 	require.Equal(t, 1, fetched(t, s).Deliveries)
@@ -59,7 +59,7 @@ func TestARetryIsQueuedBehindTheMessageOfTheFailure(t *testing.T) {
 	enqueue(t, s, retry)
 	first := fetched(t, s)
 	require.Zero(t, first.RetryOf)
-	require.NoError(t, first.Done(t.Context(), task, Place{}))
+	require.NoError(t, first.Done(t.Context(), task, Tail{}))
 	require.Equal(t, uint64(7), fetched(t, s).RetryOf)
 	requireNone(t, s, queue)
 }
@@ -113,7 +113,7 @@ func TestAnOriginHasAsManyTasksAtOnceAsItMayHave(t *testing.T) {
 	first, second := fetchedFrom(t, s, q), fetchedFrom(t, s, other)
 	requireNone(t, s, q)
 	requireNone(t, s, other)
-	require.NoError(t, first.Done(t.Context(), task, Place{}))
+	require.NoError(t, first.Done(t.Context(), task, Tail{}))
 	requireNone(t, s, q)
 	first.Release()
 	third := fetchedFrom(t, s, other)

@@ -27,7 +27,7 @@ func keyNumber(n int) Key {
 func TestPagesAreReadInTheOrderInWhichTheyWereStored(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	var sequences []uint64
-	after := map[int]Place{}
+	after := map[int]Tail{}
 	for page := range 30 {
 		k := page % 3
 		size := 10
@@ -52,7 +52,7 @@ func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	started, read := make(chan bool, 1), 0
-	_, err := s.Append(ctx, task, Place{}, Head{State: More, Attempt: "a"}, []byte("1"), ndjson(1))
+	_, err := s.Append(ctx, task, Tail{}, Head{State: More, Attempt: "a"}, []byte("1"), ndjson(1))
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -60,7 +60,7 @@ func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
 		assert.ErrorIs(t, err, ErrDeleted)
 	})
 	<-started
-	_, err = s.Append(ctx, keyNumber(1), Place{}, Head{State: More, Attempt: "a"}, []byte("2"), ndjson(1))
+	_, err = s.Append(ctx, keyNumber(1), Tail{}, Head{State: More, Attempt: "a"}, []byte("2"), ndjson(1))
 	require.NoError(t, err)
 	<-started
 	require.NoError(t, s.DeleteRun(ctx, "r", "s", 0))
@@ -70,9 +70,9 @@ func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
 
 func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	require.NoError(t, s.Heads(t.Context(), "r", nil, func(Heading) error { return errors.New("there is none") }))
+	require.NoError(t, s.Heads(t.Context(), "r", nil, func(StoredHead) error { return errors.New("there is none") }))
 	for n := range 20 {
-		first, err := s.Append(t.Context(), keyNumber(n), Place{}, Head{State: More, Attempt: "a", Items: 1}, []byte("1"), ndjson(1))
+		first, err := s.Append(t.Context(), keyNumber(n), Tail{}, Head{State: More, Attempt: "a", Items: 1}, []byte("1"), ndjson(1))
 		require.NoError(t, err)
 		if n%2 == 0 {
 			_, err = s.Append(t.Context(), keyNumber(n), first, Head{State: Done, Attempt: "a", Items: n}, []byte("2"), blockOf(1100<<10))
@@ -80,7 +80,7 @@ func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 		}
 	}
 	seen := map[Key]bool{}
-	require.NoError(t, s.Heads(t.Context(), "r", nil, func(h Heading) error {
+	require.NoError(t, s.Heads(t.Context(), "r", nil, func(h StoredHead) error {
 		n := len(seen)
 		require.False(t, seen[h.Key])
 		seen[h.Key] = true
@@ -95,18 +95,18 @@ func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 	require.Len(t, seen, 20)
 	for from, want := range map[uint64]int{1: 30, 1000: 0} {
 		n := 0
-		require.NoError(t, s.HeadsFrom(t.Context(), "r", from, nil, func(Heading) error { n++; return nil }))
+		require.NoError(t, s.HeadsFrom(t.Context(), "r", from, nil, func(StoredHead) error { n++; return nil }))
 		require.Equal(t, want, n)
 	}
 	stop := errors.New("stop")
-	require.ErrorIs(t, s.Heads(t.Context(), "r", nil, func(Heading) error { return stop }), stop)
+	require.ErrorIs(t, s.Heads(t.Context(), "r", nil, func(StoredHead) error { return stop }), stop)
 }
 
 // The last page of the task is in parts, of which none may be released.
 func TestReleasedPagesAreGoneButTheLastRemains(t *testing.T) {
 	for _, size := range []int{10, 3 << 20} {
 		s, _ := openRun(t, Options{})
-		var after Place
+		var after Tail
 		var sequences []uint64
 		for range 4 {
 			place, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
@@ -114,7 +114,7 @@ func TestReleasedPagesAreGoneButTheLastRemains(t *testing.T) {
 			after = place
 			sequences = append(sequences, place.Sequence)
 		}
-		_, err := s.Append(t.Context(), keyNumber(2), Place{}, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
+		_, err := s.Append(t.Context(), keyNumber(2), Tail{}, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
 		require.NoError(t, err)
 		require.NoError(t, s.Release(t.Context(), task, sequences[1]))
 		next, err := s.Next(t.Context(), task, 0)
@@ -144,7 +144,7 @@ func TestAPageOf50MBIsNotHeldInMemory(t *testing.T) {
 	require.NoError(t, err)
 	body, window, err := file.Body()
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(body, 50, window))
+	_, err = s.Append(t.Context(), task, Tail{}, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(body, 50, window))
 	require.NoError(t, err)
 	enough := errors.New("enough")
 	require.ErrorIs(t, s.Read(t.Context(), "r", 0, Mark{}, func(e *Entry) error {
@@ -162,7 +162,7 @@ func TestAppendsAndReadsContinueAcrossRestarts(t *testing.T) {
 	const pages = 60
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		var after Place
+		var after Tail
 		for page := range pages {
 			size := 100
 			if page%7 == 3 {
@@ -218,7 +218,7 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 			items    []byte
 		}
 		var log []stored
-		last := map[Key]Place{}
+		last := map[Key]Tail{}
 		position, read := uint64(0), 0
 		r.Repeat(map[string]func(*rapid.T){
 			"append": func(r *rapid.T) {
@@ -226,7 +226,7 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 					Task: rapid.SampledFrom([]string{"0", "1"}).Draw(r, "task")}
 				after, lost := last[key], rapid.Bool().Draw(r, "lose")
 				if len(log) > 0 && rapid.IntRange(0, 3).Draw(r, "stale") == 0 {
-					key, after = log[len(log)-1].key, Place{Sequence: log[len(log)-1].sequence + 1}
+					key, after = log[len(log)-1].key, Tail{Sequence: log[len(log)-1].sequence + 1}
 				}
 				size := rapid.SampledFrom([]int{0, 3, 1000, 48<<10 - 3, 48<<10 - 2, 48 << 10, 200_000}).Draw(r, "size")
 				items := blockOf(size)

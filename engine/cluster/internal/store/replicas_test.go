@@ -112,7 +112,7 @@ func TestReplicasAreRaisedWhenARunAsksForMore(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 	all[0].stop()
 	require.NoError(t, second.Enqueue(t.Context(), Item{Key: key, Origin: "api"}))
-	_, err = second.Append(t.Context(), key, Place{}, Head{Attempt: "a", State: More}, []byte("{}"), document.Items{})
+	_, err = second.Append(t.Context(), key, Tail{}, Head{Attempt: "a", State: More}, []byte("{}"), document.Items{})
 	require.NoError(t, err)
 }
 

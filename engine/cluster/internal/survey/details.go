@@ -24,7 +24,7 @@ func (s *survey) last(ctx context.Context, key store.Key) (*record.Envelope, err
 }
 
 // partition returns the status of a task that its head describes.
-func (s *survey) partition(h store.Heading) status.Partition {
+func (s *survey) partition(h store.StoredHead) status.Partition {
 	last := h.Time.UTC()
 	p := status.Partition{Job: shown(h.Job), Task: h.Task, Partition: h.Label, Search: h.Kind == store.Searches, State: s.stateOf(h),
 		Pages: h.Pages, Items: h.Items, Bytes: h.Bytes, Findings: h.Findings, Last: &last}
@@ -38,7 +38,7 @@ func (s *survey) partition(h store.Heading) status.Partition {
 }
 
 // explained is like [survey.partition], but adds the error of a failed task.
-func (s *survey) explained(ctx context.Context, h store.Heading) (status.Partition, error) {
+func (s *survey) explained(ctx context.Context, h store.StoredHead) (status.Partition, error) {
 	p := s.partition(h)
 	if p.State != status.StateFailed {
 		return p, nil
@@ -70,7 +70,7 @@ func (s *survey) addFailed(ctx context.Context, out *status.Run) error {
 
 // latest returns the running partitions, latest pages first. Partitions without a page come last.
 func (s *survey) latest() []status.Partition {
-	slices.SortStableFunc(s.running, func(a, b store.Heading) int { return b.Time.Compare(a.Time) })
+	slices.SortStableFunc(s.running, func(a, b store.StoredHead) int { return b.Time.Compare(a.Time) })
 	list, unplaced := value.Map(s.running[:min(len(s.running), maxRunning)], s.partition), []status.Partition{}
 	for key, t := range s.starting {
 		unplaced = append(unplaced, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
@@ -157,6 +157,6 @@ func (s *survey) lookUpRetried(ctx context.Context) (retried map[store.Key]bool,
 }
 
 // isRetried reports whether a failed task is queued again.
-func (s *survey) isRetried(ctx context.Context, h store.Heading) (bool, error) {
+func (s *survey) isRetried(ctx context.Context, h store.StoredHead) (bool, error) {
 	return s.store.IsRetried(ctx, s.run.Origin, h)
 }

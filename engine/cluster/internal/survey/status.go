@@ -119,7 +119,7 @@ func (r Reader) Partitions(ctx context.Context, run *record.Run, f func(status.P
 	}
 	s := &survey{store: r.Store, run: run, fleet: fleet}
 	seen, seed := map[uint64]bool{}, maphash.MakeSeed()
-	err = r.Store.Heads(ctx, run.Run, s.reset, func(h store.Heading) error {
+	err = r.Store.Heads(ctx, run.Run, s.reset, func(h store.StoredHead) error {
 		s.add(h)
 		id := maphash.Comparable(seed, h.Key)
 		if h.Kind == store.Splits || h.Kind == store.Searches && h.State != store.Failed || seen[id] {

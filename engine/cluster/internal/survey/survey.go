@@ -27,14 +27,14 @@ type survey struct {
 
 	jobs           map[string]*job
 	starting       map[store.Key]workerTask // tasks that workers are running and that have no pages
-	failed         []store.Heading          // first failed tasks that are not queued again
-	suspect        []store.Heading          // first tasks with findings
-	running        []store.Heading          // tasks that workers are running
+	failed         []store.StoredHead       // first failed tasks that are not queued again
+	suspect        []store.StoredHead       // first tasks with findings
+	running        []store.StoredHead       // tasks that workers are running
 	failedSearches int
 	listed         int // number of partitions that have a page or have ended
 	splits         int
-	unreleasable   int            // number of messages that no collection can release
-	all            *store.Heading // heading of the task that runs all jobs, if it has ended
+	unreleasable   int               // number of messages that no collection can release
+	all            *store.StoredHead // heading of the task that runs all jobs, if it has ended
 }
 
 // A job counts the tasks of a job.
@@ -48,7 +48,7 @@ type job struct {
 // take counts the tasks of a run.
 func (r Reader) take(ctx context.Context, run *record.Run, fleet *Fleet) (*survey, error) {
 	out := &survey{store: r.Store, run: run, fleet: fleet}
-	err := r.Store.Heads(ctx, run.Run, out.reset, func(h store.Heading) error {
+	err := r.Store.Heads(ctx, run.Run, out.reset, func(h store.StoredHead) error {
 		out.add(h)
 		return nil
 	})
@@ -82,7 +82,7 @@ func (s *survey) job(id string) *job {
 }
 
 // add counts a task and the tasks that it has announced.
-func (s *survey) add(h store.Heading) {
+func (s *survey) add(h store.StoredHead) {
 	for id, n := range h.Partitions {
 		s.job(id).counts.Partitions += n
 	}
@@ -114,7 +114,7 @@ func (s *survey) add(h store.Heading) {
 	}
 }
 
-func (s *survey) addPartition(j *job, h store.Heading, state status.State) {
+func (s *survey) addPartition(j *job, h store.StoredHead, state status.State) {
 	s.listed++
 	c := &j.counts
 	c.Pages, c.Items, c.Bytes, c.Findings = c.Pages+h.Pages, c.Items+h.Items, c.Bytes+h.Bytes, c.Findings+h.Findings
@@ -141,7 +141,7 @@ func (s *survey) addPartition(j *job, h store.Heading, state status.State) {
 	}
 }
 
-func (j *job) addEnd(h store.Heading) {
+func (j *job) addEnd(h store.StoredHead) {
 	i := slices.IndexFunc(j.ends, func(e status.End) bool { return e.Outcome == h.Outcome && e.Reason == h.Reason })
 	if i < 0 {
 		i = len(j.ends)
@@ -155,13 +155,13 @@ func (j *job) addEnd(h store.Heading) {
 
 // addFailures counts the tasks in failed. Tasks that are queued again count as waiting instead.
 func (s *survey) addFailures(retried map[store.Key]bool) {
-	s.failed = slices.DeleteFunc(s.failed, func(h store.Heading) bool { return retried[h.Key] })
+	s.failed = slices.DeleteFunc(s.failed, func(h store.StoredHead) bool { return retried[h.Key] })
 	for _, h := range s.failed {
 		s.addFailure(h)
 	}
 }
 
-func (s *survey) addFailure(h store.Heading) {
+func (s *survey) addFailure(h store.StoredHead) {
 	if h.Kind == store.Searches {
 		s.failedSearches++
 		s.job(h.Job).searchesEnded++
@@ -172,7 +172,7 @@ func (s *survey) addFailure(h store.Heading) {
 
 // stateOf returns the state of a task that has a page or has ended. A worker that reports a failed task
 // is running it only if it retries that failure: otherwise the task was delivered twice.
-func (s *survey) stateOf(h store.Heading) status.State {
+func (s *survey) stateOf(h store.StoredHead) status.State {
 	w, has := s.fleet.of(s.run)[h.Key]
 	switch {
 	case h.State == store.Done:
@@ -290,7 +290,7 @@ func (s *survey) recent(ctx context.Context, info store.Info) (rate *status.Rate
 			since = info.First
 		}
 	}
-	err = s.store.HeadsFrom(ctx, s.run.Run, from, reset, func(h store.Heading) error {
+	err = s.store.HeadsFrom(ctx, s.run.Run, from, reset, func(h store.StoredHead) error {
 		if first && from > 1 && h.Time.After(since) { // earlier pages are not read
 			since = h.Time
 		}

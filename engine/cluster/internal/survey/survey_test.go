@@ -19,8 +19,8 @@ var (
 )
 
 // heading returns the heading of a task of the run that the tests count.
-func heading(job, task string, head store.Head) store.Heading {
-	return store.Heading{Key: store.Key{Run: "r", Submission: "s", Job: job, Task: task}, Head: head, Time: stored, Sequence: storedAt}
+func heading(job, task string, head store.Head) store.StoredHead {
+	return store.StoredHead{Key: store.Key{Run: "r", Submission: "s", Job: job, Task: task}, Head: head, Time: stored, Sequence: storedAt}
 }
 
 // Orders are one list. Lines are for the orders, and parts for each line in a window that is
@@ -28,7 +28,7 @@ func heading(job, task string, head store.Head) store.Heading {
 func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 	orders := heading("orders", "0", store.Head{State: store.Done, Outcome: "complete", Reason: "offset.short",
 		Pages: 2, Items: 4, Page: 2, Children: 4, Partitions: map[string]int{"lines": 4}})
-	line := func(task string, state store.State) store.Heading {
+	line := func(task string, state store.State) store.StoredHead {
 		h := heading("lines", task, store.Head{State: state, Pages: 1, Items: 3, Page: 1})
 		if state == store.Done {
 			h.Outcome, h.Reason = "complete", "end"
@@ -43,7 +43,7 @@ func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 	search := heading("orders", "0-s", store.Head{State: store.More, Kind: store.Searches, Searches: map[string]int{"lines": 1}})
 	retried := line("0-2", store.Failed)
 	for name, test := range map[string]struct {
-		found   []store.Heading
+		found   []store.StoredHead
 		running map[string]uint64 // tasks that a worker has, and the failures that it retries
 		want    status.Counts     // of lines
 		growing bool
@@ -55,37 +55,37 @@ func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 			running: map[string]uint64{"0-1": 0},
 			want:    status.Counts{Partitions: 4, Running: 1, Waiting: 3}, phase: status.Running},
 		"a worker has one with a page": {
-			found: []store.Heading{line("0-1", store.More)}, running: map[string]uint64{"0-1": 0},
+			found: []store.StoredHead{line("0-1", store.More)}, running: map[string]uint64{"0-1": 0},
 			want: status.Counts{Partitions: 4, Running: 1, Waiting: 3, Pages: 1, Items: 3}, phase: status.Running},
 		"all have ended": {
-			found: []store.Heading{line("0-1", store.Done), suspect, line("0-3", store.Done), line("0-4", store.Done)},
+			found: []store.StoredHead{line("0-1", store.Done), suspect, line("0-3", store.Done), line("0-4", store.Done)},
 			want:  status.Counts{Partitions: 4, Done: 4, Pages: 4, Items: 12, Suspect: 1, Findings: 1}, phase: status.Complete},
 		"one was skipped": {
-			found: []store.Heading{line("0-1", store.Done), skipped, line("0-3", store.Done), line("0-4", store.Done)},
+			found: []store.StoredHead{line("0-1", store.Done), skipped, line("0-3", store.Done), line("0-4", store.Done)},
 			want:  status.Counts{Partitions: 4, Done: 4, Skipped: 1, Pages: 4, Items: 12}, phase: status.Complete},
 		"one has failed": {
-			found: []store.Heading{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
+			found: []store.StoredHead{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
 			want:  status.Counts{Partitions: 4, Done: 3, Failed: 1, Pages: 4, Items: 12}, phase: status.Failed},
 		"one has failed, and is queued again": {
-			found: []store.Heading{line("0-1", store.Done), retried, line("0-3", store.Done), line("0-4", store.Done)},
+			found: []store.StoredHead{line("0-1", store.Done), retried, line("0-3", store.Done), line("0-4", store.Done)},
 			want:  status.Counts{Partitions: 4, Done: 3, Waiting: 1, Pages: 4, Items: 12}, phase: status.Running},
 		"one has failed, and a worker tries it again": {
-			found:   []store.Heading{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
+			found:   []store.StoredHead{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
 			running: map[string]uint64{"0-5": storedAt},
 			want:    status.Counts{Partitions: 4, Done: 3, Running: 1, Pages: 4, Items: 12}, phase: status.Running},
 		"one has failed, and a worker was given another copy of it": {
-			found:   []store.Heading{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
+			found:   []store.StoredHead{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
 			running: map[string]uint64{"0-5": 0},
 			want:    status.Counts{Partitions: 4, Done: 3, Failed: 1, Pages: 4, Items: 12}, phase: status.Failed},
 		"one has failed again, and the worker has not said yet that it no longer tries": {
-			found:   []store.Heading{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
+			found:   []store.StoredHead{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
 			running: map[string]uint64{"0-5": storedAt - 1},
 			want:    status.Counts{Partitions: 4, Done: 3, Failed: 1, Pages: 4, Items: 12}, phase: status.Failed},
 		"a window was split in two": {
-			found: []store.Heading{split},
+			found: []store.StoredHead{split},
 			want:  status.Counts{Partitions: 5, Waiting: 5}, phase: status.Running},
 		"a search has not ended": {
-			found: []store.Heading{search},
+			found: []store.StoredHead{search},
 			want:  status.Counts{Partitions: 4, Waiting: 4}, growing: true, phase: status.Running},
 	} {
 		t.Run(name, func(t *testing.T) {

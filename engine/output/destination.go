@@ -11,8 +11,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Place describes the file of the items of one data type.
-type Place struct {
+// A Destination describes the file of the items of one data type.
+type Destination struct {
 	Path     string
 	DataType string   // "" stands for all types, on standard output
 	Jobs     []string // IDs of the jobs that run
@@ -22,9 +22,9 @@ type Place struct {
 	other   string   // another type of items that has the same file; "" if there is none
 }
 
-// Places returns the files of all items below a directory. A job has the same file in every run,
+// Destinations returns the files of all items below a directory. A job has the same file in every run,
 // regardless of the selected jobs.
-func Places(e *engine.Engine, dir string, format Format) []Place {
+func Destinations(e *engine.Engine, dir string, format Format) []Destination {
 	type writer struct {
 		job      engine.JobInfo
 		dataType string
@@ -39,7 +39,7 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 			writers = append(writers, writer{info, dataType})
 		}
 	}
-	var places []Place
+	var destinations []Destination
 	indexOf, byName := map[string]int{}, map[string]int{} // index by data type, and by name in lower case
 	running := map[string]bool{}
 	for _, job := range e.Jobs() {
@@ -48,55 +48,55 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 	for _, w := range writers {
 		index, known := indexOf[w.dataType]
 		if !known {
-			index = len(places)
+			index = len(destinations)
 			name := rules.FileName(w.dataType)
-			place := Place{Path: filepath.Join(dir, name+"."+format.String()), DataType: w.dataType}
+			destination := Destination{Path: filepath.Join(dir, name+"."+format.String()), DataType: w.dataType}
 			if other, used := byName[strings.ToLower(name)]; used {
-				places[other].other, place.other = w.dataType, places[other].DataType
+				destinations[other].other, destination.other = w.dataType, destinations[other].DataType
 			}
 			byName[strings.ToLower(name)] = index
-			places = append(places, place)
+			destinations = append(destinations, destination)
 			indexOf[w.dataType] = index
 		}
-		places[index].add(w.job, running[w.job.ID])
+		destinations[index].add(w.job, running[w.job.ID])
 	}
-	return slices.DeleteFunc(places, func(p Place) bool { return p.Jobs == nil })
+	return slices.DeleteFunc(destinations, func(d Destination) bool { return d.Jobs == nil })
 }
 
 // add records that a job writes to the file, and whether it runs. It may be called repeatedly in a
 // row for a job with several lists.
-func (p *Place) add(job engine.JobInfo, runs bool) {
-	to := &p.LeftOut
+func (d *Destination) add(job engine.JobInfo, runs bool) {
+	to := &d.LeftOut
 	if runs {
-		to = &p.Jobs
+		to = &d.Jobs
 	}
 	if n := len(*to); n > 0 && (*to)[n-1] == job.ID {
 		return
 	}
 	*to = append(*to, job.ID)
-	if job.DefaultType == p.DataType {
-		p.unnamed = append(p.unnamed, job.ID)
+	if job.DefaultType == d.DataType {
+		d.unnamed = append(d.unnamed, job.ID)
 	}
 }
 
 // Check refuses a file that jobs would share by chance: they have no dataType, and their endpoints or ids are
 // alike, or the names of two types of items give one name of a file. A number would tell these apart, but the file
 // of a type would be another one as soon as a job is added.
-func (p *Place) Check() error {
-	if p.other != "" {
+func (d *Destination) Check() error {
+	if d.other != "" {
 		return &engine.Error{
 			Class: failure.Config, Op: "output",
-			Message: fmt.Sprintf("items of the types %q and %q would both be written to %s", p.DataType, p.other, p.Path),
+			Message: fmt.Sprintf("items of the types %q and %q would both be written to %s", d.DataType, d.other, d.Path),
 			Hint:    "set dataType of a job to another name; the job that keeps its type keeps its file",
 		}
 	}
-	if len(p.unnamed) < 2 {
+	if len(d.unnamed) < 2 {
 		return nil
 	}
 	return &engine.Error{
 		Class: failure.Config, Op: "output",
 		Message: fmt.Sprintf("the jobs %s would all write to %s, because they have neither an id nor a dataType",
-			strings.Join(p.unnamed, " and "), p.Path),
+			strings.Join(d.unnamed, " and "), d.Path),
 		Hint: "give each of them an id, or the same dataType if one file is to have the items of all",
 	}
 }
