@@ -70,7 +70,7 @@ func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, gate *sinkGate)
 	parallel := e.options.run.parallel > 1 && walk.Limit == nil
 	var running sync.WaitGroup
 	for i, job := range jobs {
-		walk.Slots <- struct{}{} // slot of the job whose turn it is
+		walk.Slots.Take() // slot of the job whose turn it is
 		if gate.stopReason() != nil {
 			break
 		}
@@ -83,7 +83,7 @@ func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, gate *sinkGate)
 				if ended := gate.end(ctx, i, job.ID(), blameTimeout(ctx, results[i], err)); ended != nil {
 					cancel(ended)
 				}
-				<-walk.Slots
+				walk.Slots.Release()
 			}()
 			results[i], err = walk.Run(jobsCtx, job, gate.deliver)
 		}
@@ -251,7 +251,7 @@ func join(errs ...error) error {
 func (e *Engine) walk(loop runtime.Loop) partition.Walk {
 	s := e.options.run
 	return partition.Walk{
-		Loop: loop, Jobs: s.selection(), Slots: make(chan struct{}, max(1, s.parallel)), Limit: partition.NewQuota(e.cfg.MaxPartitions),
+		Loop: loop, Jobs: s.selection(), Slots: partition.NewSlots(max(1, s.parallel)), Limit: partition.NewQuota(e.cfg.MaxPartitions),
 		Accept: e.Auditor().Accepts,
 	}
 }

@@ -51,7 +51,7 @@ func (f *frame) nextAhead(ctx context.Context) *node {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for ; ctx.Err() == nil; f.changed.Wait() {
-		for i := range maxAhead * cap(f.tree.slots) {
+		for i := range maxAhead * f.tree.slots.count() {
 			if len(f.progress.todo) == i && !f.pullWindow() {
 				break
 			}
@@ -69,15 +69,13 @@ func (f *frame) nextAhead(ctx context.Context) *node {
 // takeSlot waits for a slot and begins a task in it. It reports false if the turn of the task has
 // come in the meantime.
 func (f *frame) takeSlot(ctx context.Context, child *node) bool {
-	select {
-	case f.tree.slots <- struct{}{}:
-	case <-ctx.Done():
+	if !f.tree.slots.tryTake(ctx) {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if child.begun {
-		<-f.tree.slots
+		f.tree.slots.Release()
 		return false
 	}
 	child.begun, child.slot, child.backlog = true, true, newBacklog(backlogBytes)
@@ -101,7 +99,7 @@ func (f *frame) releaseSlot(child *node) {
 	defer f.mu.Unlock()
 	if child.slot {
 		child.slot = false
-		<-f.tree.slots
+		f.tree.slots.Release()
 	}
 }
 

@@ -24,9 +24,9 @@ type Walk struct {
 	// child in it runs, but its items are not written.
 	Jobs map[string]bool
 
-	// Slots limits the partitions that run ahead of their turn: each holds a slot, across all
-	// trees. With nil or a capacity of 1, every partition runs in its turn.
-	Slots chan struct{}
+	// Slots limits the partitions that run at once, across all trees. With nil or one slot, every
+	// partition runs in its turn.
+	Slots *Slots
 
 	// Limit bounds the number of partitions of the run; nil means no limit. With a limit they run
 	// one after another, so that it leaves out the same partitions in every run.
@@ -54,8 +54,8 @@ type tree struct {
 	root    *compile.Job
 	sink    runtime.Sink
 	tally   *Tally
-	slots   chan struct{} // slots for partitions that run ahead; nil if every partition runs in its turn
-	started time.Time     // value of now() in the rules of variables
+	slots   *Slots    // slots for partitions that run ahead; nil if every partition runs in its turn
+	started time.Time // value of now() in the rules of variables
 
 	// These need no lock: with a limit, no task runs ahead, so all tasks run in one goroutine.
 	quota   *Quota                // nil means no limit
@@ -70,6 +70,9 @@ type tree struct {
 // Run runs a job with all its partitions and its children. It passes their pages to the sink in the
 // order of a run without concurrency. It returns the results of the job and its children, parents
 // first, even if the error is not nil.
+//
+// The caller holds one of [Walk.Slots] while Run runs, for the partition whose turn it is. The
+// partitions that run ahead of their turn take further ones.
 func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]runtime.Result, error) {
 	ends, err := w.run(ctx, root, sink)
 	return resultsOf(ends), err
@@ -149,7 +152,7 @@ func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
 		limited: map[*compile.Job]bool{},
 		slots:   w.Slots, quota: w.Limit, started: w.Clock.Now(),
 	}
-	if cap(t.slots) < 2 || t.quota != nil { // see tree.quota
+	if t.slots.count() < 2 || t.quota != nil { // see tree.quota
 		t.slots = nil
 	}
 	for _, job := range t.tally.all {
@@ -245,4 +248,43 @@ func (q *Quota) giveBack() {
 	if q != nil {
 		q.left++
 	}
+}
+
+// Slots are the slots of the partitions that run at once. With nil Slots, every partition runs in its
+// turn, and a slot need not be taken.
+type Slots struct{ taken chan struct{} }
+
+// NewSlots returns n slots.
+func NewSlots(n int) *Slots { return &Slots{make(chan struct{}, n)} }
+
+// Take takes a slot, and waits until there is one. The caller releases it with [Slots.Release].
+func (s *Slots) Take() {
+	if s != nil {
+		s.taken <- struct{}{}
+	}
+}
+
+// tryTake takes a slot as Take does. It reports false if the context ended before there was one.
+func (s *Slots) tryTake(ctx context.Context) bool {
+	select {
+	case s.taken <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Release releases a slot that was taken.
+func (s *Slots) Release() {
+	if s != nil {
+		<-s.taken
+	}
+}
+
+// count returns the number of slots.
+func (s *Slots) count() int {
+	if s == nil {
+		return 0
+	}
+	return cap(s.taken)
 }

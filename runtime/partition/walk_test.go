@@ -168,7 +168,7 @@ func TestPagesHaveTheSameOrderWithConcurrency(t *testing.T) {
 		require.Equal(t, fails, err != nil, "%v", err)
 		for range 5 {
 			var got received
-			walk.Slots = make(chan struct{}, 3)
+			walk.Slots = NewSlots(3)
 			results, err := walk.Run(t.Context(), root, got.sink)
 			require.Equal(t, fails, err != nil, "%v", err)
 			require.Equal(t, want.pages, got.pages)
@@ -324,7 +324,7 @@ func TestPagesThatWaitAreInAFile(t *testing.T) {
 	var want, got received
 	_, err := walk.Run(t.Context(), root, want.sink)
 	require.NoError(t, err)
-	walk.Slots = make(chan struct{}, 6)
+	walk.Slots = NewSlots(6)
 	_, err = walk.Run(t.Context(), root, got.sink)
 	require.NoError(t, err)
 	require.Equal(t, want.pages, got.pages)
@@ -347,7 +347,7 @@ func openFiles(t *testing.T) (n int) {
 
 func TestAWalkThatFailsKeepsNoFiles(t *testing.T) {
 	walk, root := walkOf(api{large: true}), rootsOf(t, `{"id": "a", "endpoint": "a/{v}", "dataField": "data", "for": {"v": {"values": [1, 2, 3, 4, 5, 6]}}}`)[0]
-	walk.Slots = make(chan struct{}, 6)
+	walk.Slots = NewSlots(6)
 	require.Zero(t, openFiles(t))
 	_, err := walk.Run(t.Context(), root, func(context.Context, *runtime.Page) error {
 		for deadline := time.Now().Add(time.Minute); openFiles(t) == 0 && time.Now().Before(deadline); {
