@@ -249,9 +249,8 @@ func IsErrorObject(object value.Object) bool {
 			return false
 		}
 		text, _ := m.Value.(string)
-		reports = reports || IsFailure(text) || slices.ContainsFunc(errorSigns(), func(sign ErrorSign) bool {
-			return len(sign.Keys) == 1 && sign.Keys[0] == m.Name && sign.Matches(m.Value)
-		})
+		isSign := func(sign ErrorSign) bool { return sign.Matches(m.Value) }
+		reports = reports || IsFailure(text) || slices.ContainsFunc(ErrorSignsOf(m.Name), isSign)
 	}
 	return reports
 }
@@ -275,6 +274,19 @@ var errorSigns = sync.OnceValue(func() []ErrorSign {
 		}
 	}
 	return out
+})
+
+// ErrorSignsOf returns the signs whose path is a key alone. The list is shared, and must not be changed.
+func ErrorSignsOf(key string) []ErrorSign { return errorSignsByKey()[key] }
+
+var errorSignsByKey = sync.OnceValue(func() map[string][]ErrorSign {
+	byKey := map[string][]ErrorSign{}
+	for _, sign := range errorSigns() {
+		if len(sign.Keys) == 1 {
+			byKey[sign.Keys[0]] = append(byKey[sign.Keys[0]], sign)
+		}
+	}
+	return byKey
 })
 
 // ErrorMessages returns the paths of messages that belong to the signs. It is shared,
@@ -363,27 +375,13 @@ const runtimeError = "runtime error"
 // hasDiagnostic reports whether a value is the address of a diagnostic of SRU, or contains one. Number 61 says that a
 // position is out of range, as that after the last record is.
 func hasDiagnostic(v any) bool {
-	if object, ok := value.Members(v); ok {
-		return slices.ContainsFunc(object, func(m value.Member) bool { return hasDiagnostic(m.Value) })
-	}
-	if list, ok := v.([]any); ok {
-		return slices.ContainsFunc(list, hasDiagnostic)
-	}
-	text, _ := v.(string)
-	return strings.HasPrefix(text, "info:srw/diagnostic/") && !strings.HasSuffix(text, "/61")
+	return slices.ContainsFunc(value.Texts(v), func(text string) bool {
+		return strings.HasPrefix(text, "info:srw/diagnostic/") && !strings.HasSuffix(text, "/61")
+	})
 }
 
 // saysCut reports whether a text says that results are truncated, or a list or an object has such a text.
-func saysCut(v any) bool {
-	if object, ok := value.Members(v); ok {
-		return slices.ContainsFunc(object, func(m value.Member) bool { return saysCut(m.Value) })
-	}
-	if list, ok := v.([]any); ok {
-		return slices.ContainsFunc(list, saysCut)
-	}
-	text, _ := v.(string)
-	return cutWords().MatchString(text)
-}
+func saysCut(v any) bool { return slices.ContainsFunc(value.Texts(v), cutWords().MatchString) }
 
 // cutWords matches a warning that a response lacks results: "results truncated due to limit", "incomplete return".
 var cutWords = sync.OnceValue(func() *regexp.Regexp {
@@ -464,8 +462,8 @@ var errorWord = sync.OnceValue(func() *regexp.Regexp {
 // list has no such value.
 func IsFailedStatus(key string, v any) bool {
 	text, _ := v.(string)
-	isSign := func(s ErrorSign) bool { return len(s.Keys) == 1 && s.Keys[0] == key && s.Matches(v) }
-	return IsErrorMessage(key) && IsFailure(text) || namesErrorByWord(key) && isError(v) || slices.ContainsFunc(errorSigns(), isSign)
+	isSign := func(s ErrorSign) bool { return s.Matches(v) }
+	return IsErrorMessage(key) && IsFailure(text) || namesErrorByWord(key) && isError(v) || slices.ContainsFunc(ErrorSignsOf(key), isSign)
 }
 
 // IsOwnCode reports whether a value is a code of an API's own, or a word for a result that is not ready, which tells of an
@@ -481,9 +479,7 @@ var unsettled = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // IsCode reports whether a key is usual for a code or word that says how a request went.
-func IsCode(key string) bool {
-	return slices.ContainsFunc(errorSigns(), func(s ErrorSign) bool { return len(s.Keys) == 1 && s.Keys[0] == key && s.IsCode() })
-}
+func IsCode(key string) bool { return slices.ContainsFunc(ErrorSignsOf(key), ErrorSign.IsCode) }
 
 var ownCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-[0-9]+|1[0-9][0-9]|[3-9][0-9][0-9]|[0-9]{4,})$`) })
 

@@ -293,10 +293,8 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 		text, _ := m.Value.(string)
 		isMessage := apinames.IsErrorMessage(name) || name == "#text"
 		isCaption := w.Context.Page == 1 && found != "" && apinames.IsCaption(name)
-		isSign := func(sign apinames.ErrorSign) bool {
-			return len(sign.Keys) == 1 && sign.Keys[0] == local && w.isError(sign, m.Value, page, found != "")
-		}
-		if isMessage && !isCaption && !w.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isSign) {
+		isSign := func(sign apinames.ErrorSign) bool { return w.isError(sign, m.Value, page, found != "") }
+		if isMessage && !isCaption && !w.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.ErrorSignsOf(local), isSign) {
 			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
 			w.Facts.ErrorOfItem = w.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
 			return
