@@ -12,7 +12,6 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -82,11 +81,7 @@ func (r *listRun) after(failed error) ListResult {
 
 // withSeen returns a result with the paths that the list had and lacked.
 func (r *listRun) withSeen(result Result) ListResult {
-	paths := evidence.Seen{Had: r.state.History.HadKeys(), Values: r.nilValues, Items: r.state.History.Overlap(r.job)}
-	if result.Outcome != rules.Failed {
-		paths.Lacked = r.state.History.Lacked
-	}
-	return ListResult{Result: result, Seen: paths}
+	return ListResult{Result: result, Seen: r.watcher.Seen(result.Outcome)}
 }
 
 // addPlace adds the partition to an error of this job.

@@ -251,9 +251,9 @@ func (r *listRun) knownEnd() int {
 	if end == 0 {
 		end = math.MaxInt
 	}
-	first := r.state.History.FirstTotal
-	if perPage, _ := r.context().Limit.(int); first != nil && first.Total > 0 && perPage > 0 {
-		end = min(end, (first.Total+perPage-1)/perPage)
+	total := r.watcher.FirstTotal()
+	if perPage, _ := r.context().Limit.(int); total > 0 && perPage > 0 {
+		end = min(end, (total+perPage-1)/perPage)
 	}
 	return end
 }

@@ -70,13 +70,12 @@ func (r *listRun) noteUnsplit() {
 func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 	defer func(before context.Context) { r.pooled.machine.Context = before }(r.pooled.machine.Context)
 	r.pooled.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
-	r.watcher.HasSiblings = r.list.Siblings
 	r.noticeBeyond()
 	findings := r.watcher.Audit(&r.pooled.machine, evidence.End{
 		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,
 		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.RoleFilter }),
-		Kept:   compile.SelectKept(r.state.Result.Kept, r.keepKey),
+		Kept:   compile.SelectKept(r.state.Result.Kept, r.keepKey), Siblings: r.list.Siblings,
 	})
 	for i := range findings {
 		f := &findings[i]

@@ -74,7 +74,6 @@ func (r *listRun) remember(sent document.Digest) {
 	} else if c.First == nil {
 		c.First = r.past(r.pooled.first)
 	}
-	r.state.LargestPage = max(r.state.LargestPage, c.Count)
 	r.state.Result.Pages++
 	r.state.Result.Bytes += c.Bytes
 }

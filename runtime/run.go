@@ -33,17 +33,16 @@ type listRun struct {
 	switches  rules.Switches
 	receiver  Receiver
 	sender    sender
-	converter *format.Converter  // nil if the responses are JSON
-	keepKey   string             // chooses the kept values of the partition; "" if all partitions share them
-	lastKept  map[string]any     // values that the previous run kept, including their secrets
-	builder   *compile.Builder   // nil before the first request
-	nilValues evidence.NilCounts // which values of the request are nil, for the audit of all partitions
+	converter *format.Converter // nil if the responses are JSON
+	keepKey   string            // chooses the kept values of the partition; "" if all partitions share them
+	lastKept  map[string]any    // values that the previous run kept, including their secrets
+	builder   *compile.Builder  // nil before the first request
 	started   time.Time
 
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
 	// again after a resume: they are caches of the state, requests in flight, and past warnings.
 	state    state
-	watcher  evidence.Watcher // changes state.History
+	watcher  evidence.Watcher // changes state.History and state.LargestPage
 	shaper   *shaper          // nil if items are passed on unchanged
 	queue    *ahead.Queue     // nil until a page is requested ahead of its turn
 	lastPage int              // the number of the last page, if it is known; otherwise 0
@@ -59,10 +58,10 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	r := l.Pool.get(&l, job)
 	// The run is reused in place, see Pool.free.
 	*r = listRun{Loop: l, list: list, job: job, pooled: r.pooled, receiver: receiver, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
-	r.watcher = evidence.Watcher{
-		History: &r.state.History, Subject: r.pooled.subject, Context: r.context(), Largest: &r.state.LargestPage,
+	r.watcher = evidence.NewWatcher(evidence.WatcherOptions{
+		Subject: r.pooled.subject, History: &r.state.History, LargestPage: &r.state.LargestPage, Context: r.context(),
 		Redactor: l.Redactor, Warn: r.warn,
-	}
+	})
 	r.shaper = newShaper(r)
 	r.converter = l.newConverter(job)
 	r.sender = sender{job: job, client: l.Client, redactor: l.Redactor, converter: r.converter}
@@ -122,8 +121,7 @@ func (r *listRun) bind() error {
 		}
 	}
 	r.state.Computed.Value = computed
-	r.nilValues = r.watcher.Subject.ValuesOf(values)
-	r.watcher.SetSince(values)
+	r.watcher.SetValues(values)
 	if r.builder, err = r.job.Builder(values); err != nil {
 		return err
 	}

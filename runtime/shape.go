@@ -216,14 +216,12 @@ func (s *shaper) look(raw json.RawMessage) {
 	if s.sample == nil && len(raw) <= maxSample {
 		s.sample = slices.Clone(raw)
 	}
-	n := &s.run.state.History
+	watcher := &s.run.watcher
 	s.unseen = slices.DeleteFunc(s.unseen, func(w compile.Watch) bool {
-		seen := slices.Contains(n.Had, w.String())
-		if _, present := w.Lookup(s.run.context()); !seen && (present || document.Find(raw, w.Path) != nil) {
-			n.Had = append(n.Had, w.String())
-			seen = true
+		if _, present := w.Lookup(s.run.context()); !watcher.Had(w) && (present || document.Find(raw, w.Path) != nil) {
+			watcher.NoticeHad(w)
 		}
-		return seen
+		return watcher.Had(w)
 	})
 }
 
@@ -233,7 +231,7 @@ func (s *shaper) missing(selects func(rules.Rule) bool) (missing []evidence.Abse
 		return nil
 	}
 	for _, w := range s.unseen {
-		if !w.Optional && selects(w.Rule) && !slices.Contains(s.run.state.History.Had, w.String()) {
+		if !w.Optional && selects(w.Rule) && !s.run.watcher.Had(w) {
 			text := fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w.Path))
 			missing = append(missing, evidence.Absence{Key: w.String(), Text: text, Ordinary: true})
 		}

@@ -106,7 +106,7 @@ func (r *listRun) resume(ctx context.Context, checkpoint json.RawMessage) (reque
 	}
 	fresh := r.state.Context.Value // the values that come from the configuration
 	r.state = from
-	r.watcher.Resumed = from.Hints.Value
+	r.watcher.Resume(from.Hints.Value)
 	c := r.context()
 	saved.RestoreUnsaved(c, fresh)
 	c.Header, c.Link = fresh.Header, fresh.Link

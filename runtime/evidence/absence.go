@@ -28,12 +28,24 @@ type Absence struct {
 // keyItems is the key of the list of items.
 const keyItems = "dataField"
 
-// HadKeys returns the keys of the paths that a response had.
-func (h *History) HadKeys() []string {
-	if h.HadItems {
-		return append([]string{keyItems}, h.Had...)
+// Had reports whether a response, or an item, had a watched path.
+func (w *Watcher) Had(watch compile.Watch) bool {
+	return slices.Contains(w.history.Had, watch.String())
+}
+
+// NoticeHad records that an item has a watched path that no earlier one had.
+func (w *Watcher) NoticeHad(watch compile.Watch) {
+	w.history.Had = append(w.history.Had, watch.String())
+}
+
+// Seen returns what the list, which has ended with an outcome, contributes to the signs across all partitions of
+// its job.
+func (w *Watcher) Seen(outcome rules.Outcome) Seen {
+	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.subject.job)}
+	if outcome != rules.Failed {
+		seen.Lacked = w.history.Lacked
 	}
-	return h.Had
+	return seen
 }
 
 // missing describes the paths that no response had although one should have, or returns "". If
@@ -41,10 +53,10 @@ func (h *History) HadKeys() []string {
 // instead. It also reports whether the list of items may have another name.
 func (w *Watcher) missing(hints *rules.Hints) (text string, renamed bool) {
 	var missing []string
-	w.Lacked = nil
+	w.history.Lacked = nil
 	for _, a := range w.absences(hints) {
-		if w.HasSiblings && a.Ordinary {
-			w.Lacked = append(w.Lacked, a)
+		if w.end.Siblings && a.Ordinary {
+			w.history.Lacked = append(w.history.Lacked, a)
 		} else {
 			missing, renamed = append(missing, a.Text), renamed || a.Renamed
 		}
@@ -57,7 +69,7 @@ func joinMissing(texts []string) string { return strings.Join(texts, ", nor ") }
 // absences returns the watched paths that no response had, except for paths that are normally
 // absent.
 func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
-	h := w.History
+	h := w.history
 	if h.Responses == 0 {
 		return nil
 	}
@@ -67,13 +79,13 @@ func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 			Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items" + found.hint(),
 			Ordinary: !promisesMore && !found.Certain,
 		}
-		if f := w.Subject.job.Spec().DataField; f != nil {
+		if f := w.subject.job.Spec().DataField; f != nil {
 			a.Text = f.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(w.page.Names, f.Keys))
 			a.Ordinary = a.Ordinary && !w.misspelt(f.Keys)
 		}
 		a.Renamed = found.Certain || !w.page.Elements && slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
 		a.Ordinary = a.Ordinary && !(a.Renamed && w.isBareList())
-		if f := w.Subject.job.Spec().DataField; f != nil && w.page.Lookup != nil && w.listsObjects(nil) {
+		if f := w.subject.job.Spec().DataField; f != nil && w.page.Lookup != nil && w.listsObjects(nil) {
 			a.Renamed, a.Ordinary = true, false
 			a.Text = f.Text + " (dataField), and the last one is a list itself: remove dataField"
 		}
@@ -86,10 +98,10 @@ func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 			absences = append(absences, Absence{Key: key, Text: text, Ordinary: !promisesMore && !found.Certain, Renamed: found.Certain})
 		}
 	}
-	for _, watch := range w.Subject.watches {
+	for _, watch := range w.subject.watches {
 		if !slices.Contains(h.Had, watch.String()) && w.suspectsAbsence(watch, hints) {
 			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, document.Suggest(w.page.Names, watch.Path))
-			if _, isNull := watch.Lookup(w.Context); isNull {
+			if _, isNull := watch.Lookup(w.context); isNull {
 				text = fmt.Sprintf("%s (%s) other than null", watch, watch.Rule.ID)
 			}
 			absences = append(absences, Absence{Key: watch.String(), Text: text, Ordinary: w.isOrdinary(watch, promisesMore)})
@@ -109,7 +121,7 @@ func (w *Watcher) isBareList() bool {
 // promisesMore reports whether the last response says that there are more items than were read.
 func (w *Watcher) promisesMore(hints *rules.Hints) bool {
 	total, hasTotal := hints.Total.(int)
-	return hints.More == true || hints.Next != nil || hasTotal && total > w.Context.Total.Items
+	return hints.More == true || hints.Next != nil || hasTotal && total > w.context.Total.Items
 }
 
 // isOrdinary reports whether a path that a rule reads may be absent from the list if the lists of
@@ -117,7 +129,7 @@ func (w *Watcher) promisesMore(hints *rules.Hints) bool {
 // or if the list has items and ended because of the absence. promisesMore says whether
 // the response promises further items.
 func (w *Watcher) isOrdinary(watch compile.Watch, promisesMore bool) bool {
-	ended := slices.Contains(w.end.StoppedBy, watch.Rule.ID) && w.Context.Total.Items > 0
+	ended := slices.Contains(w.end.StoppedBy, watch.Rule.ID) && w.context.Total.Items > 0
 	return !promisesMore && !ended && !w.misspelt(watch.Path)
 }
 

@@ -23,32 +23,32 @@ const maxInFuture = 24 * time.Hour
 // Audit evaluates the audit rules after the last page of a list. Most of them apply to complete
 // lists only. A finding says why the list may be incomplete.
 func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
-	c := w.Context
+	c := w.context
 	if c.Page == 0 {
 		return nil
 	}
 	defer func(total int) { c.Total.Items, c.Hints, c.List = total, nil, nil }(c.Total.Items)
 	w.end = end
-	c.Total.Items = end.Items - w.Facts.Rewritten
+	c.Total.Items = end.Items - w.history.Facts.Rewritten
 	c.Hints = w.Hints()
 	w.noticeTotal(c.Hints)
 	c.List = w.facts(c.Hints)
 	facts := rules.FactsIn(c)
 	var findings []trace.Finding
-	for i := range w.Subject.job.Ruleset.Rules {
-		listed := &w.Subject.job.Ruleset.Rules[i]
+	for i := range w.subject.job.Ruleset.Rules {
+		listed := &w.subject.job.Ruleset.Rules[i]
 		if listed.Role != rules.RoleAudit || listed.Requires&^facts != 0 ||
 			end.Outcome != rules.Complete && !slices.Contains(listed.Also, end.Outcome) {
 			continue
 		}
-		rule := w.Subject.job.AuditRule(listed)
+		rule := w.subject.job.AuditRule(listed)
 		met, err := rule.EvalBool(m, c)
 		if err != nil || !met {
 			continue // an API may use the names of hints for anything
 		}
 		findings = append(findings, trace.Finding{
 			ID: rule.Rule.ID, Weight: rule.Weight(m, c),
-			Message: w.Redactor.URL(rule.Message.Text(m, c)), Because: w.Redactor.URL(rule.Because(c)),
+			Message: w.redactor.URL(rule.Message.Text(m, c)), Because: w.redactor.URL(rule.Because(c)),
 		})
 	}
 	return findings
@@ -123,32 +123,32 @@ func findingIf(job *compile.Job, listed *rules.Rule, c *rules.Context) *trace.Fi
 
 // facts returns the facts about the list as a whole.
 func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
-	if w.Context.Count > 0 { // a page without items has been judged when it was read
+	if w.context.Count > 0 { // a page without items has been judged when it was read
 		w.noticeChange()
 	}
-	facts := w.Facts
+	facts := w.history.Facts
 	facts.Missing, facts.Renamed = w.missing(hints)
-	facts.ErrorMild = facts.ErrorMild && w.HasSiblings
-	if w.Subject.keptUnread && len(w.Context.Kept) > 0 && w.Sizes[0] > 0 {
-		names := value.Map(w.Subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
+	facts.ErrorMild = facts.ErrorMild && w.end.Siblings
+	if w.subject.keptUnread && len(w.context.Kept) > 0 && w.history.Sizes[0] > 0 {
+		names := value.Map(w.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
 	facts.KeptAhead = w.keptAhead()
-	if pages, ok := hints.Pages.(int); ok && pages < w.FirstPages {
-		facts.PagesBefore = w.FirstPages
+	if pages, ok := hints.Pages.(int); ok && pages < w.history.FirstPages {
+		facts.PagesBefore = w.history.FirstPages
 	}
-	if c := w.Context; hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
-		facts.MoreBefore = w.FirstMore
+	if c := w.context; hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
+		facts.MoreBefore = w.history.FirstMore
 	}
 	computed := func(e *language.Expression) bool { return len(e.Reads) > 0 } // the list may begin in its middle
-	facts.Counted = !w.Subject.job.Paged() || w.byPosition() && !slices.ContainsFunc(w.Subject.job.Init, computed)
-	facts.Chosen = slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {
+	facts.Counted = !w.subject.job.Paged() || w.byPosition() && !slices.ContainsFunc(w.subject.job.Init, computed)
+	facts.Chosen = slices.ContainsFunc(w.subject.job.Stops, func(stop *compile.Trigger) bool {
 		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.Contains(w.end.StoppedBy, stop.Rule.ID)
 	})
 	facts.Negative = w.negative()
-	facts.Reached = w.Context.Count == 0 && facts.ErrorPage == w.Context.Page && w.FirstTotal != nil &&
-		w.FirstTotal.Total == w.Context.Total.Items && w.FirstTotal.Total > w.FirstTotal.Count
-	if w.Ambiguous { // identifiers that do not identify items
+	facts.Reached = w.context.Count == 0 && facts.ErrorPage == w.context.Page && w.history.FirstTotal != nil &&
+		w.history.FirstTotal.Total == w.context.Total.Items && w.history.FirstTotal.Total > w.history.FirstTotal.Count
+	if w.history.Ambiguous { // identifiers that do not identify items
 		facts.Revised = 0
 	}
 	w.audited.facts = facts
@@ -158,7 +158,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 // negative returns the first negative total or number of pages, with its path, by which rules ended the list, or "" if
 // one of these rules has read none.
 func (w *Watcher) negative() (first string) {
-	for _, stop := range w.Subject.job.Stops {
+	for _, stop := range w.subject.job.Stops {
 		if !slices.Contains(w.end.StoppedBy, stop.Rule.ID) {
 			continue
 		}
@@ -167,7 +167,7 @@ func (w *Watcher) negative() (first string) {
 			last := name[len(name)-1]
 			isNumber := stop.Rule.Origin.By.Kind == rules.AuthorMethod || apinames.IsHint(last, apinames.HintTotal) ||
 				apinames.IsHint(last, apinames.HintPages)
-			v, _ := read.Lookup(w.Context)
+			v, _ := read.Lookup(w.context)
 			text, isText := value.Text(v)
 			n, err := strconv.ParseFloat(text, 64)
 			return isNumber && isText && err == nil && n < 0
@@ -175,7 +175,7 @@ func (w *Watcher) negative() (first string) {
 		if i < 0 {
 			return ""
 		}
-		v, _ := stop.Reads[i].Lookup(w.Context)
+		v, _ := stop.Reads[i].Lookup(w.context)
 		first = cmp.Or(first, fmt.Sprintf("%s = %v", stop.Reads[i], v))
 	}
 	return first
@@ -184,10 +184,10 @@ func (w *Watcher) negative() (first string) {
 // keptAhead returns the first value for the next run that is a time of the items and too late, with its
 // name, or "" if there is none.
 func (w *Watcher) keptAhead() string {
-	for _, e := range w.Subject.job.Keeps {
+	for _, e := range w.subject.job.Keeps {
 		ofItems := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("items") || r.Is("first") })
 		v := w.end.Kept[e.Rule.Target]
-		if t, isTime := e.KeptTime(v); ofItems && isTime && t.Sub(w.Context.Now()) > maxInFuture {
+		if t, isTime := e.KeptTime(v); ofItems && isTime && t.Sub(w.context.Now()) > maxInFuture {
 			return fmt.Sprintf("kept.%s = %v", e.Rule.Target, v)
 		}
 	}

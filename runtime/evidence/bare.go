@@ -17,7 +17,7 @@ import (
 // Some pages are not bare. A list that is null counts as an empty list unless page 1 has another member. A
 // message explains the page. A link or a token is usually absent from the last page, so it does not count.
 func (w *Watcher) noticeBareEnd() {
-	c, h := w.Context, w.History
+	c, h := w.context, w.history
 	h.Facts.BarePage = 0
 	if c.Count > 0 || c.Total.Items == 0 || c.Status >= http.StatusBadRequest || w.page.Lookup == nil {
 		return
@@ -45,10 +45,10 @@ func (w *Watcher) listIsNull() bool {
 // neighbours returns the paths that page 1 has beside the list of items, apart from links and tokens.
 func (w *Watcher) neighbours() []string {
 	list := ""
-	if field := w.Subject.job.Spec().DataField; field != nil {
+	if field := w.subject.job.Spec().DataField; field != nil {
 		list = rules.FormatPath("body", field.Keys)
 	}
-	return slices.DeleteFunc(slices.Clone(w.FirstPaths), func(path string) bool {
+	return slices.DeleteFunc(slices.Clone(w.history.FirstPaths), func(path string) bool {
 		name := strings.Trim(path[strings.LastIndexAny(path, ".[")+1:], `"]`)
 		leads := func(h apinames.Hint) bool { return h.Kind == apinames.HintNext }
 		return path == list || slices.ContainsFunc(apinames.HintsOf(name), leads)

@@ -13,8 +13,8 @@ import (
 // instead of the last. Or a request is repeated and returns the same page, although that page had only
 // new items the first time. fresh says whether this page has new items.
 func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent, fresh bool) {
-	c, h := w.Context, w.History
-	if !w.Subject.readsItems || c.Polled {
+	c, h := w.context, w.history
+	if !w.subject.readsItems || c.Polled {
 		return
 	}
 	switch {
@@ -22,7 +22,7 @@ func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent,
 		h.FirstItem = w.firstOfMany()
 	case c.Page == 2 && c.Count == 0 && h.FirstItem != "" && sends(sent, h.FirstItem) && !sends(h.First, h.FirstItem):
 		h.Facts.CursorFirst = h.FirstItem
-	case c.SamePage && request == before && h.Fresh && c.Count >= *w.Largest && h.Facts.CursorPage == 0:
+	case c.SamePage && request == before && h.Fresh && c.Count >= *w.largest && h.Facts.CursorPage == 0:
 		h.Facts.CursorPage = c.Page - 1
 	}
 	h.Fresh = fresh

@@ -17,9 +17,9 @@
 //
 // The loop (package runtime) calls the watcher of the list in this order:
 //
-//   - Notice, page 1 (notice.go): noticeItems remembers the identifiers 1 and 2 in History.Identities,
-//     and noticeTotal (hints.go) the total of 5 in History.FirstTotal. History is part of the state of
-//     the list, so that it survives a resume.
+//   - Notice, page 1 (notice.go): noticeItems remembers the identifiers 1 and 2 in history.Identities,
+//     and noticeTotal (hints.go) the total of 5 in history.FirstTotal. The history (history.go) is part of
+//     the state of the list, so that it survives a resume.
 //   - Notice, page 2: noticeItems finds the identifier 2 again, with the same content. It counts one of
 //     Facts.Duplicates, and sets Facts.ShiftPage to 2.
 //   - Notice, page 3: the page has no items. The rule offset.empty ends the list; its outcome is
@@ -30,7 +30,8 @@
 //     whose source is "hints.total > total.items". Each becomes a [trace.Finding] with its message:
 //     "body.total is 5, but the number of items read is 4".
 //
-// The watcher is in watcher.go. Most other files notice one kind of sign each:
+// The watcher is in watcher.go, and what it remembers in history.go. Most other files notice one kind of
+// sign each:
 //
 //   - Lists: moved.go a list at another path, elsewhere.go where else the items may be, gap.go a page
 //     without a list between others, nested.go lists within items, overlap.go items that several

@@ -21,7 +21,7 @@ type place struct {
 // noticeElsewhere notices where a page has items of a list that it lacks at the path of the list. An empty list
 // of XML is no element, so it looks as if it were misspelt; only other elements in its place tell the two apart.
 func (w *Watcher) noticeElsewhere() {
-	h, lists := w.History, w.Subject.lists
+	h, lists := w.history, w.subject.lists
 	if w.page.Bytes <= maxErrorBody && w.lacksItems() { // of most pages, the body is not decoded as a whole
 		body, _ := w.lookup(nil)
 		for i, list := range lists {
@@ -38,27 +38,27 @@ func (w *Watcher) noticeElsewhere() {
 
 // lacksItems reports whether the page has no items where one of its lists should have some.
 func (w *Watcher) lacksItems() bool {
-	for i := range w.Subject.lists {
+	for i := range w.subject.lists {
 		if w.lacks(i) {
 			return true
 		}
 	}
-	return w.Subject.lists == nil && !w.page.HasField && w.Context.Count == 0
+	return w.subject.lists == nil && !w.page.HasField && w.context.Count == 0
 }
 
 // lacks reports whether the page lacks the list with the given index, and no place of its items is known yet.
 func (w *Watcher) lacks(index int) bool {
-	return (w.page.Found[index] == "" || w.page.Elements) && w.page.Lists[index].Items.Len() == 0 && w.placeOf(index) == place{}
+	return (w.page.Found[index] == "" || w.page.Elements) && w.page.Lists[index].Items.Len() == 0 && w.history.placeOf(index) == place{}
 }
 
 // had reports whether the page has the list with the given index, even an empty one.
 func (w *Watcher) had(index int) bool {
 	isEmpty := w.page.Lists[index].Items.Len() == 0
-	return w.page.Found[index] != "" && !(w.page.Elements && isEmpty && w.placeOf(index) != place{})
+	return w.page.Found[index] != "" && !(w.page.Elements && isEmpty && w.history.placeOf(index) != place{})
 }
 
 // placeOf returns the place of the items of the list with the given index.
-func (h *History) placeOf(index int) place {
+func (h *history) placeOf(index int) place {
 	if index < len(h.Elsewhere) {
 		return h.Elsewhere[index]
 	}
@@ -66,7 +66,7 @@ func (h *History) placeOf(index int) place {
 }
 
 // setPlace sets the place of the items of one of n lists. Without any place, Elsewhere is nil.
-func (h *History) setPlace(index, n int, p place) {
+func (h *history) setPlace(index, n int, p place) {
 	if h.Elsewhere == nil && p != (place{}) {
 		h.Elsewhere = make([]place, n)
 	}
@@ -76,7 +76,7 @@ func (h *History) setPlace(index, n int, p place) {
 }
 
 // suggested returns the first place of items that was noticed.
-func (h *History) suggested() place {
+func (h *history) suggested() place {
 	if i := slices.IndexFunc(h.Elsewhere, func(p place) bool { return p.Path != "" }); i >= 0 {
 		return h.Elsewhere[i]
 	}
@@ -169,7 +169,7 @@ const minSimilar = 3
 
 // reads reports whether a list of the job is at a path, or below it.
 func (w *Watcher) reads(path []string) bool {
-	return slices.ContainsFunc(w.Subject.lists, func(list itemList) bool {
+	return slices.ContainsFunc(w.subject.lists, func(list itemList) bool {
 		return len(list.keys) >= len(path) && slices.Equal(list.keys[:len(path)], path)
 	})
 }

@@ -21,7 +21,7 @@ const maxErrorBody = 1 << 20
 // noticeError notices a body that reports an error despite a status of success: a page without items, a
 // page with an error next to its data, in place of one of its lists, or as its last line.
 func (w *Watcher) noticeError() {
-	c := w.Context
+	c := w.context
 	if w.hasError() || c.Status >= http.StatusBadRequest || w.page.Lookup == nil || w.page.Bytes > maxErrorBody {
 		return
 	}
@@ -36,14 +36,14 @@ func (w *Watcher) noticeError() {
 
 // hasError reports whether an error is known that is certainly one.
 func (w *Watcher) hasError() bool {
-	return w.Facts.Error != "" && !w.Facts.ErrorMild && !w.Facts.ErrorOfItem
+	return w.history.Facts.Error != "" && !w.history.Facts.ErrorMild && !w.history.Facts.ErrorOfItem
 }
 
 // reportError records an error on the last page, unless one is known already. It replaces an error that may
 // mean something else.
 func (w *Watcher) reportError(text string) {
-	if f := &w.Facts; !w.hasError() {
-		f.Error, f.ErrorPage, f.ErrorMild, f.ErrorOfItem = text, w.Context.Page, false, false
+	if f := &w.history.Facts; !w.hasError() {
+		f.Error, f.ErrorPage, f.ErrorMild, f.ErrorOfItem = text, w.context.Page, false, false
 	}
 }
 
@@ -52,13 +52,13 @@ func (w *Watcher) noticeErrorBesideItems() {
 	if w.page.Columns != nil {
 		w.noticeStrangeHeader()
 	}
-	if w.Facts.AbsentPage == w.Context.Page {
-		w.noticeMessage("there is no list at "+w.Facts.AbsentList, apinames.IsFailure)
+	if w.history.Facts.AbsentPage == w.context.Page {
+		w.noticeMessage("there is no list at "+w.history.Facts.AbsentList, apinames.IsFailure)
 	}
 	if empty := w.emptyList(); empty != "" {
 		w.noticeMessage(empty+" is empty", apinames.IsFailure)
 	}
-	if w.Subject.listsErrors {
+	if w.subject.listsErrors {
 		return
 	}
 	w.noticeErrorLine()
@@ -66,7 +66,7 @@ func (w *Watcher) noticeErrorBesideItems() {
 	w.noticeErrorItem(w.strange)
 	w.noticeListOfErrors()
 	if w.page.HasErrors {
-		w.noticeSign(w.Subject.beside, w.Subject.besidePaths)
+		w.noticeSign(w.subject.beside, w.subject.besidePaths)
 	}
 }
 
@@ -82,7 +82,7 @@ func (w *Watcher) emptyList() string {
 
 // noticeErrorWithoutItems notices an error on a page without items.
 func (w *Watcher) noticeErrorWithoutItems() {
-	c := w.Context
+	c := w.context
 	w.noticeSign(apinames.ErrorSigns(), errorPaths())
 	if w.noticeListForObject(); w.hasError() {
 		return
@@ -96,13 +96,13 @@ func (w *Watcher) noticeErrorWithoutItems() {
 			complains = apinames.IsFailure
 		}
 		w.noticeMessage("there is no list of items", complains)
-	case w.page.HasField && (c.Page == 1 || len(w.FirstPaths) > 0):
+	case w.page.HasField && (c.Page == 1 || len(w.history.FirstPaths) > 0):
 		w.noticeMessage("the list of items is empty", apinames.IsFailure)
 	case c.Page == 1:
 		w.noticeMessage("there is no list of items", apinames.IsFailure)
-		if w.Facts.Error == "" && w.hasOnlyErrors() {
+		if w.history.Facts.Error == "" && w.hasOnlyErrors() {
 			w.noticeMessage("there is no list of items", apinames.IsComplaint)
-			w.Facts.ErrorMild = w.Facts.Error != ""
+			w.history.Facts.ErrorMild = w.history.Facts.Error != ""
 		}
 	}
 	if !w.page.HasField && !w.hasError() {
@@ -152,7 +152,7 @@ func localName(name string) string { return name[strings.LastIndexByte(name, ':'
 // object above the list that has an identifier may be an item, so that the error may be a part of it. A status is
 // part of such an item, and beside items always may be.
 func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) {
-	c, page := w.Context, w.pageOfErrors(paths)
+	c, page := w.context, w.pageOfErrors(paths)
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
 		v, present := read.Lookup(page)
@@ -163,14 +163,14 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) 
 		mayBeOfItem := c.Count > 0 && (len(parent) > 0 || sign.IsCode() || w.readsRoot())
 		isOfItem := mayBeOfItem && slices.ContainsFunc(w.page.Names(parent), apinames.IsIdentifier)
 		isMild := isOfItem || c.Count > 0 && sign.IsCode()
-		if isOfItem && sign.IsCode() || isMild && w.Facts.Error != "" {
+		if isOfItem && sign.IsCode() || isMild && w.history.Facts.Error != "" {
 			continue
 		}
 		w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
 		if text, isText := v.(string); isText && c.Page == 1 && c.Count == 0 && w.page.HasField {
-			w.Facts.ErrorMild = !apinames.IsComplaint(text)
+			w.history.Facts.ErrorMild = !apinames.IsComplaint(text)
 		}
-		if w.Facts.ErrorOfItem = isMild; !isMild {
+		if w.history.Facts.ErrorOfItem = isMild; !isMild {
 			return
 		}
 	}
@@ -183,7 +183,7 @@ func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, h
 	if !sign.Matches(v) || sign.IsCode() && hasList && w.saysEmpty(v, page) {
 		return false
 	}
-	return w.Context.Page == 1 || w.Context.Count > 0 || !w.isExcused(v, page)
+	return w.context.Page == 1 || w.context.Count > 0 || !w.isExcused(v, page)
 }
 
 // isExcused reports whether a page has a message that there are no items, beside an error or within it.
@@ -197,7 +197,7 @@ func (w *Watcher) isExcused(v any, page *rules.Context) bool {
 // shown what a page is, the message must say nothing else, save beside a code of 404.
 func (w *Watcher) saysEmpty(code any, page *rules.Context) bool {
 	says := func(message string) bool { return !apinames.IsComplaint(message) }
-	if w.Context.Page > 1 && code != http.StatusNotFound && code != "404" {
+	if w.context.Page > 1 && code != http.StatusNotFound && code != "404" {
 		says = apinames.SaysNoMore
 	}
 	return slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {
@@ -209,8 +209,8 @@ func (w *Watcher) saysEmpty(code any, page *rules.Context) bool {
 
 // readsRoot reports whether the response itself is the only item.
 func (w *Watcher) readsRoot() bool {
-	field := w.Subject.job.Spec().DataField
-	return field != nil && field.Lists == nil && len(field.Keys) == 0 && w.Context.Count == 1
+	field := w.subject.job.Spec().DataField
+	return field != nil && field.Lists == nil && len(field.Keys) == 0 && w.context.Count == 1
 }
 
 // hasOnlyErrors reports whether all members of the root of the page are usual for errors and their messages.
@@ -238,11 +238,11 @@ func (w *Watcher) pageOfErrors(paths *document.Paths) *rules.Context {
 // noticeErrorOfLists notices an error of a single list of the page: in its place, in an object that leads
 // to it, or below a star of its path.
 func (w *Watcher) noticeErrorOfLists() {
-	if stray := w.page.Stray; stray != nil && (w.Facts.Error == "" || !stray.Named) {
+	if stray := w.page.Stray; stray != nil && (w.history.Facts.Error == "" || !stray.Named) {
 		w.reportError(rules.FormatPath("body", stray.Path) + " is " + shortText(stray.Value))
-		w.Facts.ErrorOfItem = stray.Named
+		w.history.Facts.ErrorOfItem = stray.Named
 	}
-	for i, list := range w.Subject.lists {
+	for i, list := range w.subject.lists {
 		if w.page.Found[i] == scan.Object && !list.star {
 			w.noticeObjectForList(i, list.keys)
 		}
@@ -280,7 +280,7 @@ func (w *Watcher) noticeErrorAbove(keys []string, found scan.Kind) {
 func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string, found scan.Kind) {
 	page := &rules.Context{Body: object}
 	complains := apinames.IsFailure
-	if found == "" && w.Context.Page > 1 {
+	if found == "" && w.context.Page > 1 {
 		complains = apinames.IsComplaint
 	}
 	for _, m := range object {
@@ -292,11 +292,11 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 		local := localName(name)
 		text, _ := m.Value.(string)
 		isMessage := apinames.IsErrorMessage(name) || name == "#text"
-		isCaption := w.Context.Page == 1 && found != "" && apinames.IsCaption(name)
+		isCaption := w.context.Page == 1 && found != "" && apinames.IsCaption(name)
 		isSign := func(sign apinames.ErrorSign) bool { return w.isError(sign, m.Value, page, found != "") }
 		if isMessage && !isCaption && !w.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.ErrorSignsOf(local), isSign) {
 			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
-			w.Facts.ErrorOfItem = w.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
+			w.history.Facts.ErrorOfItem = w.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
 			return
 		}
 	}

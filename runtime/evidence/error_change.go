@@ -20,7 +20,7 @@ type status struct {
 func (w *Watcher) statuses() (statuses []status) {
 	paths := slices.DeleteFunc(w.placesOfItems(), func(path []string) bool {
 		isItems := func(list itemList) bool { return slices.Equal(list.keys, path) }
-		return !apinames.IsStatus(path[len(path)-1]) || slices.ContainsFunc(w.Subject.lists, isItems)
+		return !apinames.IsStatus(path[len(path)-1]) || slices.ContainsFunc(w.subject.lists, isItems)
 	})
 	if len(paths) == 0 {
 		return nil
@@ -36,16 +36,16 @@ func (w *Watcher) statuses() (statuses []status) {
 
 // rememberStatuses remembers the statuses of page 1.
 func (w *Watcher) rememberStatuses() {
-	w.FirstFailures, w.FirstStatuses = nil, nil
+	w.history.FirstFailures, w.history.FirstStatuses = nil, nil
 	for _, s := range w.statuses() {
 		switch {
 		case apinames.IsFailedStatus(s.name, s.value):
-			w.FirstFailures = append(w.FirstFailures, s.at)
+			w.history.FirstFailures = append(w.history.FirstFailures, s.at)
 		case !apinames.IsErrorMessage(s.name):
-			if w.FirstStatuses == nil {
-				w.FirstStatuses = map[string]string{}
+			if w.history.FirstStatuses == nil {
+				w.history.FirstStatuses = map[string]string{}
 			}
-			w.FirstStatuses[s.at] = shortText(s.value)
+			w.history.FirstStatuses[s.at] = shortText(s.value)
 		}
 	}
 }
@@ -54,20 +54,20 @@ func (w *Watcher) rememberStatuses() {
 // {"code": 50001} after {"code": 0}. Since page 1 shows how the API describes a good page, an API's own codes tell
 // of an error here, and so do signs next to items that may mean something else on page 1.
 func (w *Watcher) noticeChange() {
-	if w.hasError() || w.Context.Page == 1 || len(w.FirstPaths) == 0 || w.page.Lookup == nil || w.page.Bytes > maxErrorBody ||
-		w.Subject.listsErrors {
+	if w.hasError() || w.context.Page == 1 || len(w.history.FirstPaths) == 0 || w.page.Lookup == nil || w.page.Bytes > maxErrorBody ||
+		w.subject.listsErrors {
 		return
 	}
 	statuses := w.statuses()
 	member := func(s status) rules.Member { return rules.Member{Name: s.name, Value: s.value} }
 	page := &rules.Context{Body: rules.Object(value.Map(statuses, member))}
 	for _, s := range statuses {
-		first, isKnown := w.FirstStatuses[s.at]
+		first, isKnown := w.history.FirstStatuses[s.at]
 		text := shortText(s.value)
 		switch {
-		case slices.Contains(w.FirstFailures, s.at), isKnown && text == first, w.isKnown(s.at) && apinames.IsCaption(s.name),
+		case slices.Contains(w.history.FirstFailures, s.at), isKnown && text == first, w.isKnown(s.at) && apinames.IsCaption(s.name),
 			text == "0" && first != "1", // the number of items that succeeded
-			w.Context.Count == 0 && w.isExcused(s.value, page):
+			w.context.Count == 0 && w.isExcused(s.value, page):
 			continue
 		}
 		if !apinames.IsFailedStatus(s.name, s.value) && !apinames.IsOwnCode(s.name, s.value) {

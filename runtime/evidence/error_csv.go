@@ -17,10 +17,10 @@ import (
 func (w *Watcher) noticeStrangeHeader() {
 	columns := w.page.Columns
 	line := strings.Join(columns, ",")
-	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.FirstNames, name) })
-	strange := w.Context.Page > 1 && len(w.FirstNames) > 0 && !known
-	switch single := w.Context.Count == 0; {
-	case known && w.Context.Page > 1:
+	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.history.FirstNames, name) })
+	strange := w.context.Page > 1 && len(w.history.FirstNames) > 0 && !known
+	switch single := w.context.Count == 0; {
+	case known && w.context.Page > 1:
 	case strange && !single:
 		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
 	case strange, single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
@@ -28,11 +28,11 @@ func (w *Watcher) noticeStrangeHeader() {
 	case len(columns) == 1 && apinames.IsFailure(line) && !strings.Contains(line, "_") &&
 		(single || isSentence(columns) && strings.Contains(line, ": ")):
 		w.reportError("its first line is " + shortText(line) + ", which may be no header")
-		w.Facts.ErrorOfItem = true
-	case w.Context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !w.hasError():
+		w.history.Facts.ErrorOfItem = true
+	case w.context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !w.hasError():
 		w.reportError("its first line, " + shortText(line) + ", is taken for the header and may be a row that is lost " +
 			"(response.header false, and response.columns)")
-		w.Facts.ErrorOfItem = true
+		w.history.Facts.ErrorOfItem = true
 	}
 }
 

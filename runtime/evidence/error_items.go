@@ -12,7 +12,7 @@ import (
 // noticeListForObject notices a list in the place of the object with the items: [{"errorCode": "LIMIT"}]. On page 1, a
 // list of other objects may be the list of items: see [Watcher.missing].
 func (w *Watcher) noticeListForObject() {
-	field := w.Subject.job.Spec().DataField
+	field := w.subject.job.Spec().DataField
 	if field == nil || len(field.Keys) == 0 || w.page.HasField || w.page.Lines {
 		return
 	}
@@ -21,7 +21,7 @@ func (w *Watcher) noticeListForObject() {
 	if len(list) == 0 {
 		return
 	}
-	if object, ok := value.Members(list[0]); !ok || w.Context.Page > 1 || apinames.IsErrorObject(object) {
+	if object, ok := value.Members(list[0]); !ok || w.context.Page > 1 || apinames.IsErrorObject(object) {
 		w.reportError("the response is " + shortText(root) + ", where an object with " + field.Text + " (dataField) should be")
 	}
 }
@@ -34,13 +34,13 @@ func (w *Watcher) noticeErrorItem(item []byte) {
 		return
 	}
 	object, _ := membersOf(item)
-	names := w.FirstNames
-	if w.Context.Page == 1 {
+	names := w.history.FirstNames
+	if w.context.Page == 1 {
 		first, _ := membersOf(w.page.Compared[0])
 		names = namesOf(first)
 	}
 	switch isMember := func(m rules.Member) bool { return slices.Contains(names, m.Name) }; {
-	case w.Context.Page == 1 && w.Context.Count == 1:
+	case w.context.Page == 1 && w.context.Count == 1:
 		if !apinames.HasError(object) {
 			return
 		}
@@ -59,12 +59,12 @@ func (w *Watcher) noticeErrorLine() {
 		return
 	}
 	last, ok := membersOf(lines[len(lines)-1])
-	firstNames := w.FirstNames
+	firstNames := w.history.FirstNames
 	if len(lines) > 1 {
 		first, _ := membersOf(lines[0])
 		firstNames = namesOf(first)
 	}
-	first := w.Context.Page == 1 && len(lines) == 1
+	first := w.context.Page == 1 && len(lines) == 1
 	isLikeItem := func(m rules.Member) bool {
 		return first && !apinames.NamesError(m.Name) || !first && slices.Contains(firstNames, m.Name)
 	}
@@ -79,7 +79,7 @@ func (w *Watcher) noticeErrorLine() {
 		identified := slices.ContainsFunc(firstNames, apinames.IsIdentifier) && !slices.ContainsFunc(last, identifies)
 		if !first && identified && slices.ContainsFunc(last, isNewError) {
 			w.reportError("its last line is " + shortText(last) + ", which has no identifier")
-			w.Facts.ErrorOfItem = true
+			w.history.Facts.ErrorOfItem = true
 		}
 		return
 	}
@@ -106,7 +106,7 @@ func (w *Watcher) isNew(name string) bool {
 func (w *Watcher) noticeListOfErrors() {
 	name := strings.TrimPrefix(w.page.Place, "body.")
 	isOfErrors := apinames.NamesErrors(name) || apinames.NamesErrors(strings.ToLower(name))
-	if w.Context.Page > 1 || !isOfErrors {
+	if w.context.Page > 1 || !isOfErrors {
 		return
 	}
 	for item := range w.page.Items.All() {
@@ -126,7 +126,7 @@ func (w *Watcher) noticeObjectForList(index int, keys []string) {
 	known := w.firstNames(index)
 	isItem := func(m rules.Member) bool { return slices.Contains(known, m.Name) }
 	switch {
-	case w.Context.Page == 1 || known == nil:
+	case w.context.Page == 1 || known == nil:
 		if apinames.IsErrorObject(object) {
 			w.reportError(text + ", which is not a list")
 		}
@@ -138,14 +138,14 @@ func (w *Watcher) noticeObjectForList(index int, keys []string) {
 // firstNames returns the names of the members of the first item of a list on page 1, given the index of the
 // list. They are nil if page 1 has no item of it.
 func (w *Watcher) firstNames(index int) []string {
-	if w.Context.Page == 1 {
+	if w.context.Page == 1 {
 		w.rememberFirst()
 	}
 	if w.listsOf() == nil {
-		return w.FirstNames
+		return w.history.FirstNames
 	}
-	if index < len(w.NamesByList) {
-		return w.NamesByList[index]
+	if index < len(w.history.NamesByList) {
+		return w.history.NamesByList[index]
 	}
 	return nil
 }

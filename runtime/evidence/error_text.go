@@ -29,18 +29,18 @@ func (w *Watcher) noticeOtherItems() {
 	}
 	isOther := func(item []byte) bool { return !isObject(item) }
 	hasOthers := slices.ContainsFunc(items, isOther)
-	if w.FirstNulls && !hasOthers {
+	if w.history.FirstNulls && !hasOthers {
 		w.reportError("all items are null, where the list has objects")
-		w.Facts.ErrorPage = 1
+		w.history.Facts.ErrorPage = 1
 	}
 	isNoNull := func(item []byte) bool { return item[0] != 'n' }
-	w.FirstNulls = hasOthers && w.Context.Page == 1 && len(items) > 1 && !slices.ContainsFunc(items, isNoNull)
-	w.HadOthers = w.HadOthers || hasOthers
+	w.history.FirstNulls = hasOthers && w.context.Page == 1 && len(items) > 1 && !slices.ContainsFunc(items, isNoNull)
+	w.history.HadOthers = w.history.HadOthers || hasOthers
 }
 
 // compareKinds notices items of a list that are not objects, given the index of the list.
 func (w *Watcher) compareKinds(items [][]byte, list int) {
-	only := w.Context.Page > 1 && !w.HadOthers && !slices.ContainsFunc(items, isObject) &&
+	only := w.context.Page > 1 && !w.history.HadOthers && !slices.ContainsFunc(items, isObject) &&
 		!(len(items) == 1 && items[0][0] == 'n')
 	for _, item := range items {
 		if (only || item[0] == '"' && apinames.IsFailure(string(item))) && w.firstNames(list) != nil {
@@ -64,7 +64,7 @@ func isObject(item []byte) bool { return item[0] == '{' }
 // items, if the first page has no message of the kind: {"message": "Rate limit exceeded"}. Beside an empty list
 // on the first page, a caption does not count, since no page before shows that the API has none.
 func (w *Watcher) noticeMessage(state string, complains func(message string) bool) {
-	first, page := w.Context.Page == 1 && w.page.HasField, w.pageOfErrors(errorPaths())
+	first, page := w.context.Page == 1 && w.page.HasField, w.pageOfErrors(errorPaths())
 	for _, path := range apinames.ErrorMessages() {
 		if first && apinames.IsCaption(path[len(path)-1]) {
 			continue
@@ -82,10 +82,10 @@ func (w *Watcher) noticeMessage(state string, complains func(message string) boo
 // isUsual reports whether a message on a later page can be ignored, because page 1 has a message at the same path, unless
 // only this one reports a failure.
 func (w *Watcher) isUsual(at, text string) bool {
-	return w.isKnown(at) && (slices.Contains(w.FirstFailures, at) || !apinames.IsFailure(text))
+	return w.isKnown(at) && (slices.Contains(w.history.FirstFailures, at) || !apinames.IsFailure(text))
 }
 
 // isKnown reports whether a later page has a value at a path of the first page.
 func (w *Watcher) isKnown(at string) bool {
-	return w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
+	return w.context.Page > 1 && slices.Contains(w.history.FirstPaths, at)
 }

@@ -24,7 +24,7 @@ func (g *listGap) begin(page int) {
 // the list, or only one of several lists, may just have no items of it; and a rule may have accepted a failure
 // of the server as a page (404 usually means that there is nothing). Such pages are another fact.
 func (w *Watcher) noticeGap() {
-	c, h := w.Context, w.History
+	c, h := w.context, w.history
 	if c.Status >= http.StatusInternalServerError && c.Count == 0 { // a rule has accepted the failure as a page
 		for i := range h.Gaps {
 			h.Gaps[i].begin(c.Page)
@@ -64,7 +64,7 @@ func (w *Watcher) noticeGap() {
 
 // nameOfList returns the path of a list, given its index.
 func (w *Watcher) nameOfList(index int) string {
-	if lists := w.Subject.lists; lists != nil {
+	if lists := w.subject.lists; lists != nil {
 		return lists[index].text
 	}
 	return w.page.Place

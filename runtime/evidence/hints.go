@@ -28,16 +28,16 @@ type auditInput struct {
 // read by a rule that ended the job is not a hint, because the configuration knows its meaning. The
 // result is valid until the next call.
 func (w *Watcher) Hints() *rules.Hints {
-	c := w.Context
-	if w.page.Lookup == nil && w.Resumed != nil { // the last page came before the resume
-		w.audited.hints = *w.Resumed
-		w.audited.hints.LargestPage = *w.Largest
+	c := w.context
+	if w.page.Lookup == nil && w.resumed != nil { // the last page came before the resume
+		w.audited.hints = *w.resumed
+		w.audited.hints.LargestPage = *w.largest
 		return &w.audited.hints
 	}
 	if w.hinted == nil {
 		w.hinted = w.hintsOf()
 	}
-	lists := make([]rules.Hints, max(1, len(w.Subject.lists)))
+	lists := make([]rules.Hints, max(1, len(w.subject.lists)))
 	isRough, hasTotal := false, false
 	for _, hint := range w.hinted {
 		isRough = isRough || hint.kind == apinames.HintRough && hint.value == true
@@ -52,7 +52,7 @@ func (w *Watcher) Hints() *rules.Hints {
 	}
 	w.audited.hints = slices.MaxFunc(lists, func(a, b rules.Hints) int { return w.saysMore(a) - w.saysMore(b) })
 	hints := &w.audited.hints
-	hints.LargestPage = *w.Largest
+	hints.LargestPage = *w.largest
 	w.sumTotals(hints, lists)
 	hints.TotalIsRough = hints.TotalIsRough || isRough
 	w.compareTotals(hints, c, hasTotal)
@@ -67,7 +67,7 @@ func (w *Watcher) saysMore(h rules.Hints) int {
 	switch {
 	case h.More == true && !h.MoreRead && !h.MoreIsRough, leads && !h.NextRead && !h.NextIsRough:
 		return 2
-	case h.More == true, leads, h.More != false && pages > w.Context.Total.Pages:
+	case h.More == true, leads, h.More != false && pages > w.context.Total.Pages:
 		return 1
 	}
 	return 0
@@ -89,16 +89,16 @@ func (w *Watcher) sumTotals(sum *rules.Hints, lists []rules.Hints) {
 			without++
 		}
 	}
-	if without > 0 && (without == len(lists) || len(w.Counts) != len(lists)) {
+	if without > 0 && (without == len(lists) || len(w.history.Counts) != len(lists)) {
 		return
 	}
 	total, places, exceeds := 0, []string(nil), false
 	for i, h := range lists {
 		n, has := h.Total.(int)
 		if !has {
-			n, h.TotalAt = w.Counts[i], "the items of "+w.nameOfList(i)
+			n, h.TotalAt = w.history.Counts[i], "the items of "+w.nameOfList(i)
 		} else if without > 0 {
-			exceeds = exceeds || n > w.Counts[i]
+			exceeds = exceeds || n > w.history.Counts[i]
 		}
 		if !slices.Contains(places, h.TotalAt) {
 			total, places = total+n, append(places, h.TotalAt)
@@ -165,11 +165,11 @@ func (w *Watcher) appendLink(found []foundHint) []foundHint {
 	if len(w.header["Link"]) == 0 {
 		return found
 	}
-	text, next := w.header.Get("Link"), w.Context.Link("next")
+	text, next := w.header.Get("Link"), w.context.Link("next")
 	switch {
 	case next != nil && !leadsNowhere().MatchString(text):
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: w.readsNextLink})
-	case next == nil && (relNext().MatchString(text) || slices.ContainsFunc(w.Subject.decisives, w.readsNextLink) && isCutOff(text)):
+	case next == nil && (relNext().MatchString(text) || slices.ContainsFunc(w.subject.decisives, w.readsNextLink) && isCutOff(text)):
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, whose next link cannot be read,", value: text})
 	}
 	return found
@@ -202,7 +202,7 @@ func (w *Watcher) holdsHints(path []string) bool {
 	parent, depth := "", 0
 	for _, key := range path[n:] {
 		switch {
-		case key == "0" && parent == "" && w.Subject.isBesideFirst(): // as the World Bank has it
+		case key == "0" && parent == "" && w.subject.isBesideFirst(): // as the World Bank has it
 		case key == "0" && parent != "":
 			if apinames.ListKindOf(parent) == apinames.LikelyList {
 				return false
@@ -226,7 +226,7 @@ func (s *Subject) isBesideFirst() bool {
 // holder returns the number of keys of a path that lead to lists of items, up to the innermost object above a
 // list, and the indices of the lists below that object.
 func (w *Watcher) holder(path []string) (n int, lists []int) {
-	for i, list := range w.Subject.lists {
+	for i, list := range w.subject.lists {
 		common := 0
 		for common < min(len(path), len(list.above)) && path[common] == list.above[common] {
 			common++
@@ -246,9 +246,9 @@ func (w *Watcher) holder(path []string) (n int, lists []int) {
 // page has no total, the API may have failed on it: then the total of the first page is used,
 // unless the list has outgrown it.
 func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
-	first := w.FirstTotal
+	first := w.history.FirstTotal
 	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At && w.byPosition() {
-		w.Facts.Decreased = max(0, first.Total-last)
+		w.history.Facts.Decreased = max(0, first.Total-last)
 	}
 	switch {
 	case first == nil || c.Page == 1:
@@ -263,27 +263,35 @@ func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal b
 // byPosition reports whether the requests name positions in the list: they differ, and read nothing
 // of the responses.
 func (w *Watcher) byPosition() bool {
-	return len(w.Subject.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, w.Subject.job.NextReads)
+	return len(w.subject.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, w.subject.job.NextReads)
+}
+
+// FirstTotal returns the total of items that the first page states, or 0.
+func (w *Watcher) FirstTotal() int {
+	if w.history.FirstTotal == nil {
+		return 0
+	}
+	return w.history.FirstTotal.Total
 }
 
 // noticeTotal records what the first page says about the list, given its hints.
 func (w *Watcher) noticeTotal(hints *rules.Hints) {
-	c := w.Context
+	c := w.context
 	if c.Page != 1 || w.page.Lookup == nil {
 		return
 	}
 	if hints.Before != "" && c.Count > 0 && w.byPosition() {
-		w.Facts.Preceded = hints.Before
+		w.history.Facts.Preceded = hints.Before
 	}
 	if pages, ok := hints.Pages.(int); ok {
-		w.FirstPages = pages
+		w.history.FirstPages = pages
 	}
 	if hints.More == true {
-		w.FirstMore = hints.MoreAt
+		w.history.FirstMore = hints.MoreAt
 	}
 	if hints.Total != nil {
 		total, _, _ := apinames.TotalOf(hints.Total)
-		w.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough}
+		w.history.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough}
 	}
 }
 
@@ -295,7 +303,7 @@ func (w *Watcher) readsTo(keys []string) func(language.Read) bool {
 		if !read.InBody() || n == 0 || !slices.Equal(read.Path[:n], keys[:n]) {
 			return false
 		}
-		_, present := read.Lookup(w.Context)
+		_, present := read.Lookup(w.context)
 		return present || n == len(read.Path)
 	}
 }
@@ -310,7 +318,7 @@ func readsHeader(name string) func(language.Read) bool {
 // readsNextLink reports whether a rule reads the next link of the Link header. A link with another relation may lead
 // through the list, too, but not if page 1 lacks it.
 func (w *Watcher) readsNextLink(read language.Read) bool {
-	return read.Root == "link" && (w.Context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
+	return read.Root == "link" && (w.context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
 }
 
 // isCutOff reports whether the last link of a Link header has no relation, or one without its closing quote. The header
@@ -339,15 +347,15 @@ var leadsNowhere = sync.OnceValue(func() *regexp.Regexp {
 
 // endedBy reports whether a rule that ended the job has such a read.
 func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
-	return slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {
+	return slices.ContainsFunc(w.subject.job.Stops, func(stop *compile.Trigger) bool {
 		return slices.Contains(w.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads)
 	})
 }
 
 // note records a value if it is the first hint of its kind.
 func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
-	c, path, v := w.Context, hint.at, hint.value
-	read := hint.by != nil && slices.ContainsFunc(w.Subject.decisives, hint.by)
+	c, path, v := w.context, hint.at, hint.value
+	read := hint.by != nil && slices.ContainsFunc(w.subject.decisives, hint.by)
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, least, ok := apinames.TotalOf(v)
@@ -384,8 +392,8 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 
 // countOf returns the number of items that the last page has of some lists.
 func (w *Watcher) countOf(lists []int) (count int) {
-	if len(lists) == len(w.Subject.lists) {
-		return w.Context.Count
+	if len(lists) == len(w.subject.lists) {
+		return w.context.Count
 	}
 	for _, i := range lists {
 		count += w.page.Lists[i].Items.Len()

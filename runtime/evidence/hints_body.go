@@ -41,7 +41,7 @@ type hintSearch struct {
 // wants reports whether the value at a path may be a hint, and whether the members of an object there may be. A list of
 // items is not decoded.
 func (s *hintSearch) wants(path []string) (value, members bool) {
-	if slices.ContainsFunc(s.watcher.Subject.lists, func(l itemList) bool { return slices.Equal(l.keys, path) }) {
+	if slices.ContainsFunc(s.watcher.subject.lists, func(l itemList) bool { return slices.Equal(l.keys, path) }) {
 		return false, false
 	}
 	name := s.watcher.nameOfSign(path)
@@ -101,7 +101,7 @@ func (s *hintSearch) addRecords() {
 		parent := record.path[:len(record.path)-1]
 		for i, hint := range s.found {
 			if hint.kind == apinames.HintTotal && slices.Equal(hint.path[:len(hint.path)-1], parent) &&
-				apinames.CountsPages(hint.name(), hint.value, record.value, max(*s.watcher.Largest, s.watcher.Context.Count)) {
+				apinames.CountsPages(hint.name(), hint.value, record.value, max(*s.watcher.largest, s.watcher.context.Count)) {
 				s.found[i].kind = apinames.HintPages
 				s.found = append(s.found, record)
 				break
@@ -143,7 +143,7 @@ func visitMembers(object rules.Object, path []string, want func(path []string) (
 func (w *Watcher) nameOfSign(path []string) string {
 	parent, name := path[:len(path)-1], path[len(path)-1]
 	list, sign, ok := apinames.ListOf(name)
-	for _, l := range w.Subject.lists {
+	for _, l := range w.subject.lists {
 		switch isBeside := len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent); {
 		case isBeside && ok && apinames.Alike(l.keys[len(parent)], list):
 			return sign

@@ -10,26 +10,26 @@ import (
 // NoticeKeys notices items whose key an earlier item has, and items without a key. items are the items
 // of the last page that are written. The keys of the latest items are remembered; see [Recall].
 func (w *Watcher) NoticeKeys(items document.Items) {
-	if len(w.Subject.keys) == 0 {
+	if len(w.subject.keys) == 0 {
 		return
 	}
-	f, page := &w.Facts, w.Context.Page
+	f, page := &w.history.Facts, w.context.Page
 	var key []byte
 	for item := range items.All() {
 		var found bool
-		if key, found = document.AppendKey(key[:0], item, w.Subject.keys); !found {
+		if key, found = document.AppendKey(key[:0], item, w.subject.keys); !found {
 			if f.Keyless++; f.Keyless == 1 {
-				f.KeylessPage, f.KeyPaths = page, w.Subject.keyPaths
+				f.KeylessPage, f.KeyPaths = page, w.subject.keyPaths
 			}
 			continue
 		}
 		digest := document.DigestOf(key, document.Digest{})
-		if earlier, known := w.Keys.Get(digest); known {
+		if earlier, known := w.history.Keys.Get(digest); known {
 			if f.SameKey++; f.SameKey == 1 {
-				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(itemSighting(earlier).page()), w.Subject.keyPaths
-				f.SameKeyText = value.Clip(w.Redactor.String(string(bytes.TrimSuffix(key, []byte{','}))), 60)
+				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(itemSighting(earlier).page()), w.subject.keyPaths
+				f.SameKeyText = value.Clip(w.redactor.String(string(bytes.TrimSuffix(key, []byte{','}))), 60)
 			}
 		}
-		w.Keys.Put(digest, uint64(newItemSighting(page, item)))
+		w.history.Keys.Put(digest, uint64(newItemSighting(page, item)))
 	}
 }

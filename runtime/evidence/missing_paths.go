@@ -107,9 +107,9 @@ type NilCount struct {
 	All int `json:"all"`
 }
 
-// ValuesOf returns the count of one partition, given the values of [compile.Job.Computed]. The result must not be
+// NilCounts returns the count of one partition, given the values of [compile.Job.Computed]. The result must not be
 // changed: partitions without nil share one.
-func (s *Subject) ValuesOf(values compile.PartValues) NilCounts {
+func (s *Subject) NilCounts(values compile.PartValues) NilCounts {
 	all, shared := s.noNil, true
 	for i, e := range s.job.Computed {
 		if _, expected := all[e.Rule.ID]; !expected || !e.GivesNil(values[i]) {

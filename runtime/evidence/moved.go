@@ -16,7 +16,7 @@ const maxFirstPaths = 256
 // noticeMoved notices a page whose items may have moved: the list of items is missing, although the
 // first page has it, and another list of objects is at a path that the first page does not have.
 func (w *Watcher) noticeMoved() {
-	c, h := w.Context, w.History
+	c, h := w.context, w.history
 	w.noticeGap()
 	if h.Facts.MovedPage > 0 {
 		return
@@ -38,8 +38,8 @@ func (w *Watcher) noticeMoved() {
 
 // rememberFirst remembers the paths of the first page, and the names of the members of its items.
 func (w *Watcher) rememberFirst() {
-	h := w.History
-	if w.Context.Status >= http.StatusBadRequest || !w.page.HasField || !w.Subject.job.Paged() {
+	h := w.history
+	if w.context.Status >= http.StatusBadRequest || !w.page.HasField || !w.subject.job.Paged() {
 		return
 	}
 	h.FirstPaths, h.FirstNames, h.NamesByList = w.outline(), nil, nil
@@ -58,9 +58,9 @@ func (w *Watcher) rememberFirst() {
 // lostItems reports whether a page lacks the list of items, even an empty one, although the first
 // page has it.
 func (w *Watcher) lostItems() bool {
-	c := w.Context
+	c := w.context
 	return c.Page > 1 && c.Status < http.StatusBadRequest && w.page.Lookup != nil && w.page.Bytes <= maxErrorBody &&
-		!w.page.HasField && len(w.FirstPaths) > 0
+		!w.page.HasField && len(w.history.FirstPaths) > 0
 }
 
 // namesOfItem returns the names of the members of the first item of a list of the page that is not null, given the
@@ -114,7 +114,7 @@ func (w *Watcher) placesOfItems() (places [][]string) {
 	for _, name := range w.page.Names(nil) {
 		places = append(places, []string{name})
 	}
-	if field := w.Subject.job.Spec().DataField; field != nil && len(field.Keys) > 1 {
+	if field := w.subject.job.Spec().DataField; field != nil && len(field.Keys) > 1 {
 		parent := field.Keys[:len(field.Keys)-1]
 		for _, name := range w.page.Names(parent) {
 			places = append(places, append(slices.Clone(parent), name))
@@ -125,7 +125,7 @@ func (w *Watcher) placesOfItems() (places [][]string) {
 
 // listsObjects reports whether a page has a list of objects at a path. A list of errors does not count.
 func (w *Watcher) listsObjects(path []string) bool {
-	if slices.ContainsFunc(w.Subject.beside, func(sign apinames.ErrorSign) bool { return slices.Equal(path, sign.Keys) }) {
+	if slices.ContainsFunc(w.subject.beside, func(sign apinames.ErrorSign) bool { return slices.Equal(path, sign.Keys) }) {
 		return false
 	}
 	found, _ := w.lookup(path)

@@ -20,7 +20,7 @@ const maxSearched = 16
 // except in the middle of a very large page. It also notices lists below a star that say so: rules of the job
 // may page through them, so only the latest page with items, or with such a sign, counts.
 func (w *Watcher) noticeNested() {
-	h, items := w.History, w.page.Compared
+	h, items := w.history, w.page.Compared
 	if !h.Nests {
 		for _, item := range items[:min(maxSearched, len(items))] {
 			document.NestedLists(item, func(document.NestedList) { h.Nests = true })
@@ -37,7 +37,7 @@ func (w *Watcher) noticeNested() {
 			w.countNested(item)
 		}
 	}
-	if f, list := &w.Facts, w.page.Truncated; f.NestedFor == "" && (w.Context.Count > 0 || list.Count > 0) {
+	if f, list := &w.history.Facts, w.page.Truncated; f.NestedFor == "" && (w.context.Count > 0 || list.Count > 0) {
 		f.Nested, f.NestedSign = list.Count, ""
 		if list.Count > 0 {
 			f.NestedSign = rules.FormatPath("body", list.Path) + " = " + value.Clip(list.Value, 60)
@@ -47,7 +47,7 @@ func (w *Watcher) noticeNested() {
 
 // countNested counts an item with a truncated list that no child of the job reads.
 func (w *Watcher) countNested(item []byte) {
-	f, counted := &w.Facts, false
+	f, counted := &w.history.Facts, false
 	document.NestedLists(item, func(list document.NestedList) {
 		if list.Sign == nil || counted || w.passesOver(list.Path) {
 			return
@@ -58,16 +58,16 @@ func (w *Watcher) countNested(item []byte) {
 		}
 		path := rules.FormatPath("item", list.Sign)
 		f.NestedSign = strings.TrimPrefix(path, "item.") + " = " + value.Clip(list.Value, 60)
-		f.NestedFor = fmt.Sprintf(`"for": {"item": {"items": %q}}`, w.Subject.job.ID())
+		f.NestedFor = fmt.Sprintf(`"for": {"item": {"items": %q}}`, w.subject.job.ID())
 		if flag := map[string]string{"true": path, "false": "not " + path}[list.Value]; flag != "" {
-			f.NestedFor = fmt.Sprintf(`"for": {"item": {"items": %q, "when": %q}}`, w.Subject.job.ID(), flag)
+			f.NestedFor = fmt.Sprintf(`"for": {"item": {"items": %q, "when": %q}}`, w.subject.job.ID(), flag)
 		}
 	})
 }
 
 // passesOver reports whether a list within the items is read by a child of the job, or removed.
 func (w *Watcher) passesOver(path []string) bool {
-	job, name := w.Subject.job, strings.ToLower(path[len(path)-1])
+	job, name := w.subject.job, strings.ToLower(path[len(path)-1])
 	removes := func(f compile.ItemField) bool {
 		return f.Rule.Role == rules.RoleRemove && len(f.Path) <= len(path) && slices.Equal(f.Path, path[:len(f.Path)])
 	}

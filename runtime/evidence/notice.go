@@ -17,79 +17,18 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A History holds the facts about a list that the audit needs from page to page.
-type History struct {
-	Facts rules.ListFacts `json:"facts"`
-
-	Lists      Recall `json:"lists"`               // key: digest of a page's items; value: its number and its request
-	Requests   Recall `json:"requests"`            // key: request; value: what rules read in its response
-	Identities Recall `json:"identities"`          // key: identifier of an item; value: its page and content
-	Keys       Recall `json:"keys,omitzero"`       // key: key of an item; value: its page and content
-	Ambiguous  bool   `json:"ambiguous,omitempty"` // whether a page has different items with one identifier
-	LastItem   uint64 `json:"lastItem,omitempty"`  // identifier of the last item of the latest page, or 0
-
-	First      trace.Sent  `json:"first"`                // first request, without its secrets
-	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
-	FirstPaths []string    `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
-	FirstNames []string    `json:"firstNames,omitempty"` // names of the members of the first item of the first page
-
-	// FirstFailures are the paths of the errors and messages of the first page that tell of a failure, although it has the
-	// list. FirstStatuses are its other values with such names, save messages, by their paths.
-	FirstFailures []string          `json:"firstFailures,omitempty"`
-	FirstStatuses map[string]string `json:"firstStatuses,omitempty"`
-
-	NamesByList [][]string `json:"namesByList,omitempty"` // for each of several lists, the names in its first item
-
-	Responses int      `json:"responses,omitempty"` // number of successful responses with a body
-	HadItems  bool     `json:"hadItems,omitempty"`  // whether a response had the place of the items
-	Had       []string `json:"had,omitempty"`       // watched paths that a response had
-
-	WithoutList int       `json:"gap,omitempty"`  // first page without any list of items after a page with a list, or 0
-	Gaps        []listGap `json:"gaps,omitempty"` // for each list, the page that lacks it, although others are present
-
-	FirstList uint64 `json:"firstList,omitempty"` // digest of the items of page 1, if they have identifiers, or 0
-	FirstItem string `json:"firstItem,omitempty"` // identifier of the first item of page 1, if it has several
-	Fresh     bool   `json:"fresh,omitempty"`     // whether the latest page has items that no earlier page has
-
-	Sizes [2]int `json:"sizes,omitzero"`  // number of items on the first two pages
-	Lost  string `json:"lost,omitempty"`  // parameters of the first request that the second lacks
-	Nests bool   `json:"nests,omitempty"` // whether items have lists that say whether they are complete
-
-	Counts []int `json:"counts,omitempty"` // for each of several lists, the number of its items
-
-	FirstPages int    `json:"firstPages,omitempty"` // the number of pages that page 1 states
-	FirstMore  string `json:"firstMore,omitempty"`  // where page 1 says that there is more
-
-	HadOthers  bool `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
-	FirstNulls bool `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
-
-	Elsewhere []place `json:"elsewhere,omitempty"` // for each list, where a page that lacks it may have its items
-	Blank     bool    `json:"blank,omitempty"`     // whether a page of XML has the element above the list, and no items anywhere
-
-	Lacked []Absence `json:"lacked,omitempty"` // absences at the end of a partition that otherwise looks complete
-}
-
-// A firstTotal is the total of items in the first response.
-type firstTotal struct {
-	Total int    `json:"total"`
-	Count int    `json:"count"` // number of items on the page
-	At    string `json:"at"`
-	Read  bool   `json:"read,omitempty"`  // whether a rule that decides reads it
-	Rough bool   `json:"rough,omitempty"` // whether it may be an estimate
-}
-
 // Notice compares a page with the facts about its list. request and before are the digests of the
 // requests for the page and for the previous page.
 func (w *Watcher) Notice(reading document.Reading, header http.Header, request, before document.Digest, sent trace.Sent) {
-	c := w.Context
+	c := w.context
 	w.request = request
-	w.page, w.header, w.strange, w.hinted, w.Resumed = reading, header, nil, nil, nil
+	w.page, w.header, w.strange, w.hinted, w.resumed = reading, header, nil, nil, nil
 	if c.Page == 1 {
-		w.First = sent
+		w.history.First = sent
 	}
-	w.Facts.DuplicateKey = cmp.Or(w.Facts.DuplicateKey, reading.DuplicateKey)
+	w.history.Facts.DuplicateKey = cmp.Or(w.history.Facts.DuplicateKey, reading.DuplicateKey)
 	c.RepeatedRequest, w.repeats = false, false
-	w.Facts.Stuck = c.SamePage && request == before && c.Count > 0 && !c.Polled
+	w.history.Facts.Stuck = c.SamePage && request == before && c.Count > 0 && !c.Polled
 	if !c.Polled {
 		repeats := w.noticeRepeat(request, before, sent)
 		hasIdentity := func(item []byte) bool { return document.Identity(item) != nil }
@@ -98,7 +37,7 @@ func (w *Watcher) Notice(reading document.Reading, header http.Header, request, 
 			allKnown, allSame = w.noticeItems()
 		}
 		if c.Page == 1 && slices.ContainsFunc(w.page.Compared, hasIdentity) {
-			w.FirstList = w.page.List.Half()
+			w.history.FirstList = w.page.List.Half()
 		}
 		w.noticeCursor(request, before, sent, c.Count > 0 && !repeats && !allKnown)
 		w.countRepeated(allSame)
@@ -112,17 +51,18 @@ func (w *Watcher) Notice(reading document.Reading, header http.Header, request, 
 	w.noticePaths()
 	w.noticeBareEnd()
 	w.noticeError()
+	*w.largest = max(*w.largest, c.Count)
 }
 
 // NoticeContinued records what only later pages are compared with. It must be called when the list goes on after a page,
 // before the variables change.
 func (w *Watcher) NoticeContinued() {
-	if c := w.Context; c.Page == 1 {
+	if c := w.context; c.Page == 1 {
 		w.noticeTotal(w.Hints())
 		w.rememberFirst()
 	}
-	if !w.Context.Polled && !w.Context.RepeatedRequest {
-		w.Requests.Put(w.request, w.decisive().Half())
+	if !w.context.Polled && !w.context.RepeatedRequest {
+		w.history.Requests.Put(w.request, w.decisive().Half())
 	}
 }
 
@@ -131,18 +71,18 @@ func (w *Watcher) countLists() {
 	if w.listsOf() == nil || len(w.page.Lists) == 0 {
 		return
 	}
-	if len(w.Counts) != len(w.page.Lists) {
-		w.Counts = make([]int, len(w.page.Lists))
+	if len(w.history.Counts) != len(w.page.Lists) {
+		w.history.Counts = make([]int, len(w.page.Lists))
 	}
 	for i, list := range w.page.Lists {
-		w.Counts[i] += list.Items.Len()
+		w.history.Counts[i] += list.Items.Len()
 	}
 }
 
 // noticeRepeat notices a page with the items of an earlier one. It reports whether the page has
 // items and all of them are known.
 func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent) bool {
-	c, h := w.Context, w.History
+	c, h := w.context, w.history
 	if c.Count == 0 {
 		return false
 	}
@@ -174,7 +114,7 @@ func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent)
 // another number, and that its request lacks the parameter. The last page may be smaller, so page 3
 // decides.
 func (w *Watcher) noticeSize(sent trace.Sent) {
-	c, h := w.Context, w.History
+	c, h := w.context, w.history
 	if c.Page <= len(h.Sizes) {
 		h.Sizes[c.Page-1] = c.Count
 	}
@@ -206,7 +146,9 @@ func lost(first, sent trace.Sent, v string) string {
 }
 
 // NoticeWritten records that the items of the last page are written.
-func (w *Watcher) NoticeWritten() { w.Facts.RepeatWritten = w.Facts.RepeatWritten || w.repeats }
+func (w *Watcher) NoticeWritten() {
+	w.history.Facts.RepeatWritten = w.history.Facts.RepeatWritten || w.repeats
+}
 
 // difference returns the names of the parameters of a request that are new or have other values
 // than in the first request.
@@ -247,7 +189,7 @@ func shortText(v any) string {
 // reports whether all items with identifiers are known, and whether these items are also unchanged. Both are
 // false if no item has an identifier.
 func (w *Watcher) noticeItems() (allKnown, allSame bool) {
-	h := w.History
+	h := w.history
 	identified, known, unchanged := 0, 0, 0
 	repeatsLast := w.beginsWithLastItems() // until an item is not on the previous page
 	for _, item := range w.page.Compared {
@@ -261,7 +203,7 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 		identified++
 		key := document.DigestOf(id, document.Digest{})
 		h.LastItem = key.Half()
-		now := newItemSighting(w.Context.Page, item)
+		now := newItemSighting(w.context.Page, item)
 		number, seen := h.Identities.Get(key)
 		earlier := itemSighting(number)
 		h.Identities.Put(key, uint64(now))
@@ -290,26 +232,26 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 // noticeTwice notices an identifier that a page has twice.
 func (w *Watcher) noticeTwice(id []byte, earlier, now itemSighting) {
 	if earlier != now {
-		w.Ambiguous = true
+		w.history.Ambiguous = true
 		return
 	}
-	if f := &w.Facts; w.listsOf() == nil && w.Subject.job.Spec().Key == nil {
+	if f := &w.history.Facts; w.listsOf() == nil && w.subject.job.Spec().Key == nil {
 		if f.Twice++; f.Twice == 1 {
-			f.TwicePage, f.TwiceID = w.Context.Page, value.Clip(string(id), 60)
+			f.TwicePage, f.TwiceID = w.context.Page, value.Clip(string(id), 60)
 		}
 	}
 }
 
 // noticeAgain notices an item that an earlier page has: the list may have shifted between the pages.
 func (w *Watcher) noticeAgain(id []byte, earlier, now itemSighting) {
-	f := &w.Facts
+	f := &w.history.Facts
 	if earlier.content() == now.content() {
 		f.Duplicates++
 	} else {
 		f.Revised++
 	}
 	if f.ShiftPage == 0 {
-		f.ShiftPage, f.Duplicate = w.Context.Page, value.Clip(string(id), 60)
+		f.ShiftPage, f.Duplicate = w.context.Page, value.Clip(string(id), 60)
 	}
 }
 
@@ -317,7 +259,7 @@ func (w *Watcher) noticeAgain(id []byte, earlier, now itemSighting) {
 // read items: they may ask for these items again, which is not a sign of a changed list. If the very last
 // item is not among them, the list is not sorted by the cursor, so it reports false.
 func (w *Watcher) beginsWithLastItems() bool {
-	h := w.History
+	h := w.history
 	for _, item := range w.page.Compared {
 		id := document.Identity(item)
 		if id == nil {
@@ -325,9 +267,9 @@ func (w *Watcher) beginsWithLastItems() bool {
 		}
 		key := document.DigestOf(id, document.Digest{})
 		number, seen := h.Identities.Get(key)
-		now := newItemSighting(w.Context.Page, nil)
+		now := newItemSighting(w.context.Page, nil)
 		switch {
-		case !w.Subject.readsItems || !seen || !itemSighting(number).isOnPageBefore(now):
+		case !w.subject.readsItems || !seen || !itemSighting(number).isOnPageBefore(now):
 			return false
 		case h.LastItem == 0 || h.LastItem == key.Half() || w.listsOf() != nil:
 			return true
@@ -338,7 +280,7 @@ func (w *Watcher) beginsWithLastItems() bool {
 
 // countRepeated counts consecutive pages whose items are all unchanged repetitions.
 func (w *Watcher) countRepeated(allSame bool) {
-	c := w.Context
+	c := w.context
 	switch {
 	case c.Count == 0:
 	case allSame:
@@ -352,7 +294,7 @@ func (w *Watcher) countRepeated(allSame bool) {
 // constant scroll token also repeats a request, so the list is in a loop only if another request
 // came between, or all items of the page are known.
 func (w *Watcher) noticeCycle(request, before document.Digest, sent trace.Sent, known bool) {
-	c, h := w.Context, w.History
+	c, h := w.context, w.history
 	earlier, repeated := h.Requests.Get(request)
 	c.RepeatedRequest = repeated && earlier == w.decisive().Half()
 	if !c.RepeatedRequest || request == before && !known {
@@ -361,7 +303,7 @@ func (w *Watcher) noticeCycle(request, before document.Digest, sent trace.Sent, 
 	f := &h.Facts
 	if f.Cycles++; f.Cycles == 1 {
 		f.CyclePage, f.CycleSent = c.Page, value.Clip(sent.Method+" "+sent.URL, 300)
-		w.Warn("repeated_request", fmt.Sprintf("page %d repeats an earlier request (%s), and nothing that the rules read has changed; "+
+		w.warn("repeated_request", fmt.Sprintf("page %d repeats an earlier request (%s), and nothing that the rules read has changed; "+
 			"the API may be in a loop", c.Page, f.CycleSent))
 	}
 }
@@ -369,14 +311,14 @@ func (w *Watcher) noticeCycle(request, before document.Digest, sent trace.Sent, 
 // decisive returns the digest of the values that determine how the list continues.
 func (w *Watcher) decisive() document.Digest {
 	var d document.Digest
-	for _, read := range w.Subject.decisives {
+	for _, read := range w.subject.decisives {
 		switch {
 		case read.Root == "items":
 			d = d.With(w.page.List)
 		case read.Root == "body" && len(read.Path) == 0:
 			d = d.With(w.page.Content)
 		default:
-			v, _ := read.Lookup(w.Context)
+			v, _ := read.Lookup(w.context)
 			d = document.DigestOf(fmt.Appendf(nil, "%s=%v", read, v), d)
 		}
 	}
@@ -385,7 +327,7 @@ func (w *Watcher) decisive() document.Digest {
 
 // noticePaths records the watched paths that the response has.
 func (w *Watcher) noticePaths() {
-	c, h := w.Context, w.History
+	c, h := w.context, w.history
 	if c.Status >= 400 || w.page.Lookup == nil {
 		return
 	}
@@ -397,7 +339,7 @@ func (w *Watcher) noticePaths() {
 			h.Had = append(h.Had, key)
 		}
 	}
-	for _, watch := range w.Subject.watches {
+	for _, watch := range w.subject.watches {
 		key := watch.String()
 		if slices.Contains(h.Had, key) {
 			continue
@@ -410,7 +352,7 @@ func (w *Watcher) noticePaths() {
 
 // listsOf returns the lists of items if there are several, and nil otherwise.
 func (w *Watcher) listsOf() []rules.ItemList {
-	if f := w.Subject.job.Spec().DataField; f != nil && len(f.Lists) > 1 {
+	if f := w.subject.job.Spec().DataField; f != nil && len(f.Lists) > 1 {
 		return f.Lists
 	}
 	return nil
@@ -424,11 +366,11 @@ func (w *Watcher) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool 
 	switch {
 	case w.misspelt(watch.Path):
 		return true
-	case watch.Link && w.Responses == 1:
+	case watch.Link && w.history.Responses == 1:
 		return w.promisesMore(hints)
 	case watch.Link:
-		return !slices.ContainsFunc(w.Subject.watches, func(other compile.Watch) bool {
-			return other.Link && slices.Contains(w.Had, other.String())
+		return !slices.ContainsFunc(w.subject.watches, func(other compile.Watch) bool {
+			return other.Link && slices.Contains(w.history.Had, other.String())
 		})
 	case watch.Rule.ExpectsRead:
 		return slices.Contains(w.end.StoppedBy, watch.Rule.ID)

@@ -12,16 +12,16 @@ import (
 // An Overlap collects the items of the partitions of a job, to find those that several partitions have.
 // It does not depend on the order of the partitions, as long as the latest items are all.
 type Overlap struct {
-	Latest Recall `json:"latest,omitzero"` // the latest items: their keys or, without keys, the History.Identities of windows
+	Latest Recall `json:"latest,omitzero"` // the latest items: their keys or, without keys, the history.Identities of windows
 	Again  int    `json:"again,omitempty"` // number of items that an earlier partition has, with the same content
 	Other  int    `json:"other,omitempty"` // number of items whose key an earlier partition has, with other content
-	First  uint64 `json:"first,omitempty"` // History.FirstList of the partitions that have one, if it is the same
+	First  uint64 `json:"first,omitempty"` // history.FirstList of the partitions that have one, if it is the same
 	Lists  int    `json:"lists,omitempty"` // number of these partitions
 	Differ bool   `json:"differ,omitempty"`
 }
 
-// Overlap returns what the list of one partition contributes to the overlap of a job, or nil.
-func (h *History) Overlap(job *compile.Job) *Overlap {
+// overlap returns what the list of one partition contributes to the overlap of a job, or nil.
+func (h *history) overlap(job *compile.Job) *Overlap {
 	var one Overlap
 	overlaps := func(v compile.ForVariable) bool { return v.Window != nil && v.Window.Overlap != (rules.Span{}) }
 	switch {

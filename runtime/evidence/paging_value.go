@@ -29,9 +29,9 @@ func (w *Watcher) PagingValues() []PagingValue {
 	named = slices.DeleteFunc(named, func(hint PagingValue) bool {
 		return hint.Value == nil || w.audited.counted && hint.At == hints.TotalAt
 	})
-	for _, read := range w.Subject.paging {
+	for _, read := range w.subject.paging {
 		isNamed := func(hint PagingValue) bool { return readsHeader(hint.At)(read) }
-		if v, ok := read.Lookup(w.Context); ok && !slices.ContainsFunc(named, isNamed) {
+		if v, ok := read.Lookup(w.context); ok && !slices.ContainsFunc(named, isNamed) {
 			add(read.String(), v)
 		}
 	}

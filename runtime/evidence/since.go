@@ -17,15 +17,15 @@ type since struct {
 	param  string
 }
 
-// SetSince sets the kept value with which items are compared, given the values of [compile.Job.Computed]. In the
+// sinceOf returns the kept value with which items are compared, given the values of [compile.Job.Computed]. In the
 // first run, which has no kept value, the list may begin where it likes.
-func (w *Watcher) SetSince(values compile.PartValues) {
-	w.since = since{}
-	for i, e := range w.Subject.job.Computed {
-		if c := e.Rule.Since; c != nil && !e.Rule.Secret && w.Context.Kept[c.Kept] != nil {
-			w.since = since{c, values[i], e.Rule.Target}
+func (w *Watcher) sinceOf(values compile.PartValues) (s since) {
+	for i, e := range w.subject.job.Computed {
+		if c := e.Rule.Since; c != nil && !e.Rule.Secret && w.context.Kept[c.Kept] != nil {
+			s = since{c, values[i], e.Rule.Target}
 		}
 	}
+	return s
 }
 
 // noticeOlder counts the items from before the kept value that was sent. Such items show that the API ignores the
@@ -41,12 +41,12 @@ func (w *Watcher) noticeOlder() {
 		if raw == nil || value.Unmarshal(raw, &v) != nil || value.Empty(v) {
 			continue
 		}
-		w.Facts.OlderOf++
+		w.history.Facts.OlderOf++
 		if !language.Before(v, s.sent, s.cursor.Format) {
 			continue
 		}
-		if w.Facts.Older++; w.Facts.Older == 1 {
-			w.Facts.OlderText = fmt.Sprintf("%s = %s, although %s = %s was sent", rules.JoinPath(s.cursor.Keys...), value.Preview(v),
+		if w.history.Facts.Older++; w.history.Facts.Older == 1 {
+			w.history.Facts.OlderText = fmt.Sprintf("%s = %s, although %s = %s was sent", rules.JoinPath(s.cursor.Keys...), value.Preview(v),
 				s.param, value.Preview(s.sent))
 		}
 	}

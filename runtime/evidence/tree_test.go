@@ -41,7 +41,7 @@ func TestAValueThatIsNilInEveryPartitionIsEvidence(t *testing.T) {
 	weights := func(values ...any) (all []rules.Weight) {
 		var seen evidence.Seen
 		for _, v := range values {
-			seen.Add(&evidence.Seen{Values: evidence.NewSubject(job).ValuesOf(compile.PartValues{v})})
+			seen.Add(&evidence.Seen{Values: evidence.NewSubject(job).NilCounts(compile.PartValues{v})})
 		}
 		for _, f := range seen.Values.Findings(job, &evidence.MissingPaths{}) {
 			all = append(all, f.Weight)
@@ -63,7 +63,7 @@ func TestAPathThatNoItemHasIsFoundOnceForAllPages(t *testing.T) {
 	found := all.Finding(job, 1, nil)
 	require.NotNil(t, found)
 	require.Contains(t, found.Message, "no item of orders has order.id, which lines reads")
-	nilInAll := evidence.NewSubject(job).ValuesOf(compile.PartValues{nil})
+	nilInAll := evidence.NewSubject(job).NilCounts(compile.PartValues{nil})
 	require.Equal(t, rules.WeightEvidence, all.Finding(job, 1, nilInAll).Weight)
 	require.Empty(t, nilInAll.Findings(job, &all), "the path has a finding already")
 	all.Merge(second.Save(), jobs)

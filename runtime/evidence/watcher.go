@@ -18,25 +18,50 @@ import (
 // A Watcher finds signs, page by page, that a list may be incomplete. The audit rules judge them at
 // the end of the list.
 type Watcher struct {
-	*History // part of the state of the list
+	subject  *Subject
+	history  *history
+	largest  *int           // number of items on the largest page
+	context  *rules.Context // context of the last page
+	redactor *redact.Redactor
+	warn     func(code, message string)
 
+	resumed   *rules.Hints     // hints of the last page before a resume; nil once a page was read
+	nilValues NilCounts        // which values of the job's own request are nil
+	since     since            // the kept value that the request sends
+	page      document.Reading // the last page
+	header    http.Header      // the header of the last page
+	request   document.Digest  // the request for the last page
+	strange   []byte           // the first item of the last page that has no identifier, and only members of errors
+	repeats   bool             // whether an earlier page has the same items
+	hinted    []foundHint      // hints of the last page; nil until they are needed
+	audited   auditInput
+	end       End
+}
+
+// WatcherOptions say which list a [Watcher] watches.
+type WatcherOptions struct {
 	Subject     *Subject
+	History     *History       // changed by the watcher
+	LargestPage *int           // number of items on the largest page, changed by the watcher; a restart does not reset it
 	Context     *rules.Context // context of the last page
-	Largest     *int           // number of items on the largest page
-	Resumed     *rules.Hints   // hints of the last page before a resume; nil once a page was read
-	HasSiblings bool           // whether other partitions of the job may prove a path right
 	Redactor    *redact.Redactor
 	Warn        func(code, message string) // logs a warning, once per code
+}
 
-	page    document.Reading // the last page
-	header  http.Header      // the header of the last page
-	request document.Digest  // the request for the last page
-	strange []byte           // the first item of the last page that has no identifier, and only members of errors
-	repeats bool             // whether an earlier page has the same items
-	hinted  []foundHint      // hints of the last page; nil until they are needed
-	audited auditInput
-	since   since
-	end     End
+// NewWatcher returns the watcher of a list.
+func NewWatcher(o WatcherOptions) Watcher {
+	return Watcher{
+		subject: o.Subject, history: &o.History.content, largest: o.LargestPage, context: o.Context, redactor: o.Redactor, warn: o.Warn,
+	}
+}
+
+// Resume continues the list after a page with the given hints, which may be nil.
+func (w *Watcher) Resume(hints *rules.Hints) { w.resumed = hints }
+
+// SetValues sets the values of the job's own request, those of [compile.Job.Computed].
+func (w *Watcher) SetValues(values compile.PartValues) {
+	w.nilValues = w.subject.NilCounts(values)
+	w.since = w.sinceOf(values)
 }
 
 // An End describes how a list ended.
@@ -46,6 +71,7 @@ type End struct {
 	Items     int            // number of items delivered
 	Unseen    []Absence      // paths that the filter of the job reads and no item had
 	Kept      map[string]any // values for the next run
+	Siblings  bool           // whether other partitions of the job may prove a path right
 }
 
 // A Subject holds the facts about a job that a [Watcher] needs for each of its lists.
@@ -120,15 +146,15 @@ func NewSubject(job *compile.Job) *Subject {
 
 // WarnOfRules logs oddities of a page that affect the rules.
 func (w *Watcher) WarnOfRules(m *language.Machine) {
-	c := w.Context
+	c := w.context
 	if c.Page == 1 && w.page.Names != nil {
 		w.warnOfMissing()
 	}
-	for _, stop := range w.Subject.job.Stops {
+	for _, stop := range w.subject.job.Stops {
 		w.warnOfTextFlags(m, stop)
 	}
 	if limit, ok := c.Limit.(int); ok && limit > 0 && c.Count > limit {
-		w.Warn("limit_ignored",
+		w.warn("limit_ignored",
 			fmt.Sprintf("page %d has %d items, more than the limit of %d; the API seems to ignore the limit", c.Page, c.Count, limit))
 	}
 }
@@ -140,13 +166,13 @@ func (w *Watcher) warnOfTextFlags(m *language.Machine, stop *compile.Trigger) {
 		if flag.Has || !flag.InBody() {
 			continue
 		}
-		if v, _ := flag.Lookup(w.Context); v == "false" || v == "False" {
+		if v, _ := flag.Lookup(w.context); v == "false" || v == "False" {
 			means := v // value of the flag on the last page
-			if met, err := stop.EvalBool(m, w.Context); err == nil && met {
+			if met, err := stop.EvalBool(m, w.context); err == nil && met {
 				means = trueAs[v]
 			}
 			rule := fmt.Sprintf("%s == %q", flag, means)
-			w.Warn("flag_text_false."+stop.Rule.ID,
+			w.warn("flag_text_false."+stop.Rule.ID,
 				fmt.Sprintf("%s reads %s, which is the text %q and therefore true; if it means false, write a rule: \"stopRules\": [%q]",
 					stop.Rule.ID, flag, v, rule))
 		}
@@ -159,21 +185,21 @@ var trueAs = map[any]string{"false": "true", "False": "True"}
 // warnOfMissing logs the paths that rules read and the first response does not have, since they may
 // be misspelt. A single page may lack a link to the next one.
 func (w *Watcher) warnOfMissing() {
-	for _, stop := range w.Subject.job.Stops {
+	for _, stop := range w.subject.job.Stops {
 		w.warnOfMisspelt(stop.Expression)
 	}
-	for _, e := range w.Subject.job.Next {
+	for _, e := range w.subject.job.Next {
 		w.warnOfMisspelt(e)
 	}
-	for _, e := range w.Subject.job.Parts {
+	for _, e := range w.subject.job.Parts {
 		w.warnOfMisspelt(e)
 	}
-	for _, watch := range w.Subject.watches {
-		if slices.Contains(w.Had, watch.String()) {
+	for _, watch := range w.subject.watches {
+		if slices.Contains(w.history.Had, watch.String()) {
 			continue
 		}
 		if w.misspelt(watch.Path) || !watch.Link && !watch.Optional {
-			w.Warn("missing "+watch.String(), fmt.Sprintf("%s reads %s, which the response does not have%s",
+			w.warn("missing "+watch.String(), fmt.Sprintf("%s reads %s, which the response does not have%s",
 				watch.Rule.ID, watch, document.Suggest(w.page.Names, watch.Path)))
 		}
 	}
@@ -185,11 +211,11 @@ func (w *Watcher) warnOfMisspelt(e *language.Expression) {
 	if e.Rule.Outcome == rules.Failed {
 		return
 	}
-	for _, missing := range e.Misspelt(w.Context) {
+	for _, missing := range e.Misspelt(w.context) {
 		text := fmt.Sprintf("%s reads %s, which is missing", e.Rule.ID, missing.Path)
 		if missing.Hint != "" {
 			text += "; " + missing.Hint
 		}
-		w.Warn("missing "+missing.Path, text)
+		w.warn("missing "+missing.Path, text)
 	}
 }
