@@ -44,7 +44,7 @@ func (e *Engine) withProbe(expression string, place trace.Place) (*Engine, error
 	if found.Err() != nil {
 		return nil, hideSecrets(found.Errors(), e.cfg.Secrets, e.cfg.Source)
 	}
-	changed := e.With(WithJobs(place.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(runtime.AcceptAll))
+	changed := e.With(WithJobs(place.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(JobResult.Ended))
 	changed.setJobs(jobs)
 	if job := changed.byID[place.Job]; job != nil {
 		job.Probe.Item = place.Item

@@ -13,7 +13,6 @@ import (
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // TestPrintedRulesPastedIntoAConfigurationBehaveTheSame plays every case with one
@@ -35,7 +34,7 @@ func TestPrintedRulesPastedIntoAConfigurationBehaveTheSame(t *testing.T) {
 			pasted.Trace, pasted.Log = nil, nil // rules have other origins, so messages differ
 			server := serve(t, &pasted)
 			got := runCase(&pasted, server, func(e *engine.Engine) *engine.Engine { // the audit knows less of rules of method expression
-				return e.With(engine.WithAccept(runtime.AcceptAll))
+				return e.With(engine.WithAccept(engine.JobResult.Ended))
 			}, deliver)
 			require.Empty(t, server.Problems(), "the run ended with: %s", got.err)
 			requireGolden(t, &pasted, got, false)

@@ -19,7 +19,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // numbers serves pages of the numbers from 1 to 5, two per page; beyond the end it
@@ -216,7 +215,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 	require.NoError(t, err)
 	observer := &events{}
 	_, err = e.With(engine.WithObserver(observer, []engine.EventKind{}...), engine.WithClock(instant{}),
-		engine.WithAccept(runtime.AcceptAll)).Run(t.Context(), discard)
+		engine.WithAccept(engine.JobResult.Ended)).Run(t.Context(), discard)
 	require.NoError(t, err)
 	ofGuard := func(line string) bool {
 		return slices.ContainsFunc(rules.Builtin().Guards(), func(g rules.Guard) bool { return line == "verdict users 1 "+g.ID+" false" })
@@ -243,7 +242,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 		attempts = 0
 		some := &events{}
 		_, err = e.With(engine.WithObserver(some, c.kinds...), engine.WithClock(instant{}),
-			engine.WithAccept(runtime.AcceptAll)).Run(t.Context(), discard)
+			engine.WithAccept(engine.JobResult.Ended)).Run(t.Context(), discard)
 		require.NoError(t, err)
 		require.Equal(t, c.want, slices.DeleteFunc(some.lines, ofGuard), "an observer of %v", c.kinds)
 	}

@@ -304,7 +304,7 @@ func WithKeepGoing() RunOption { return runOption(func(s *runOptionSet) { s.keep
 // refuses has [JobResult] field Refused: its items are not committed, its kept values do not move
 // on, and the error of the run is of class suspect. The other jobs run to their ends. If accept is
 // nil, which is the default, a run refuses lists with evidence that they are incomplete (see
-// [JobResult.Evidence]), except in dialect keboola.
+// [JobResult.Evidence]), except in dialect keboola. Pass JobResult.Ended to accept every ending.
 func WithAccept(accept func(JobResult) bool) RunOption {
 	return runOption(func(s *runOptionSet) { s.accept = accept })
 }

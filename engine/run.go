@@ -197,9 +197,10 @@ func (e *Engine) bind(observer Observer) (runtime.Loop, error) {
 	options.Origin, options.AllowedOrigins, options.AnyOrigin = origin, allowed, rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin
 	options.Auth, options.SecretHeaders = auth, secretHeaders(cfg)
 	options.RateLimit = transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}
-	options.MaxBody, options.Observe = int64(cfg.HTTP.MaxBodyBytes), runtime.ObserveTransport(observer, s.Observed)
 	loop := s.Loop
-	loop.Client, loop.Observer, loop.Pool = transport.New(options), observer, &runtime.Pool{}
+	loop.Observer, loop.Pool = observer, &runtime.Pool{}
+	options.MaxBody, options.Observe = int64(cfg.HTTP.MaxBodyBytes), loop.OfTransport()
+	loop.Client = transport.New(options)
 	loop.Log, loop.Redactor = options.Log, options.Redactor
 	loop.Inputs, loop.Secrets = inputs, secrets
 	loop.MaxDepth, loop.MaxItems, loop.MaxValueBytes = cfg.HTTP.MaxDepth, cfg.HTTP.MaxItems, cfg.HTTP.MaxValueBytes

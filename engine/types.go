@@ -140,8 +140,9 @@ type Items = document.Items
 //	// page because its request failed or its response is not a page. Otherwise it is nil.
 //	FailedPage *Record
 //
-//	func (*JobResult) Ended() bool
-//	func (*JobResult) Evidence() []Finding
+//	func (*JobResult) Check() error
+//	func (JobResult) Ended() bool
+//	func (JobResult) Evidence() []Finding
 type JobResult = runtime.Result
 
 // Error says why a run failed. [errors.Is] compares its class with [ErrTransient] and the

@@ -107,7 +107,7 @@ func playList(t *testing.T, c *fixtures.Case, server *fixtures.Server, cfg *rule
 			MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
 		},
 		RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
-		Observe:   ObserveTransport(&seen, nil),
+		Observe:   Observers{Observer: &seen}.OfTransport(),
 	})
 	defer client.Close()
 	var items, lines strings.Builder

@@ -234,7 +234,7 @@ func (r *listRun) endIfEnough() bool {
 	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {
 		return false
 	}
-	EndAtPartitionLimit(result)
+	result.endAtPartitionLimit()
 	r.logEnd()
 	return true
 }

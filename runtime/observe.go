@@ -65,8 +65,8 @@ func (r *listRun) observe(ctx context.Context, e Event) {
 }
 
 // observes reports whether events of a kind are observed.
-func (l *Loop) observes(kind EventKind) bool {
-	return l.Observer != nil && (l.Observed == nil || slices.Contains(l.Observed, kind))
+func (o *Observers) observes(kind EventKind) bool {
+	return o.Observer != nil && (o.Observed == nil || slices.Contains(o.Observed, kind))
 }
 
 // observePage passes a page, its verdicts and its findings to the observer as events.
@@ -80,18 +80,16 @@ func (r *listRun) observePage(ctx context.Context, page *Page) {
 	}
 }
 
-// ObserveTransport returns a function that passes the events of a [transport.Client] to an
-// observer. kinds selects the events; nil selects all. The function is nil if no event of the
-// client is selected.
-func ObserveTransport(o Observer, kinds []EventKind) func(context.Context, transport.Event) {
-	l := Loop{Observers: Observers{Observer: o, Observed: kinds}}
-	if !slices.ContainsFunc([]EventKind{EventRequest, EventRetry, EventWait}, l.observes) {
+// OfTransport returns a function that passes the events of a [transport.Client] to the observer, or
+// nil if it receives none of them.
+func (o Observers) OfTransport() func(context.Context, transport.Event) {
+	if !slices.ContainsFunc([]EventKind{EventRequest, EventRetry, EventWait}, o.observes) {
 		return nil
 	}
 	return func(ctx context.Context, e transport.Event) {
-		if !l.observes(EventKind(e.Kind)) {
+		if !o.observes(EventKind(e.Kind)) {
 			return
 		}
-		o.Observe(ctx, Event{Kind: EventKind(e.Kind), Job: e.Job, Page: e.Page, Time: e.Time, Exchange: &e, Err: e.Err})
+		o.Observer.Observe(ctx, Event{Kind: EventKind(e.Kind), Job: e.Job, Page: e.Page, Time: e.Time, Exchange: &e, Err: e.Err})
 	}
 }

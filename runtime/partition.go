@@ -126,6 +126,13 @@ func (p Partition) Name() string {
 	return p.Job.ID()
 }
 
+// LeftOut returns the result of a partition that does not run, because of the limit on the partitions of a run.
+func (p Partition) LeftOut() Result {
+	result := Result{Job: p.Job.ID()}
+	result.endAtPartitionLimit()
+	return result
+}
+
 // A List is the list of one partition, with its place among the others. Package partition finds the
 // partitions.
 type List struct {

@@ -83,7 +83,7 @@ func TestAResultThatNoRunCanHaveProducedIsRefused(t *testing.T) {
 	} {
 		result := Result{Job: "users", Outcome: rules.Complete}
 		tt.change(&result)
-		if err := CheckResult(&result); tt.refused == "" {
+		if err := result.Check(); tt.refused == "" {
 			require.NoError(t, err)
 		} else {
 			require.EqualError(t, err, tt.refused)

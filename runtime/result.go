@@ -52,7 +52,7 @@ type ListResult struct {
 }
 
 // Evidence returns the findings of the list that are evidence.
-func (r *Result) Evidence() []trace.Finding {
+func (r Result) Evidence() []trace.Finding {
 	var findings []trace.Finding
 	for _, f := range r.Findings {
 		if f.Weight == rules.WeightEvidence {
@@ -63,10 +63,7 @@ func (r *Result) Evidence() []trace.Finding {
 }
 
 // Ended reports whether a rule ended the job.
-func (r *Result) Ended() bool { return r.Outcome != rules.Failed && r.Outcome != "" }
-
-// AcceptAll accepts every ending of a job: it is for engine.WithAccept.
-func AcceptAll(Result) bool { return true }
+func (r Result) Ended() bool { return r.Outcome != rules.Failed && r.Outcome != "" }
 
 // The reasons of a [Result] that are not ids of rules.
 const (
@@ -77,8 +74,8 @@ const (
 	ReasonPartitionLimit = "limits.partitions" // the limit on the partitions of a run kept some of the job's partitions from running
 )
 
-// EndAtPartitionLimit makes r the result of a job that the limit on the partitions of a run ends.
-func EndAtPartitionLimit(r *Result) {
+// endAtPartitionLimit makes r the result of a job that the limit on the partitions of a run ends.
+func (r *Result) endAtPartitionLimit() {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Limited, ReasonPartitionLimit, []string{}
 	r.Message = "the limit on the partitions of the run is reached"
 }
@@ -100,8 +97,8 @@ type PartitionFailure struct {
 	Error     *trace.Fault `json:"error,omitempty"`
 }
 
-// CheckResult returns an error for a result that no run can have produced.
-func CheckResult(r *Result) error {
+// Check returns an error for a result that no run can have produced, from a checkpoint that someone has changed.
+func (r *Result) Check() error {
 	if !r.Outcome.Ends() {
 		return fmt.Errorf("the outcome of job %q is %q", r.Job, r.Outcome)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
@@ -101,7 +100,7 @@ func (d *detection) options(more ...engine.Option) []engine.Option {
 	}
 	return append([]engine.Option{
 		engine.WithTransport(d.session), engine.WithPrefetch(0), engine.WithInputs(inputs), engine.WithLogger(slog.New(slog.DiscardHandler)),
-		engine.WithAccept(runtime.AcceptAll),
+		engine.WithAccept(engine.JobResult.Ended),
 		engine.WithUserAgent(d.userAgent), engine.WithEnv(func(name string) (string, bool) { text, ok := d.call.env[name]; return text, ok }),
 	}, more...)
 }

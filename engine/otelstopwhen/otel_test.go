@@ -21,7 +21,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/otelstopwhen"
-	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // telemetry is an observer whose reports can be read.
@@ -99,7 +98,7 @@ func TestARunIsASpanWithItsRequestsBelow(t *testing.T) {
 	defer api.Close()
 	telemetry := newTelemetry(t)
 	ctx, parent := telemetry.tracers.Tracer("test").Start(t.Context(), "parent")
-	_, err := users(api.URL).With(engine.WithObserver(telemetry.observer), engine.WithAccept(runtime.AcceptAll)).
+	_, err := users(api.URL).With(engine.WithObserver(telemetry.observer), engine.WithAccept(engine.JobResult.Ended)).
 		Run(ctx, func(context.Context, *engine.Page) error { return nil })
 	require.NoError(t, err)
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -34,7 +33,7 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 	player := r.NewPlayer(e.Redactor())
 	start := player.Now()
 	e = player.Play(e).With(engine.WithVerdictValues(),
-		engine.WithAccept(runtime.AcceptAll)) // the findings are part of the result
+		engine.WithAccept(engine.JobResult.Ended)) // the findings are part of the result
 	jobs := map[string]Job{}
 	result, err := e.Run(ctx, func(_ context.Context, page *engine.Page) error {
 		job := jobs[page.Job]

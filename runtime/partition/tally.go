@@ -276,7 +276,7 @@ func (t *Tally) checkResults(results []EndedResult) error {
 			return fmt.Errorf("it has two results of job %q", r.Job)
 		}
 		known[r.Job] = true
-		if err := runtime.CheckResult(&r.Result); err != nil {
+		if err := r.Check(); err != nil {
 			return err
 		}
 	}

@@ -293,9 +293,7 @@ func (f *frame) leaveOut() {
 	f.tree.leftOut = true
 	if job := f.partition.Job; !f.tree.limited[job] {
 		f.tree.limited[job] = true
-		result := runtime.Result{Job: job.ID()}
-		runtime.EndAtPartitionLimit(&result)
-		f.forwardEnd(f.partition, EndedResult{NoList: true, Result: result})
+		f.forwardEnd(f.partition, EndedResult{NoList: true, Result: f.partition.LeftOut()})
 	}
 }
 

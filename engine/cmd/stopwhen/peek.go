@@ -17,7 +17,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -137,7 +136,7 @@ func itemList(items engine.Items) []byte {
 func (c *peekCommand) observe(ctx context.Context, l *loaded, job string) (page *engine.Page, last *recording.Exchange, err error) {
 	var archive bytes.Buffer
 	options := recording.Options{Redactor: l.Redactor()}
-	e := l.With(engine.WithJobs(job), engine.WithKept(l.kept), engine.WithAccept(runtime.AcceptAll), engine.WithPrefetch(0))
+	e := l.With(engine.WithJobs(job), engine.WithKept(l.kept), engine.WithAccept(engine.JobResult.Ended), engine.WithPrefetch(0))
 	if c.from != "" {
 		tape, err := c.readRecording(c.from)
 		if err != nil {
