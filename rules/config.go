@@ -35,6 +35,8 @@ type Config struct {
 	Env        []string     // names of the environment variables that {"env": "NAME"} names
 	UnsetEnv   []string     // those without a value, in whose place the configuration has placeholders
 
+	EnvPaths map[string][]string // by their names: the config paths of the values that they give
+
 	pages       int             // Options.Pages
 	pagination  *pagination     // nil for one request per job
 	pagingDiags *diag.Collector // collects the mistakes in the pagination, which [Config.Lower] reports

@@ -239,25 +239,27 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 func (a *Auth) Summary() string {
 	switch a.Type {
 	case AuthBasic:
-		return "a user name and a password, in the header Authorization"
+		return "username and #password as base64 of both with a colon between them, in the header Authorization: Basic"
 	case AuthBearer:
-		return "a fixed token, in the header Authorization"
+		return "a fixed token, in the header Authorization: Bearer"
 	case AuthHeader:
 		return "a fixed key, in the header " + a.Values["name"]
 	case AuthQuery:
 		return "a fixed key, in the parameter " + a.Values["name"]
 	case AuthOAuth2:
-		text := fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization, %s", a.Values["grant"], a.renewed())
-		if a.Values["grant"] == GrantRefresh {
-			text += "; if the API replaces the refresh token, the new one is lost unless the run saves its tokens or its state"
-		}
-		return text
+		return fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization: Bearer, %s", a.Values["grant"], a.renewed())
 	case AuthLogin:
 		return fmt.Sprintf("the values that the response of %s %s gives, %s", a.Login.Method, a.Login.label(), a.renewed())
 	case AuthSign:
-		return "a signature of each request, computed when it is sent"
+		text := "the values of these expressions, computed for each attempt: params are added to the query, then headers are set"
+		if !a.Independent {
+			text += ", and each sees those before it"
+		}
+		return text
 	case AuthAWS4:
-		return "AWS Signature Version 4 of each request, computed when it is sent"
+		return "AWS Signature Version 4 in the header Authorization, computed for each attempt over the method, the path, the query (sent sorted), " +
+			"the body and the headers Host, Content-Type and X-Amz-*; X-Amz-Date is added, X-Amz-Content-Sha256 for S3, " +
+			"and X-Amz-Security-Token for a #sessionToken"
 	}
 	return ""
 }

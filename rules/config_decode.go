@@ -33,7 +33,7 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	if d.keboola != nil {
 		d.keboola.warnOfUnread()
 	}
-	cfg.Env, cfg.UnsetEnv = d.env.names()
+	cfg.Env, cfg.UnsetEnv, cfg.EnvPaths = d.env.names()
 	d.applyOptions(options)
 	if len(diags.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
 		cfg.finish(diags)

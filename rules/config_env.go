@@ -26,21 +26,24 @@ type environment struct {
 // An envRead is an environment variable that was read.
 type envRead struct {
 	name  string
-	at    int // offset of the value in the configuration that names it
+	path  string // config path of the value that names it
+	at    int    // offset of that value in the configuration
 	found bool
 }
 
 // names returns the names of the variables that were read, and of those without a value, in the order
-// of the file.
-func (e *environment) names() (read, unset []string) {
+// of the file, and the config paths for which each was read.
+func (e *environment) names() (read, unset []string, paths map[string][]string) {
 	slices.SortStableFunc(e.read, func(a, b envRead) int { return a.at - b.at })
+	paths = map[string][]string{}
 	for _, v := range e.read {
 		read = value.AppendNew(read, v.name)
+		paths[v.name] = value.AppendNew(paths[v.name], v.path)
 		if !v.found {
 			unset = value.AppendNew(unset, v.name)
 		}
 	}
-	return read, unset
+	return read, unset, paths
 }
 
 // envReference returns the name of the variable that a value names.
@@ -59,7 +62,7 @@ func (r *reader) lookUpEnv(name, path string) (text string, found bool) {
 	if r.env.lookup != nil {
 		text, found = r.env.lookup(name)
 	}
-	r.env.read = append(r.env.read, envRead{name, r.diags.Source().ValueAt(path), found})
+	r.env.read = append(r.env.read, envRead{name, path, r.diags.Source().ValueAt(path), found})
 	if !found && !r.env.placeholders {
 		r.diags.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", name).
 			WithRemedy("set it and pass it with %s", remedy.Env.Of(name))

@@ -57,13 +57,16 @@ type WarningExplanation struct {
 
 // EnvExplanation names the environment variables that the configuration reads.
 type EnvExplanation struct {
-	Names []string `json:"names" doc:"all of them, in the order of the file"`
-	Unset []string `json:"unset,omitempty" doc:"those without a value, in whose place the explanation has samples"`
+	Names []string            `json:"names" doc:"all of them, in the order of the file"`
+	Paths map[string][]string `json:"paths,omitempty" doc:"by their names: the config paths of the values that they give"`
+	Unset []string            `json:"unset,omitempty" doc:"those without a value, in whose place the explanation has samples"`
 }
 
 // String returns the names in words.
 func (e *EnvExplanation) String() string {
-	text := "environment: the run reads " + strings.Join(e.Names, ", ")
+	text := "environment: the run reads " + strings.Join(value.Map(e.Names, func(name string) string {
+		return fmt.Sprintf("%s (%s)", name, strings.Join(e.Paths[name], ", "))
+	}), ", ")
 	if e.Unset != nil {
 		text += "; without a value here, so that samples stand in their place: " + strings.Join(e.Unset, ", ")
 	}
@@ -145,9 +148,10 @@ type RequestExplanation struct {
 	Method  string   `json:"method" doc:"HTTP method"`
 	URL     string   `json:"url" doc:"address; what only a response can tell is in braces"`
 	Headers []string `json:"headers,omitempty" doc:"names of the headers that the configuration sets"`
-	Body    string   `json:"body,omitempty" doc:"body; what only a response can tell is in braces"`
+	Body    string   `json:"body,omitempty" doc:"body; what only a response can tell is in braces, and within JSON also in quotes, which are sent only if it is a text"`
 
 	headers []string // the headers with their values, unless they may be secrets
+	typed   bool     // a value of the body, which is JSON, is a phrase in braces
 }
 
 // ItemsExplanation says where the items of a response are.
@@ -197,6 +201,7 @@ type RuleExplanation struct {
 	rule         rules.Rule
 	clause       string   // the Clause of a guard without what its other fields say
 	exceptions   []string // of a guard, besides polls
+	later        bool     // ValueInWords is only that of requests after the first
 	leftOut      bool     // it is a part of the request that is left out, since no page size is set
 	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
 	calls        []string // names of the functions that it calls
@@ -230,7 +235,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 	}
 	e.Trees = trees(jobs, run.Redact)
 	if cfg.Env != nil {
-		e.Env = &EnvExplanation{Names: cfg.Env, Unset: cfg.UnsetEnv}
+		e.Env = &EnvExplanation{Names: cfg.Env, Paths: cfg.EnvPaths, Unset: cfg.UnsetEnv}
 	}
 	e.Auth = explainAuth(run.Auth, cfg.Auth, run.Redact)
 	if cfg.Source != nil {
@@ -255,6 +260,10 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, redact func(string) s
 		return nil
 	}
 	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary()), Request: redact(auth.Request())}
+	if auth.Values["grant"] == rules.GrantRefresh {
+		x.Says += "; if the API replaces the refresh token, the new one is saved in the file of --tokens, or with --state FILE in FILE.tokens, " +
+			"and the next run uses it; without them, it is lost when the run ends"
+	}
 	if c != nil {
 		for _, e := range c.Expressions() {
 			r := explainer{redact: redact}.rule(e)

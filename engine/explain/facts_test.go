@@ -244,7 +244,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 	for _, c := range []struct{ name, auth, says, request string }{
 		{
 			"a client with a secret", `"type": "oauth2", "tokenUrl": "https://auth.example/token", "clientId": "a", "#clientSecret": "b"`,
-			"a token of OAuth 2.0 (grant client_credentials), in the header Authorization, ",
+			"a token of OAuth 2.0 (grant client_credentials), in the header Authorization: Bearer, ",
 			"POST https://auth.example/token with grant_type in the body; clientId, clientSecret in the header Authorization",
 		},
 		{
@@ -254,7 +254,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		},
 		{
 			"a client without a secret", `"type": "oauth2", "tokenUrl": "/token", "clientId": "a", "#refreshToken": {"expr": "'b'"}`,
-			"the new one is lost unless the run saves its tokens or its state", "POST /token (relative to api.baseUrl) with grant_type, refresh_token, client_id in the body",
+			"the new one is saved in the file of --tokens, or with --state FILE in FILE.tokens", "POST /token (relative to api.baseUrl) with grant_type, refresh_token, client_id in the body",
 		},
 		{
 			"a password", `"type": "oauth2", "tokenUrl": "/token", "username": "a", "#password": "b"`,
@@ -270,7 +270,9 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "renewed once if the API refuses it (status 401)",
 			"POST https://auth.example/login with v in the query; user in the body",
 		},
-		{"no request", `"type": "bearer", "#token": "a"`, "a fixed token, in the header Authorization", ""},
+		{"no request", `"type": "bearer", "#token": "a"`, "a fixed token, in the header Authorization: Bearer", ""},
+		{"a password in a header", `"type": "basic", "username": "a", "#password": "b"`, "username and #password as base64 of both with a colon between them", ""},
+		{"a signature", `"type": "sign", "headers": {"X-Sign": "md5(request.body)"}`, "params are added to the query, then headers are set, and each sees those before it", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "authentication": {`+c.auth+`}}, "config": {"jobs": [{"endpoint": "users"}]}}`, nil)

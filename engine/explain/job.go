@@ -71,6 +71,7 @@ func (x *JobExplanation) describeRules(j explainer) {
 			x.Next[i].ValueInWords, x.Next[i].leftOut = j.limitInWords()
 		default:
 			x.Next[i].ValueInWords = j.redact(j.Prover().Later(e))
+			x.Next[i].later = x.Next[i].ValueInWords != ""
 		}
 	}
 	unreached := j.Unreached()

@@ -62,8 +62,14 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it.", reads, x.Parent))
 	}
 	for i := range j.For {
-		if w := j.For[i].Window; w != nil {
-			sentences = append(sentences, windowFacts(j.For[i].Name, w)...)
+		v := &j.For[i]
+		if v.Window == nil {
+			continue
+		}
+		sentences = append(sentences, windowFacts(v.Name, v.Window)...)
+		if slices.ContainsFunc([]*language.Expression{v.From, v.To}, readsNow) {
+			sentences = append(sentences, "now() is the start of the run, to the nanosecond and in the time zone of the machine, "+
+				"such as 2026-01-31T01:00:00.123456789+01:00.")
 		}
 	}
 	sentences = append(sentences, fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together))
@@ -72,7 +78,12 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only. "+
 			"If all of several partitions fail, the audit does (audit.missing).", failOnStatus(rules.Partial)))
 	}
-	return append(sentences, "If one fails, the run fails with its exit status (onPartitionError).")
+	return append(sentences, "If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
+}
+
+// readsNow reports whether an expression, which may be nil, reads the time of the run.
+func readsNow(e *language.Expression) bool {
+	return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("now") })
 }
 
 // windowFacts returns sentences about the windows of a variable.
@@ -82,16 +93,16 @@ func windowFacts(name string, w *rules.Window) []string {
 	case w.Granularity != (rules.Span{}):
 		sentences[0] = fmt.Sprintf("%s.to is part of the window.", name)
 		if w.Stepped() {
-			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window may be shorter.", w.Granularity)
+			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window ends at for.%s.to and may be shorter.", w.Granularity, name)
 		}
 		if w.Overlap != (rules.Span{}) {
 			sentences[0] += fmt.Sprintf(" Each window but the first begins %s earlier: items of this overlap come twice.", w.Overlap)
 		}
 	case w.Overlap != (rules.Span{}):
 		sentences[0] = fmt.Sprintf("%s.to is not part of the window, but of the next one, which begins %s before it: "+
-			"items of this overlap come twice. The last window may be shorter.", name, w.Overlap)
+			"items of this overlap come twice. The last window ends at for.%[1]s.to and may be shorter.", name, w.Overlap)
 	case w.Stepped():
-		sentences[0] = fmt.Sprintf("%s.to is not part of the window: it is where the next one begins. The last window may be shorter.", name)
+		sentences[0] = fmt.Sprintf("%[1]s.to is not part of the window: it is where the next one begins. The last window ends at for.%[1]s.to and may be shorter.", name)
 	}
 	switch {
 	case w.Step.Number != nil:

@@ -202,7 +202,14 @@ func (r RuleExplanation) partUnderHeading() string {
 	case r.FirstOnly:
 		phrases = append(phrases, "first request only"+setting)
 	case r.First:
-		phrases = append(phrases, "also in the first request"+setting)
+		own := ""
+		if r.later {
+			own = " with a value of its own"
+		}
+		if r.later && r.rule.Role.Addresses() {
+			own += " or, if that is missing, with the job's endpoint"
+		}
+		phrases = append(phrases, "also in the first request"+own+setting)
 	case r.FirstBy != nil:
 		phrases = append(phrases, "not in the first request"+setting)
 	}

@@ -186,6 +186,7 @@ const (
 
 var (
 	wholePlaceholder   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^x7unknown\d+x7$`) })
+	quotedPlaceholder  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"x7unknown\d+x7"`) })
 	placeholderPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
 	})
@@ -212,9 +213,11 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 		return RequestExplanation{Method: s.Request.Verb(), URL: unknownRequest + s.redact(err.Error())}
 	}
 	payload, kind, _ := request.Payload()
+	isJSON := strings.HasSuffix(kind, "json")
 	return RequestExplanation{
+		typed:  isJSON && quotedPlaceholder().Match(payload),
 		Method: request.Verb(), URL: s.redact(s.phrased(address, false)), Headers: request.Headers.Names(),
-		Body:    s.redact(s.phrased(string(payload), strings.HasSuffix(kind, "json"))),
+		Body:    s.redact(s.phrased(string(payload), isJSON)),
 		headers: value.Map(request.Headers, s.header),
 	}
 }

@@ -207,6 +207,9 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	t.writeRequest("first request", &x.First)
 	t.writeRequest("with kept values", x.FirstKept)
 	t.writeRequest("second request", x.Second)
+	if x.First.typed || x.FirstKept != nil && x.FirstKept.typed || x.Second != nil && x.Second.typed {
+		t.writeRow("", `of "{value}" in a body, the quotes are sent only if the value is a text`)
+	}
 	t.writeRow("items", x.Items.Where+origin(x.Items.From))
 	if x.Items.Otherwise != "" {
 		t.writeRow("", x.Items.Otherwise)
