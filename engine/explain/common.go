@@ -109,18 +109,10 @@ func (t *textWriter) failures(others bool) {
 	t.writeParagraph(4, t.explanation.Retries.String())
 	t.writeParagraph(4, fmt.Sprintf("An expression that fails or a response that cannot be read fails the run (%s), as does a response "+
 		"that exceeds a limit of api.http, such as maxBodyBytes (%s).", statusResponse, statusPolicy))
-	if len(t.explanation.Jobs) > 1 {
-		t.writeParagraph(4, jobFails)
-	}
 	if t.explanation.Origins != "" {
 		t.writeParagraph(4, t.explanation.Origins)
 	}
 }
-
-// jobFails says what the failure of a job means for the others.
-const jobFails = "A job that fails ends the run: those after it do not start, and those that run with --jobs are cancelled. " +
-	"With --keep-going, the other jobs go on, except those of its tree. The exit status is that of the first job that failed. " +
-	"Evidence of the audit stops no job."
 
 // auditWarns says that a rule of the audit only warns.
 const auditWarns = "warns (outcome and exit status unchanged)"

@@ -56,6 +56,10 @@ func (e *Explanation) Text(o TextOptions) string {
 		}
 		t.WriteString(text)
 	}
+	if len(e.Jobs) > 1 {
+		t.writeBlank()
+		t.writeParagraph(0, jobFails)
+	}
 	if terms := t.shown.terms(); terms != nil {
 		t.writeBlank()
 		t.writeParagraph(0, "in the expressions")
@@ -65,6 +69,11 @@ func (e *Explanation) Text(o TextOptions) string {
 	}
 	return t.String()
 }
+
+// jobFails says what the failure of a job means for the others.
+const jobFails = "A job that fails ends the run: those after it do not start, and those that run with --jobs are cancelled. " +
+	"With --keep-going, the other jobs go on, except those of its tree. The exit status is that of the first job that failed. " +
+	"Evidence of the audit stops no job."
 
 // textWriter writes an explanation as text.
 type textWriter struct {
