@@ -257,8 +257,8 @@ func (a *Auth) Summary() string {
 		}
 		return text
 	case AuthAWS4:
-		return "AWS Signature Version 4 in the header Authorization, computed for each attempt over the method, the path, the query (sent sorted), " +
-			"the body and the headers Host, Content-Type and X-Amz-*; X-Amz-Date is added, X-Amz-Content-Sha256 for S3, " +
+		return "AWS Signature Version 4 in the header Authorization, computed for each attempt over the method, the path, " +
+			"the query (sent sorted), the body and the headers Host, Content-Type and X-Amz-*; X-Amz-Date is added, X-Amz-Content-Sha256 for S3, " +
 			"and X-Amz-Security-Token for a #sessionToken"
 	}
 	return ""

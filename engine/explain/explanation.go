@@ -148,7 +148,7 @@ type RequestExplanation struct {
 	Method  string   `json:"method" doc:"HTTP method"`
 	URL     string   `json:"url" doc:"address; what only a response can tell is in braces"`
 	Headers []string `json:"headers,omitempty" doc:"names of the headers that the configuration sets"`
-	Body    string   `json:"body,omitempty" doc:"body; what only a response can tell is in braces, and within JSON also in quotes, which are sent only if it is a text"`
+	Body    string   `json:"body,omitempty" doc:"body; what only a response can tell is in braces, in JSON in quotes, which only a text has"`
 
 	headers []string // the headers with their values, unless they may be secrets
 	typed   bool     // a value of the body, which is JSON, is a phrase in braces

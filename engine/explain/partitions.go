@@ -78,7 +78,8 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only. "+
 			"If all of several partitions fail, the audit does (audit.missing).", failOnStatus(rules.Partial)))
 	}
-	return append(sentences, "If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
+	return append(sentences,
+		"If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
 }
 
 // readsNow reports whether an expression, which may be nil, reads the time of the run.
@@ -93,7 +94,8 @@ func windowFacts(name string, w *rules.Window) []string {
 	case w.Granularity != (rules.Span{}):
 		sentences[0] = fmt.Sprintf("%s.to is part of the window.", name)
 		if w.Stepped() {
-			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window ends at for.%s.to and may be shorter.", w.Granularity, name)
+			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window ends at for.%s.to and may be shorter.",
+				w.Granularity, name)
 		}
 		if w.Overlap != (rules.Span{}) {
 			sentences[0] += fmt.Sprintf(" Each window but the first begins %s earlier: items of this overlap come twice.", w.Overlap)
@@ -102,7 +104,8 @@ func windowFacts(name string, w *rules.Window) []string {
 		sentences[0] = fmt.Sprintf("%s.to is not part of the window, but of the next one, which begins %s before it: "+
 			"items of this overlap come twice. The last window ends at for.%[1]s.to and may be shorter.", name, w.Overlap)
 	case w.Stepped():
-		sentences[0] = fmt.Sprintf("%[1]s.to is not part of the window: it is where the next one begins. The last window ends at for.%[1]s.to and may be shorter.", name)
+		sentences[0] = fmt.Sprintf("%[1]s.to is not part of the window: it is where the next one begins. "+
+			"The last window ends at for.%[1]s.to and may be shorter.", name)
 	}
 	switch {
 	case w.Step.Number != nil:
