@@ -24,8 +24,7 @@ func (r *listRun) readBeyond(number int, response *transport.Response) {
 	options := r.readerOptions(r.job)
 	options.Paths, options.Items, options.Places, options.Decode = nil, nil, nil, false
 	options.Warn = func(string, string) {}
-	scan, _ := response.Scan.(*document.Scan)
-	page := document.Response{Status: response.Status, Body: response.Body, Window: response.Window, Scan: scan}
+	page := documentOf(response)
 	if converter := r.newConverter(r.job); converter != nil {
 		buffer := &spool.Buffer{}
 		defer buffer.Release()

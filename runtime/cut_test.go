@@ -34,7 +34,7 @@ func TestALargePageThatIsCutOffGivesNothing(t *testing.T) {
 	reader, buffer := document.NewReader(document.Options{DataField: data}), &spool.Buffer{}
 	defer buffer.Release()
 	for _, sent = range []int{1, 300 << 10, len(page) - 1, len(page)} {
-		response, err := client.Exchange(t.Context(), transport.Call{Method: "GET", URL: api.URL, Into: buffer, Reader: reader})
+		response, err := client.Exchange(t.Context(), transport.Call{Method: "GET", URL: api.URL, BodyTarget: transport.BodyTarget{Into: buffer, Reader: reader}})
 		if sent < len(page) {
 			require.Nil(t, response)
 			var fault *failure.Error

@@ -53,8 +53,8 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	if err != nil {
 		return out, err
 	}
+	call.OnWait = func(e transport.Event) { out.waits = append(out.waits, e) }
 	if err := r.pause(ctx, request, call); err != nil {
-		out.waits = *call.Waits
 		return out, err
 	}
 	out.sent = r.Clock.Now()
@@ -64,7 +64,6 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	}
 	err = r.exchange(ctx, &out, call, decide)
 	call = out.call
-	out.waits = *call.Waits
 	if err != nil {
 		return out, r.exchangeError(out, err)
 	}
@@ -82,7 +81,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 // callFor returns the call of a request for the next page.
 func (r *listRun) callFor(request requests.Request) (transport.Call, error) {
 	call, withheld, err := r.sender.encode(request)
-	call.Page, call.Waits = r.context().Page+1, &[]transport.Event{}
+	call.Page = r.context().Page + 1
 	if refused, ok := errors.AsType[*failure.Error](err); ok {
 		refused.Job, refused.Page = r.job.ID(), call.Page
 		return call, err
@@ -118,9 +117,9 @@ func (r *listRun) exchange(
 		return err
 	}
 	bodies[0], bodies[1] = f.Call.Into, bodies[0]
-	out.sent, out.call = f.Began, f.Call
-	out.call.Ticket = 0 // a retry is another request
-	out.Response, err = r.Client.Complete(ctx, out.call, f.Response, f.Err, decide)
+	out.sent, out.call, out.waits = f.Began, f.Call, append(out.waits, f.Waits...)
+	out.call.OnWait = call.OnWait
+	out.Response, err = r.Client.Complete(ctx, out.call, f.Attempt, decide)
 	return err
 }
 
@@ -275,7 +274,7 @@ func (r *listRun) pause(ctx context.Context, request requests.Request, call tran
 		Kind: transport.EventWait, Job: call.Job, Page: call.Page, Time: now, Duration: wait,
 		Method: call.Method, URL: r.Redactor.URL(call.URL), Attempt: 1, Source: SourceAfter,
 	}
-	*call.Waits = append(*call.Waits, event)
+	call.OnWait(event)
 	r.observe(ctx, Event{Kind: EventWait, Page: call.Page, Exchange: &event})
 	if err := r.Clock.Sleep(ctx, wait); err != nil {
 		return &failure.Error{

@@ -66,7 +66,7 @@ func TestALargePageIsReadFromAFileAsFromMemory(t *testing.T) {
 			reader, buffer := document.NewReader(options), &spool.Buffer{}
 			defer buffer.Release()
 			for _, arriving := range []bool{true, false, true, false} { // some with buffers that were used before
-				call := transport.Call{Method: "GET", URL: api.URL, Into: buffer}
+				call := transport.Call{Method: "GET", URL: api.URL, BodyTarget: transport.BodyTarget{Into: buffer}}
 				if arriving {
 					call.Reader = reader
 				}

@@ -22,8 +22,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	if err := r.convert(f); err != nil {
 		return nil, r.responseError(f, size, err)
 	}
-	scan, _ := f.Scan.(*document.Scan)
-	reading, err := r.pooled.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window, Scan: scan})
+	reading, err := r.pooled.reader.Read(documentOf(f.Response))
 	if err != nil {
 		return nil, r.responseError(f, size, err)
 	}
@@ -127,6 +126,12 @@ func (r *listRun) convert(f fetchResult) error {
 		r.pooled.bodies[0].Release() // a retry or the next page reuses it
 	}
 	return err
+}
+
+// documentOf returns a response as input for a reader.
+func documentOf(response *transport.Response) document.Response {
+	scan, _ := response.Scan.(*document.Scan)
+	return document.Response{Status: response.Status, Body: response.Body, Window: response.Window, Scan: scan}
 }
 
 // bodyOf returns a response as input for a conversion. data is the body, or the beginning of it.

@@ -212,7 +212,7 @@ func (q *Queue) plan() (transport.Call, bool) {
 // needed.
 func (q *Queue) encode(request requests.Request, page int) (call transport.Call, ok bool) {
 	call, withheld, err := q.source.Encode(request)
-	call.Page, call.Waits = page, &[]transport.Event{}
+	call.Page = page
 	return call, err == nil && (q.window > 1 || call.Method == http.MethodGet && len(withheld) == 0)
 }
 
@@ -268,6 +268,7 @@ func (q *Queue) beginLocked(f *Flight) {
 	}
 	call, ctx, single := f.Call, q.ctx, q.window < 2
 	call.Arrived = func(bytes int) { q.noteArrival(f, bytes) }
+	call.OnWait = func(e transport.Event) { f.Waits = append(f.Waits, e) }
 	begun := make(chan struct{})
 	q.active.Go(func() {
 		defer close(f.done)
@@ -276,7 +277,7 @@ func (q *Queue) beginLocked(f *Flight) {
 		close(begun)
 		f.Response, f.Err = q.source.Client.Exchange(ctx, call)
 		if !single {
-			f.Call.Ended = q.source.Clock.Now()
+			f.Ended = q.source.Clock.Now()
 		}
 		f.scan(q.source.Reader)
 	})
@@ -296,10 +297,10 @@ func (q *Queue) bufferLocked() *spool.Buffer {
 
 // A Flight is the first attempt of a request that was made ahead of its turn.
 type Flight struct {
-	Call     transport.Call
-	Began    time.Time
-	Response *transport.Response
-	Err      error
+	Call  transport.Call
+	Began time.Time
+	transport.Attempt
+	Waits []transport.Event // waits before the request
 
 	after   int           // size of the previous flight's body at which this flight begins
 	arrived int           // size of the body as it was sent; 0 before its arrival

@@ -166,7 +166,7 @@ func TestAFlightThatFailedEndsTheRequestsUntilItIsTaken(t *testing.T) {
 		require.NotNil(t, f)
 		require.Equal(t, page == 3, f.Response.Status == http.StatusForbidden)
 		require.Equal(t, page == 3, f.Response.Scan == nil, "what is no page is not scanned")
-		require.False(t, f.Call.Ended.IsZero())
+		require.False(t, f.Ended.IsZero())
 		l.read()
 	}
 	for _, page := range a.pages() {
@@ -206,7 +206,7 @@ func TestDuringTheWorkOnALargePageTheNextOnesAreRequested(t *testing.T) {
 	f := l.Take(l.call(), &spool.Buffer{})
 	require.NotNil(t, f)
 	require.Equal(t, 2, f.Call.Page)
-	require.True(t, f.Call.Ended.IsZero(), "one page failed, and not all in flight")
+	require.True(t, f.Ended.IsZero(), "one page failed, and not all in flight")
 	require.Contains(t, a.pages(), 2)
 	l.read()
 	f = l.Take(l.call(), &spool.Buffer{})

@@ -88,15 +88,13 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // errors are retried, and all others are returned.
 func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) ErrorDecision) (*Response, error) {
 	response, err := c.Exchange(ctx, call)
-	return c.Complete(ctx, call, response, err, decide)
+	return c.Complete(ctx, call, Attempt{Response: response, Err: err}, decide)
 }
 
-// Complete continues [Client.Do] for a call whose first attempt was made: response and err are the
-// results of [Client.Exchange].
-func (c *Client) Complete(
-	ctx context.Context, call Call, response *Response, err error, decide func(*Response) ErrorDecision,
-) (*Response, error) {
-	requests := 0
+// Complete continues [Client.Do] for a call whose first attempt was made.
+func (c *Client) Complete(ctx context.Context, call Call, first Attempt, decide func(*Response) ErrorDecision) (*Response, error) {
+	response, err, requests := first.Response, first.Err, 0
+	call.ahead, call.Ticket = first.Ended, 0 // a retry is another request
 	for attempt := 1; ; attempt++ {
 		if call.attempt = attempt; attempt > 1 {
 			response, err = c.Exchange(ctx, call)

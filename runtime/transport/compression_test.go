@@ -452,7 +452,7 @@ func TestTheArrivalOfAPageIsAnnounced(t *testing.T) {
 			})
 			client, _ := clientFor(t, s.URL)
 			var got []int
-			call := Call{Method: "GET", URL: s.URL, Into: &spool.Buffer{}}
+			call := Call{Method: "GET", URL: s.URL, BodyTarget: BodyTarget{Into: &spool.Buffer{}}}
 			call.Arrived = func(bytes int) {
 				if c.encodings != nil && bytes < aheadBytes {
 					require.Zero(t, call.Into.Len(), "the page was decompressed before")
@@ -479,7 +479,9 @@ func TestABodyThatBreaksOffIsNotAnnounced(t *testing.T) {
 				_, _ = io.WriteString(w, whole[:size])
 			})
 			c, _ := clientFor(t, s.URL)
-			_, err := c.Exchange(t.Context(), Call{Method: "GET", URL: s.URL, Arrived: func(int) { t.Error("the body has arrived") }})
+			call := Call{Method: "GET", URL: s.URL}
+			call.Arrived = func(int) { t.Error("the body has arrived") }
+			_, err := c.Exchange(t.Context(), call)
 			require.ErrorIs(t, err, failure.ErrTransient, "%s, %d bytes", encoding, size)
 			require.ErrorContains(t, err, "cut off")
 		}

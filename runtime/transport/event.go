@@ -33,14 +33,14 @@ const (
 
 // observe reports an event of a call.
 func (c *Client) observe(ctx context.Context, call Call, e Event) {
-	wait := call.Waits != nil && e.Kind != EventRequest
+	wait := call.OnWait != nil && e.Kind != EventRequest
 	if c.options.Observe == nil && !wait {
 		return
 	}
 	e.Job, e.Page, e.Method, e.URL, e.Attempt = call.Job, call.Page, call.Method, c.show(call.URL), max(call.attempt, 1)
 	e.Err = failure.Redact(e.Err, c.options.Redactor.String)
 	if wait {
-		*call.Waits = append(*call.Waits, e)
+		call.OnWait(e)
 	}
 	if c.options.Observe != nil {
 		c.options.Observe(ctx, e)

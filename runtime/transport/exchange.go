@@ -30,18 +30,9 @@ type Call struct {
 	// reports false, an empty body is requested once more.
 	MayBeEmpty func(contentType string) bool
 
-	Into *spool.Buffer // receives the response body; nil means a new buffer
+	BodyTarget
 
-	// Reader reads the body of a page while it arrives, if it is large, unless the body must be seen
-	// as it was sent: the decision function judges pages, or the body may be truncated. Reader may be
-	// nil. Its result is [Response.Scan].
-	Reader spool.Consumer
-
-	Waits *[]Event // receives the events of the call's waits, in order; may be nil
-
-	// Arrived is called when the body of a page has arrived, with the number of bytes received. A
-	// compressed body must still be decompressed, and may be damaged. Arrived may be nil.
-	Arrived func(bytes int)
+	OnWait func(Event) // called with the events of the call's waits, in order; may be nil
 
 	// Uninterrupted keeps cancellation of the context from ending an attempt that has begun,
 	// because its response may exist only once.
@@ -53,16 +44,37 @@ type Call struct {
 
 	Ticket int // number in the order of requests, from [Client.CountRequest], if the request was counted there; otherwise 0
 
-	// Ended is the end of the first attempt of a call that was made ahead and is passed to
-	// [Client.Complete]; otherwise it is zero. The first retry of such a call does not count
-	// against the retries of the run, since one incident fails all requests in flight.
-	Ended time.Time
-
 	Job  string // for events and errors
 	Page int    // for events and errors, from 1
 
-	attempt int    // from 1; 0 also means the first
-	refused *Lease // lease that the API has refused in this call, or nil
+	attempt int       // from 1; 0 also means the first
+	ahead   time.Time // end of the first attempt, if it was made ahead; see [Attempt.Ended]
+	refused *Lease    // lease that the API has refused in this call, or nil
+}
+
+// A BodyTarget says where the body of a response goes. The zero BodyTarget is a new buffer.
+type BodyTarget struct {
+	Into *spool.Buffer // receives the body; nil means a new buffer
+
+	// Reader reads the body of a page while it arrives, if it is large, unless the body must be seen
+	// as it was sent: the decision function judges pages, or the body may be truncated. Reader may be
+	// nil. Its result is [Response.Scan].
+	Reader spool.Consumer
+
+	// Arrived is called when the body of a page has arrived, with the number of bytes received. A
+	// compressed body must still be decompressed, and may be damaged. Arrived may be nil.
+	Arrived func(bytes int)
+}
+
+// An Attempt is the result of [Client.Exchange].
+type Attempt struct {
+	Response *Response
+	Err      error
+
+	// Ended is the end of an attempt that was made ahead; otherwise it is zero. The first retry after
+	// such an attempt does not count against the retries of the run, since one incident fails all
+	// requests in flight.
+	Ended time.Time
 }
 
 // NewCall returns the call for a request with the URL address.
@@ -86,14 +98,14 @@ func NewCall(request requests.Request, address string) (Call, error) {
 type Response struct {
 	Status   int
 	Header   http.Header
-	Body     []byte // valid until [Call.Into] is reused
+	Body     []byte // valid until [BodyTarget.Into] is reused
 	URL      string // address after redirects
 	Attempts int    // number of requests made, from 1
 	Arrived  int    // number of bytes received for the body
 
 	Size   int           // number of bytes of the body as it was sent, decompressed
 	Window *spool.Window // window of a body in a file; nil for a body in memory
-	Scan   any           // result of [Call.Reader], which has changed the body; nil if the reader was not used
+	Scan   any           // result of [BodyTarget.Reader], which has changed the body; nil if the reader was not used
 
 	// Unframed reports that only the end of the connection marked the end of the body, so that it
 	// may be truncated. [Client.Complete] checks for that.

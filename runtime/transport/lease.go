@@ -149,7 +149,7 @@ func (c *Client) repeatWithNewLease(call *Call, r *Response) bool {
 	if r == nil || !r.refusesLease() || call.refused != nil {
 		return false
 	}
-	call.refused, call.Ticket = r.lease, 0
+	call.refused = r.lease
 	c.options.Log.Info("the API refused the token (status 401); the request is repeated once with a new one",
 		"event", "token_refused", "job", call.Job, "page", call.Page, "url", c.show(call.URL))
 	return true

@@ -304,8 +304,9 @@ func TestWaitsForThePaceAreReported(t *testing.T) {
 		serve, _ := serveTimes(ok)
 		c := pacedClient(Pace{PerSecond: 0.5}, serve)
 		var waits []Event
+		onWait := func(e Event) { waits = append(waits, e) }
 		for range 2 {
-			_, err := c.Do(t.Context(), Call{Method: "GET", URL: "http://api.test/", Waits: &waits}, nil)
+			_, err := c.Do(t.Context(), Call{Method: "GET", URL: "http://api.test/", OnWait: onWait}, nil)
 			require.NoError(t, err)
 		}
 		require.Len(t, waits, 1)

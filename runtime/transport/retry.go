@@ -86,12 +86,12 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 		return exhausted(cause, ", after "+value.Counted(call.attempt, "attempt"))
 	}
 	wait, source, cost := c.retryWait(call.attempt, r)
-	ahead := call.attempt == 1 && !call.Ended.IsZero()
+	ahead := call.attempt == 1 && !call.ahead.IsZero()
 	if !ahead && !c.budget.spend(cost) {
 		return exhausted(cause, "; too many retries in this run")
 	}
 	if ahead {
-		wait = max(wait-clock.Now().Sub(call.Ended), 0)
+		wait = max(wait-clock.Now().Sub(call.ahead), 0)
 	}
 	if wait > MaxWait {
 		return exhausted(cause, fmt.Sprintf("; the API says to retry in %s, at %s", wait, clock.Now().Add(wait).UTC().Format(time.RFC3339)))

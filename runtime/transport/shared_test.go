@@ -147,7 +147,8 @@ func TestRequestsWaitWhileTheSharedPaceIsOutOfReach(t *testing.T) {
 
 		time.AfterFunc(time.Minute, func() { close(shared.away) })
 		var waits []Event
-		_, err = c.Do(t.Context(), Call{Method: "GET", URL: "http://api.test/", Waits: &waits}, nil)
+		onWait := func(e Event) { waits = append(waits, e) }
+		_, err = c.Do(t.Context(), Call{Method: "GET", URL: "http://api.test/", OnWait: onWait}, nil)
 		require.NoError(t, err)
 		require.Equal(t, []time.Duration{2 * time.Minute}, made())
 		require.Len(t, waits, 1)
@@ -187,8 +188,9 @@ func TestWaitsForASharedPaceAreReported(t *testing.T) {
 		pace := Pace{PerSecond: 0.5}
 		c := sharing(shareRate(pace), pace, serve)
 		var waits []Event
+		onWait := func(e Event) { waits = append(waits, e) }
 		for range 2 {
-			_, err := c.Do(t.Context(), Call{Method: "GET", URL: "http://api.test/", Waits: &waits}, nil)
+			_, err := c.Do(t.Context(), Call{Method: "GET", URL: "http://api.test/", OnWait: onWait}, nil)
 			require.NoError(t, err)
 		}
 		require.Len(t, waits, 1)
