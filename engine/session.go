@@ -66,10 +66,9 @@ func (s *Session) Label(ctx context.Context, task partition.Task) string {
 	return s.tasks.Label(ctx, task)
 }
 
-// FailedTask returns the ending for a task that failed with an error and could not report it
-// itself.
-func (s *Session) FailedTask(ctx context.Context, task partition.Task, err error) *partition.Ending {
-	return s.tasks.FailedTask(ctx, task, err)
+// FailedEnding returns the ending of a task that an error outside of Run ended, such as a panic.
+func (s *Session) FailedEnding(ctx context.Context, task partition.Task, err error) *partition.Ending {
+	return s.tasks.FailedEnding(ctx, task, err)
 }
 
 // Redact returns an error without the secrets of the session.

@@ -27,7 +27,7 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 		err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf(
 			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+starts),
 			Hint: "look for the cause where they ran, such as a lack of memory"}
-		return a.storeEnd(ctx, a.session.FailedTask(ctx, a.task, err))
+		return a.storeEnd(ctx, a.session.FailedEnding(ctx, a.task, err))
 	}
 	if err := a.beAlone(ctx); err != nil {
 		return err

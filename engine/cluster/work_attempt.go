@@ -280,7 +280,7 @@ func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err er
 			})
 			a.worker.cluster.log.Error(fmt.Sprintf("run %s: task %s: %v\n%s", a.work.Run, a.task.ID, err, debug.Stack()),
 				"event", "task_panic", "run", a.work.Run)
-			ending = a.session.FailedTask(ctx, a.task, err)
+			ending = a.session.FailedEnding(ctx, a.task, err)
 		}
 	}()
 	session := a.session.Session

@@ -217,9 +217,8 @@ func RootOf(id string) (index int, ok bool) {
 // that cannot be stored.
 func isFailure(err error) bool { return errors.As(err, new(*failure.Error)) }
 
-// FailedTask returns the ending for a task that failed with an error and could not report it
-// itself.
-func (s *Tasks) FailedTask(ctx context.Context, task Task, err error) *Ending {
+// FailedEnding returns the ending of a task that an error outside of Run ended, such as a panic.
+func (s *Tasks) FailedEnding(ctx context.Context, task Task, err error) *Ending {
 	if r, openErr := s.open(ctx, task); openErr == nil {
 		return r.failedEnding(err)
 	}

@@ -391,7 +391,7 @@ func TestATaskOfAnotherConfigurationFails(t *testing.T) {
 	for _, task := range []Task{{ID: "0-v1", Job: "z"}, {ID: "0-v1", Job: "a", Level: 1, Binding: json.RawMessage(`[`)}} {
 		_, err = tasks.Run(t.Context(), task, nil, nil)
 		require.ErrorIs(t, err, failure.ErrState)
-		ending := tasks.FailedTask(t.Context(), task, err)
+		ending := tasks.FailedEnding(t.Context(), task, err)
 		require.Equal(t, rules.Failed, ending.Results[0].Outcome)
 		require.ErrorIs(t, ending.Failure(), failure.ErrState)
 		require.Empty(t, tasks.Label(t.Context(), task))
