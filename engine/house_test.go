@@ -75,13 +75,14 @@ var mayImport = map[string][]string{
 		module + "engine/configtest", module + "engine/explain", module + "engine/stress",
 	},
 	"engine/annotate":   {module + "rules", module + "compile", module + "engine/explain"},
-	"engine/checkpoint": {module + "rules/remedy", module + "runtime"},
+	"engine/files":      {module + "runtime/failure"},
+	"engine/checkpoint": {module + "rules/remedy", module + "runtime", module + "engine/files"},
 	"engine/contract": {
 		module + "rules", module + "engine", module + "engine/checkpoint", module + "engine/shape",
 		module + "runtime/failure", module + "runtime/trace",
 	},
 	"engine/output": {
-		module + "rules", module + "engine", module + "engine/checkpoint", module + "engine/contract",
+		module + "rules", module + "engine", module + "engine/checkpoint", module + "engine/contract", module + "engine/files",
 		module + "engine/shape", module + "runtime/document", module + "runtime/failure", module + "runtime/saved",
 		module + "runtime/spool", "github.com/klauspost/compress", "github.com/parquet-go/parquet-go",
 	},

@@ -381,7 +381,7 @@ func (e extraction) increment(d *disk, s *Store) (int, error) {
 		}
 	}
 	if e.kept {
-		kept, err := readKept(d, simulatedKept)
+		kept, err := readKeptMembers(d, simulatedKept)
 		if err != nil {
 			return 0, err
 		}
@@ -392,11 +392,12 @@ func (e extraction) increment(d *disk, s *Store) (int, error) {
 
 // requireSnapshots checks that the files are as they were when the values were kept.
 func (e extraction) requireSnapshots(d *disk, s *Store) error {
-	snapshots, err := s.KeptFiles()
+	saved, err := s.Kept()
+	snapshots := saved.Files
 	if e.kept {
 		var kept map[string]map[string]json.RawMessage
-		if kept, err = readKept(d, simulatedKept); err == nil {
-			snapshots, err = KeptFiles(kept)
+		if kept, err = readKeptMembers(d, simulatedKept); err == nil {
+			snapshots, err = keptFiles(kept)
 		}
 	}
 	if err != nil {

@@ -20,8 +20,8 @@
 // Read store.go first ([Store.Mark] and [Store.Flush] are a commit), then output.go, which writes a file,
 // state.go and commit.go, which have the lines of the state, and publish.go. publication.go moves the rows to
 // their names, which redo.go does again after a crash without a state; rewrite.go and compress.go write and
-// read them in other forms. snapshot.go ties kept values to the files that have the rows up to them. files.go
-// has the operations of the file system, which a test replaces by a disk that loses power.
+// read them in other forms. kept.go has the format of kept values, and snapshot.go ties them to the files that
+// have the rows up to them. files.go has the operations of the file system, which a test replaces by a disk that loses power.
 //
 // # Decisions
 //

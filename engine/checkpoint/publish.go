@@ -21,24 +21,15 @@ type Publication struct {
 	KeptFile string
 
 	// KeptFor holds, by job, the fingerprint ([saved.KeepPart]) of the list that Kept is about. In
-	// KeptFile, it stands under [KeptForMember].
+	// KeptFile, it stands with the values.
 	KeptFor map[string]string
 
 	// RowsIn holds, by job of Kept, the names of the published files that have the rows up to its values. A
-	// snapshot of each of them is saved with the values, under [KeptFilesMember]. A job without an entry
+	// snapshot of each of them is saved with the values. A job without an entry
 	// has the values that it had, and the snapshots that it had. If RowsIn is nil, it is not known which files
 	// have the rows, and no snapshots are saved.
 	RowsIn map[string][]string
 }
-
-// AnotherList completes a message about kept values that belong to another list than the one that the
-// run requests: "job x kept values for …".
-const AnotherList = "a list that was requested in another way: at another address, or with other parameters, inputs, " +
-	"values of the environment or settings of keep"
-
-// KeptForMember is the name, in a file of kept values, of the fingerprint of the list for which a
-// job kept its values. It is not the name of a value.
-const KeptForMember = "$for"
 
 // A Part of a publication is an output whose rows are published.
 type Part struct {
@@ -112,7 +103,7 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 		}
 	}
 	if p.KeptFile != "" {
-		_, err := readKept(s.files, p.KeptFile) // a damaged file must not fail the publication after its rows were moved
+		_, err := readKeptMembers(s.files, p.KeptFile) // a damaged file must not fail the publication after its rows were moved
 		return p, ioError("read the kept values", err)
 	}
 	return p, nil

@@ -5,15 +5,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 )
-
-// KeptFilesMember is the name, in a file of kept values and in a state, of the snapshots of the files that
-// have the rows up to the values of a job. It is not the name of a value.
-const KeptFilesMember = "$files"
 
 // A Snapshot identifies the content of a file by its size and by the digest of its two ends.
 type Snapshot struct {
@@ -50,28 +45,10 @@ func (o *Output) Snapshot() (Snapshot, error) {
 	return s, ioError("read the output", errors.Join(err, f.Close()))
 }
 
-// KeptFiles returns the snapshots that stand beside kept values, by job and by the name of the file. A job
-// of which nothing is known has no entry.
-func KeptFiles(kept map[string]map[string]json.RawMessage) (map[string]map[string]Snapshot, error) {
-	all := map[string]map[string]Snapshot{}
-	for job, values := range kept {
-		text, known := values[KeptFilesMember]
-		if !known {
-			continue
-		}
-		files := map[string]Snapshot{}
-		if err := json.Unmarshal(text, &files); err != nil {
-			return nil, fmt.Errorf("%s.%s: %w", job, KeptFilesMember, err)
-		}
-		all[job] = files
-	}
-	return all, nil
-}
-
 // update adds the kept values of the publication to those of earlier runs, and updates the snapshots beside
 // them. It reports whether there was anything to add or to update.
 func (p *publicationRecord) update(files fileSystem, kept map[string]map[string]json.RawMessage) (bool, error) {
-	known, err := KeptFiles(kept)
+	known, err := keptFiles(kept)
 	if err != nil {
 		return false, err
 	}

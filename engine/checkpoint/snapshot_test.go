@@ -76,9 +76,9 @@ func TestSnapshotsFollowTheFile(t *testing.T) {
 	}
 	sizes := func() map[string]int64 {
 		t.Helper()
-		members, err := readKept(system{}, kept)
+		members, err := readKeptMembers(system{}, kept)
 		require.NoError(t, err)
-		files, err := KeptFiles(members)
+		files, err := keptFiles(members)
 		require.NoError(t, err)
 		sizes := map[string]int64{}
 		for job := range files {

@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -171,44 +170,6 @@ func (s *Store) Published(path string) bool {
 // Jobs returns the last committed checkpoint of each job, for engine.WithResume.
 func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jobs) }
 
-// Kept returns the values saved by the last publications, by job and name.
-func (s *Store) Kept() (map[string]map[string]any, error) {
-	kept := map[string]map[string]any{}
-	for job, text := range s.state.Kept {
-		var values map[string]any
-		dec := json.NewDecoder(bytes.NewReader(text))
-		dec.UseNumber()
-		if err := dec.Decode(&values); err != nil {
-			return nil, s.refuse("the values that job %s kept: %v", job, err)
-		}
-		delete(values, KeptFilesMember)
-		kept[job] = values
-	}
-	return kept, nil
-}
-
-// KeptFiles returns the snapshots beside the values of [Store.Kept]: see [KeptFiles].
-func (s *Store) KeptFiles() (map[string]map[string]Snapshot, error) {
-	kept, err := s.keptMembers()
-	if err != nil {
-		return nil, err
-	}
-	return KeptFiles(kept)
-}
-
-// keptMembers returns the kept values as JSON, by job and name.
-func (s *Store) keptMembers() (map[string]map[string]json.RawMessage, error) {
-	kept := map[string]map[string]json.RawMessage{}
-	for job, text := range s.state.Kept {
-		values := map[string]json.RawMessage{}
-		if err := json.Unmarshal(text, &values); err != nil {
-			return nil, s.refuse("the values that job %s kept: %v", job, err)
-		}
-		kept[job] = values
-	}
-	return kept, nil
-}
-
 // Note returns a text that SetNote has set, possibly in a run that this run continues.
 func (s *Store) Note(name string) string { return s.state.Notes[name] }
 
@@ -279,7 +240,7 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
 		before := s.state.Fingerprint[saved.KeepPart+job]
 		if now, keeps := fingerprint[saved.KeepPart+job]; keeps && before != "" && now != before {
-			return s.refuse("it holds values that job %s kept for %s", job, AnotherList).
+			return s.refuse("it holds values that job %s kept for %s", job, anotherList).
 				WithRemedy("name another file for the state and another directory"+orStartOver, remedy.StartOver)
 		}
 		if before != "" {

@@ -11,7 +11,7 @@
 // of a file to the encoder of its format, in csv.go, parquet.go or singer.go; merge.go replaces rows that have
 // the same key. csv_rewrite.go and parquet_file.go write whole files, of rows and of items. queue.go keeps the
 // order of concurrent jobs. format.go has the formats, table.go the columns of a table, stream.go the pipes and
-// devices, path.go the operations on paths, report.go the reports about files, and parquet_read.go,
+// devices, report.go the reports about files, and parquet_read.go,
 // parquet_merge.go and parquet_pages.go rows that are added to Parquet files, replaced and collected. What else
 // a run writes is in kept.go, contract.go, trace.go and recording.go.
 //

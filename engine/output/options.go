@@ -39,7 +39,7 @@ type PublisherOptions struct {
 	KeptFile string
 
 	// Fingerprint, from [engine.Engine.Fingerprint], says which lists the values in KeptFile are
-	// about: see [ReadKept]. If it is nil, the file is not bound to them.
+	// about: see [checkpoint.ReadKept]. If it is nil, the file is not bound to them.
 	Fingerprint map[string]string
 
 	// ContractFile is the file of the contract that the data are compared with: see [contract.Contract].

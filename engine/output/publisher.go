@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 )
@@ -89,7 +90,7 @@ func Open(e *engine.Engine, store *checkpoint.Store, o PublisherOptions) (*Publi
 	p.commits.marksEveryPage = o.Order != Sequential && len(e.Info().Roots) > 1
 	if err := p.open(); err != nil {
 		_ = p.closeStreams()
-		return nil, WriteError(err)
+		return nil, files.WriteError(err)
 	}
 	return p, nil
 }
@@ -158,7 +159,7 @@ func (p *Publisher) Run(ctx context.Context) (*engine.Result, error) {
 // Page writes the items of a page. The last page of a file also publishes the file. With a state,
 // Page commits at intervals.
 func (p *Publisher) Page(_ context.Context, page *engine.Page) error {
-	return WriteError(p.page(page))
+	return files.WriteError(p.page(page))
 }
 
 func (p *Publisher) page(page *engine.Page) error {
@@ -191,7 +192,7 @@ func (p *Publisher) page(page *engine.Page) error {
 func (p *Publisher) Commit(_ context.Context, job engine.JobResult) error {
 	err := p.endQueues()
 	p.endJob(job)
-	return WriteError(cmp.Or(errors.Join(err, p.publishDue()), p.refusal()))
+	return files.WriteError(cmp.Or(errors.Join(err, p.publishDue()), p.refusal()))
 }
 
 // publishJobs publishes the items of the complete jobs.
@@ -296,14 +297,14 @@ func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 // values of a job for the next run could not be saved, the result has the values of the previous run
 // instead.
 func (p *Publisher) End(result *engine.Result, failed error) error {
-	err := errors.Join(failed, WriteError(p.end(result, failed)), p.refusal(), WriteError(p.unmerged.err))
+	err := errors.Join(failed, files.WriteError(p.end(result, failed)), p.refusal(), files.WriteError(p.unmerged.err))
 	for i := range result.Jobs {
 		if job := &result.Jobs[i]; p.savesKept() && !p.kept.saved[job.Job] {
 			job.Kept = p.options.Kept[job.Job]
 		}
 	}
-	err = cmp.Or(err, WriteError(p.settle())) // with both, the same error would be repeated
-	return errors.Join(err, WriteError(p.publishRecords(result, err)))
+	err = cmp.Or(err, files.WriteError(p.settle())) // with both, the same error would be repeated
+	return errors.Join(err, files.WriteError(p.publishRecords(result, err)))
 }
 
 // end writes the queued items, publishes the completed jobs, also if an earlier run has completed them,
@@ -401,7 +402,7 @@ func (p *Publisher) settle() error {
 }
 
 // Close closes all files, also the files of the store, and returns the first error.
-func (p *Publisher) Close() error { return WriteError(cmp.Or(p.closeStreams(), p.store.Close())) }
+func (p *Publisher) Close() error { return files.WriteError(cmp.Or(p.closeStreams(), p.store.Close())) }
 
 // closeStreams closes the queues, pipes and devices, and returns the first error.
 func (p *Publisher) closeStreams() (first error) {

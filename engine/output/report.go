@@ -1,5 +1,7 @@
 package output
 
+import "github.com/stopwhen/stopwhen/engine/files"
+
 // A FileReport describes the result for a file of items.
 type FileReport struct {
 	File     string   `json:"file"`
@@ -30,7 +32,7 @@ func (p *Publisher) Files() []FileReport {
 			Waits:    p.waitsForAll(t),
 			Withheld: t.withheld || rows.Released() || rows.PublicationDue(),
 		}
-		if !r.Complete && rows.Created() && !(rows.PublicationDue() && !Exists(rows.Path())) {
+		if !r.Complete && rows.Created() && !(rows.PublicationDue() && !files.Exists(rows.Path())) {
 			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
 			r.AsNDJSON = t.file.waitsAsNDJSON()
 		}

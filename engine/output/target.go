@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -69,7 +70,7 @@ func (p *Publisher) openTargets() error {
 // openTarget opens the file of a data type. A pipe or a device receives items immediately; a file
 // receives its rows when they are complete.
 func (p *Publisher) openTarget(destination Destination) error {
-	if IsStream(destination.Path) {
+	if files.IsStream(destination.Path) {
 		w, err := p.openStream(destination.Path)
 		if err != nil {
 			return err
@@ -294,7 +295,7 @@ func (p *Publisher) refuseChanged(name, keeper string) error {
 // that the file is missing.
 func (p *Publisher) logContinued(name, jobs string) {
 	switch {
-	case !Exists(name):
+	case !files.Exists(name):
 		p.log.Warn(fmt.Sprintf("%s does not exist, although job %s continues from the values of an earlier run: it will have the rows "+
 			"of this run alone (those of earlier runs may be in another format, directory or dataType)", name, jobs),
 			"event", "append_new", "file", name)
@@ -431,3 +432,8 @@ func (p *Publisher) beginAppend(f *file) error {
 
 // savesKept reports whether values are kept from run to run.
 func (p *Publisher) savesKept() bool { return p.options.KeptFile != "" || p.store.Path() != "" }
+
+// refuseDirectories refuses directories in the places of a file and its rows.
+func refuseDirectories(path string) error {
+	return cmp.Or(files.RefuseDirectory(path), files.RefuseDirectory(path+checkpoint.PartialSuffix))
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
@@ -31,7 +32,7 @@ func (p *Publisher) openTrace() (err error) {
 	switch {
 	case path == "":
 		p.trace.to = p.options.Trace
-	case IsStream(path):
+	case files.IsStream(path):
 		p.trace.to, err = p.openStream(path)
 	default:
 		if err = refuseDirectories(path); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/fixtures"
@@ -44,9 +44,9 @@ func open(c *fixtures.Case, text string) *workbench.Document {
 func limitsOf(t *testing.T, c *fixtures.Case) (limits workbench.Limits) {
 	t.Helper()
 	if text := fixtures.Play(c).Kept(); text != nil {
-		var err error
-		limits.Kept, err = output.ParseKept(text)
+		kept, err := checkpoint.ParseKept(text)
 		require.NoError(t, err)
+		limits.Kept = kept.Values
 	}
 	return limits
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -107,7 +107,7 @@ func (a *app) writeFile(path, text string) error {
 // writeWhole writes a file, which others see with its old content or with the new one. A pipe or a
 // device receives the text.
 func writeWhole(path string, text []byte) error {
-	if output.IsStream(path) {
+	if files.IsStream(path) {
 		return os.WriteFile(path, text, 0)
 	}
 	return checkpoint.WriteFile(path, text, 0o666)

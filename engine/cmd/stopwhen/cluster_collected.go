@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
@@ -60,13 +61,13 @@ func (x *extraction) itemPaths(l *loaded) []string {
 	for _, f := range output.Destinations(l.Engine, x.out, x.items.Format) {
 		paths = append(paths, f.Path)
 	}
-	return slices.DeleteFunc(paths, output.IsStream)
+	return slices.DeleteFunc(paths, files.IsStream)
 }
 
 // outputPaths returns the files that the pages are written to.
 func (x *extraction) outputPaths(l *loaded) []string {
 	paths := x.itemPaths(l)
-	if path := x.trace; path != "" && path != "-" && !output.IsStream(path) {
+	if path := x.trace; path != "" && path != "-" && !files.IsStream(path) {
 		paths = append(paths, filepath.Clean(path))
 	}
 	return paths
@@ -104,7 +105,7 @@ func (x *extraction) logCollected(l *loaded, s *runState, earlier []string) {
 	s.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (%s)", s.path, l.from.run, restart),
 		"event", "resume", "complete", true)
 	for _, path := range earlier {
-		if !output.Exists(path) {
+		if !files.Exists(path) {
 			s.log.Warn(fmt.Sprintf("%s, which that collection wrote, no longer exists (%s)", path, rewrite),
 				"event", "output_missing", "file", path)
 		}
@@ -120,9 +121,9 @@ func (x *extraction) logUnwritten(l *loaded, log *slog.Logger) {
 		fix = "the pages of the run are no longer on the server; stopwhen status " + l.from.run + l.from.natsArgs + " sums it up"
 	}
 	for _, f := range []struct{ flag, path string }{{"--result", x.result}, {"--trace", x.trace}} {
-		switch file := f.path != "-" && !output.IsStream(f.path); {
+		switch file := f.path != "-" && !files.IsStream(f.path); {
 		case f.path == "" || file && f.flag == "--trace":
-		case file && output.Exists(f.path):
+		case file && files.Exists(f.path):
 			log.Info(fmt.Sprintf("%s: %s remains as it is, since nothing is collected (%s)", f.flag, f.path, fix),
 				"event", "output_unchanged", "file", f.path)
 		default:
@@ -174,12 +175,12 @@ func (x *extraction) checkKept(l *loaded, s *runState) error {
 	if _, err := checkpoint.Repair(x.keptPath); err != nil {
 		return err
 	}
-	found, err := output.ReadKept(x.kept, l.Fingerprint())
+	found, err := checkpoint.ReadKept(x.kept, l.Fingerprint())
 	if err != nil {
 		return err
 	}
 	for _, job := range l.Jobs() {
-		if !sameJSON(found[job], l.kept[job]) {
+		if !sameJSON(found.Values[job], l.kept[job]) {
 			return &usageError{fmt.Sprintf("--kept: the values of job %s in %s are not those that run %s began with, so they would be lost, "+
 				"or rows would be there twice; name the file that stopwhen submit --kept had", job, x.kept, l.from.run)}
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/cluster"
-	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -214,7 +214,8 @@ func (c *submitCommand) keptFor(l *loaded, inputs map[string]any) (keptValues, e
 	if err := c.build(l, engine.WithInputs(inputs), engine.WithJobs(c.jobs...)); err != nil {
 		return nil, err
 	}
-	return output.ReadKept(c.kept, l.Fingerprint())
+	kept, err := checkpoint.ReadKept(c.kept, l.Fingerprint())
+	return kept.Values, err
 }
 
 const (

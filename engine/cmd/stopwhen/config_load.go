@@ -7,7 +7,7 @@ import (
 	"maps"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/fixtures"
 )
 
@@ -36,12 +36,14 @@ func (l *loaded) pageSource() pageSource {
 	}
 }
 
-// readKept reads the values that an earlier run kept: see [output.ReadKept]. It does nothing if the
+// readKept reads the values that an earlier run kept: see [checkpoint.ReadKept]. It does nothing if the
 // path is empty.
-func (l *loaded) readKept(path string) (err error) {
-	if path != "" {
-		l.kept, err = output.ReadKept(path, nil)
+func (l *loaded) readKept(path string) error {
+	if path == "" {
+		return nil
 	}
+	kept, err := checkpoint.ReadKept(path, nil)
+	l.kept = kept.Values
 	return err
 }
 
@@ -78,6 +80,6 @@ func (x *extraction) continueFrom(l *loaded, s *runState) (keptValues, error) {
 		return nil, nil
 	}
 	kept, err := s.store.Kept()
-	maps.Copy(values, kept)
+	maps.Copy(values, kept.Values)
 	return values, err
 }

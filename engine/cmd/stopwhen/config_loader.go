@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -144,9 +144,11 @@ func (s *loader) serveCase(l *loaded) error {
 		s.dialect = c.Args[i+1]
 	}
 	if text := l.server.Kept(); text != nil {
-		if l.kept, err = output.ParseKept(text); err != nil {
+		kept, err := checkpoint.ParseKept(text)
+		if err != nil {
 			return &usageError{fmt.Sprintf("case %s: kept: %v", c.Name, err)}
 		}
+		l.kept = kept.Values
 	}
 	l.name, l.text = c.Name+filepath.Ext(c.ConfigName), l.server.ConfigText()
 	return nil

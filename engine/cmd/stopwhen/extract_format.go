@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -52,7 +53,7 @@ func (x *extraction) parseItemFlags(cmd *cobra.Command) error {
 	if x.catalog == "" {
 		return nil
 	}
-	text, err := output.ReadAtMost(x.catalog, maxCatalog)
+	text, err := files.ReadAtMost(x.catalog, maxCatalog)
 	if err != nil {
 		return &usageError{fmt.Sprintf("--singer-catalog: %v", err)}
 	}

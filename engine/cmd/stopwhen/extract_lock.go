@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -32,7 +33,7 @@ func (x *extraction) lockItems(l *loaded, s *runState) error {
 	}
 	n, written := 0, []string{probed}
 	for _, f := range output.Destinations(l.Engine, x.out, x.items.Format) {
-		if output.IsStream(f.Path) {
+		if files.IsStream(f.Path) {
 			continue
 		}
 		written = append(written, f.Path+checkpoint.RedoSuffix)
@@ -86,14 +87,14 @@ func (x *extraction) lockKept(s *runState) error {
 // repairKept completes the commit that a run with the file of --kept has begun, before the values
 // are read for a run elsewhere.
 func repairKept(path string) error {
-	if path == "" || !output.Exists(filepath.Dir(path)) {
+	if path == "" || !files.Exists(filepath.Dir(path)) {
 		return nil
 	}
 	file, err := resolve(path)
 	if err != nil {
 		return outputError(err)
 	}
-	if !output.Exists(file + checkpoint.RedoSuffix) {
+	if !files.Exists(file + checkpoint.RedoSuffix) {
 		return nil
 	}
 	lock, err := tryLock(file + lockSuffix)

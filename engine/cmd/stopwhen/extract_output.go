@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/contract"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -49,7 +50,7 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 	} else if o.TraceFile, err = linked(x.trace); err != nil {
 		return nil, err
 	}
-	if x.record != "-" && !output.IsStream(x.record) {
+	if x.record != "-" && !files.IsStream(x.record) {
 		if o.RecordFile, err = linked(x.record); err != nil {
 			return nil, err
 		}
@@ -84,11 +85,11 @@ func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger
 		return nil
 	}
 	for _, f := range output.Destinations(l.Engine, x.out, x.items.Format) {
-		if f.LeftOut == nil || output.IsStream(f.Path) || state.store.Published(f.Path) {
+		if f.LeftOut == nil || files.IsStream(f.Path) || state.store.Published(f.Path) {
 			continue
 		}
 		others := strings.Join(f.LeftOut, ", ")
-		if !output.Exists(f.Path) {
+		if !files.Exists(f.Path) {
 			logger.Warn(fmt.Sprintf("%s will have no items of job %s, which --job leaves out", f.Path, others), "event", "left_out", "file", f.Path)
 			continue
 		}
@@ -102,13 +103,13 @@ func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger
 
 // logPartial names the files whose rows are not complete, unless a warning has named them. collects says
 // whether the pages come from a run on many machines.
-func logPartial(log *slog.Logger, files []output.FileReport, result *engine.Result, collects bool) {
-	for _, f := range files {
+func logPartial(log *slog.Logger, reports []output.FileReport, result *engine.Result, collects bool) {
+	for _, f := range reports {
 		if f.Complete || f.Withheld && f.LateColumns == 0 {
 			continue
 		}
 		before, none := "is unchanged", "this run has no page for it"
-		if !output.Exists(f.File) {
+		if !files.Exists(f.File) {
 			before = "does not exist"
 		}
 		if collects {
@@ -216,4 +217,4 @@ func printError(err error) error {
 }
 
 // outputError gives an error of writing its class.
-func outputError(err error) error { return output.WriteError(err) }
+func outputError(err error) error { return files.WriteError(err) }

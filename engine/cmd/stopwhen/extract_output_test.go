@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/fixtures"
 )
 
@@ -269,9 +269,9 @@ func TestJobsThatShareStandardOutputKeepTheirValues(t *testing.T) {
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	kept := filepath.Join(t.TempDir(), "kept.json")
 	extract(t, 3, config, "--jobs", "3", "--keep-going", "--kept", kept)
-	values, err := output.ReadKept(kept, nil)
+	found, err := checkpoint.ReadKept(kept, nil)
 	require.NoError(t, err)
-	require.Equal(t, map[string]map[string]any{"a": {"pages": json.Number("6")}, "c": {"pages": json.Number("6")}}, values)
+	require.Equal(t, map[string]map[string]any{"a": {"pages": json.Number("6")}, "c": {"pages": json.Number("6")}}, found.Values)
 }
 
 func TestALoopOfLinksIsNoState(t *testing.T) {

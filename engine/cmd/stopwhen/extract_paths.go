@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -99,7 +100,7 @@ func (u streamUse) requireFile() error {
 	switch {
 	case u.standard():
 		kind = "standard output"
-	case u.path == "" || !output.IsStream(u.path):
+	case u.path == "" || !files.IsStream(u.path):
 		return nil
 	}
 	return &usageError{fmt.Sprintf("%s is read and replaced, so it needs a file, and %s is %s", u.name, u.path, kind)}
@@ -113,7 +114,7 @@ func (x *extraction) outputs() []streamUse {
 // records returns the flags whose files appear when the run has succeeded.
 func (x *extraction) records() []streamUse {
 	return slices.DeleteFunc(x.outputs(), func(u streamUse) bool {
-		return u.name == "--result" || u.path == "" || u.path == "-" || output.IsStream(u.path)
+		return u.name == "--result" || u.path == "" || u.path == "-" || files.IsStream(u.path)
 	})
 }
 
@@ -197,7 +198,7 @@ func (x *extraction) checkPurposes(l *loaded, read []streamUse) error {
 	}
 	for _, p := range list {
 		if p.written {
-			if err := output.RefuseDirectory(p.path); err != nil {
+			if err := files.RefuseDirectory(p.path); err != nil {
 				return err
 			}
 		}
@@ -233,7 +234,7 @@ func (list *purposes) write(flag string, paths ...string) { list.add(true, flag,
 
 func (list *purposes) add(written bool, flag string, paths ...string) {
 	for _, path := range paths {
-		if path == "" || path == "-" || output.IsStream(path) {
+		if path == "" || path == "-" || files.IsStream(path) {
 			continue
 		}
 		info, _ := os.Stat(path)
@@ -287,7 +288,7 @@ func (x *extraction) addItems(l *loaded, list *purposes) error {
 			return err
 		}
 		for _, path := range []string{f.Path, f.Path + checkpoint.PartialSuffix} {
-			if target, ok := linkTarget(path); ok && !output.IsStream(path) {
+			if target, ok := linkTarget(path); ok && !files.IsStream(path) {
 				return &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; "+
 					"rows appear by a rename, which would replace the link: "+
 					"remove it, or use the directory of the file", path, target)}
@@ -378,7 +379,7 @@ func (x *extraction) checkWritable(l *loaded, _ []streamUse) error {
 
 // probeExisting checks that a file can be written, if it exists, and replaced. It changes nothing.
 func probeExisting(path string) error {
-	if path == "" || path == "-" || output.IsStream(path) {
+	if path == "" || path == "-" || files.IsStream(path) {
 		return nil
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)

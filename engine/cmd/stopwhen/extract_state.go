@@ -13,7 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -74,7 +74,7 @@ func resolve(path string) (string, error) {
 // linked returns the file that a path names if it is a symbolic link, which a rename would replace,
 // and otherwise the path.
 func linked(path string) (string, error) {
-	if _, ok := linkTarget(path); !ok || output.IsStream(path) {
+	if _, ok := linkTarget(path); !ok || files.IsStream(path) {
 		return path, nil
 	}
 	file, err := resolve(path)
@@ -107,7 +107,7 @@ func (s *runState) logChanges(l *loaded) {
 	}
 	jobs := l.With(engine.WithJobs()).Jobs()
 	kept, _ := s.store.Kept()
-	for _, job := range slices.Sorted(maps.Keys(kept)) {
+	for _, job := range slices.Sorted(maps.Keys(kept.Values)) {
 		if !slices.Contains(jobs, job) {
 			s.log.Warn(fmt.Sprintf("%s has values that job %s kept, which the configuration does not have; they remain until it is there again",
 				s.path, job), "event", "increment", "job", job)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/runtime/credential"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -160,7 +160,7 @@ func (f tokenFile) read() (savedTokens, error) {
 }
 
 func readTokens(path string) (saved savedTokens, err error) {
-	text, err := output.ReadAtMost(path, maxTokensBytes)
+	text, err := files.ReadAtMost(path, maxTokensBytes)
 	if err == nil && len(text) == 0 {
 		err = errors.New("it is empty")
 	}

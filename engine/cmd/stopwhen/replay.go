@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -86,7 +86,7 @@ func isRecording(path string) bool {
 	if strings.EqualFold(filepath.Ext(path), ".har") {
 		return true
 	}
-	if output.IsStream(path) {
+	if files.IsStream(path) {
 		return false
 	}
 	file, err := os.Open(path)

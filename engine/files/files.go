@@ -1,7 +1,8 @@
-package output
+// Package files has what the packages that read and write the files of a run have in common: questions about a path,
+// and the errors of writing. Package checkpoint writes the files.
+package files
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +10,6 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -25,7 +24,7 @@ func IsStream(path string) bool {
 // which would otherwise be found after the run.
 func RefuseDirectory(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return &engine.Error{
+		return &failure.Error{
 			Class: failure.IO, Op: "output", Message: path + " is a directory, and a file is to be written in its place",
 			Hint: "move it away, or write elsewhere",
 		}
@@ -33,20 +32,15 @@ func RefuseDirectory(path string) error {
 	return nil
 }
 
-// refuseDirectories refuses directories in the places of a file and its rows.
-func refuseDirectories(path string) error {
-	return cmp.Or(RefuseDirectory(path), RefuseDirectory(path+checkpoint.PartialSuffix))
-}
-
 // WriteError gives a write error a class, unless it already has one.
 func WriteError(err error) error {
 	switch {
-	case err == nil, errors.As(err, new(*engine.Error)):
+	case err == nil, errors.As(err, new(*failure.Error)):
 		return err
 	case errors.Is(err, syscall.EPIPE):
-		return &engine.Error{Class: failure.IO, Message: "output pipe closed; the extraction is incomplete", Err: err}
+		return &failure.Error{Class: failure.IO, Message: "output pipe closed; the extraction is incomplete", Err: err}
 	}
-	return &engine.Error{Class: failure.IO, Message: fmt.Sprintf("cannot write: %v", err), Err: err}
+	return &failure.Error{Class: failure.IO, Message: fmt.Sprintf("cannot write: %v", err), Err: err}
 }
 
 // ReadAtMost reads a file. It returns an error, without reading to the end, if the file has more
