@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -252,12 +253,30 @@ func earlier(args ...any) (any, error) {
 		return int(t.Unix()), nil
 	case layout == rules.UnixMillis:
 		return int(t.UnixMilli()), nil
-	case layout != "":
+	case layout != "" && namesZone(layout):
 		return t.UTC().Format(layout), nil
+	case layout != "":
+		return earlierClock(t).Format(layout), nil
 	case unit != 0:
 		return countOf(t, unit), nil
 	}
 	return t.Format(c.layout), nil
+}
+
+// namesZone reports whether times of a layout say their zone, such as Z or +01:00.
+func namesZone(layout string) bool {
+	east, west := time.FixedZone("A", 3600), time.FixedZone("B", -3600)
+	clock := func(zone *time.Location) string { return time.Date(2026, 1, 31, 12, 0, 0, 0, zone).Format(layout) }
+	return clock(east) != clock(west) || strings.HasSuffix(layout, "Z") || strings.Contains(layout, "UTC") || strings.Contains(layout, "GMT")
+}
+
+// earlierClock returns a time in its own zone or in UTC, whichever has the earlier clock. An API may read a time
+// without a zone in either, so nothing after the time is skipped.
+func earlierClock(t time.Time) time.Time {
+	if _, offset := t.Zone(); offset < 0 {
+		return t
+	}
+	return t.UTC()
 }
 
 // timeOf returns the time that a number stands for, and how many of its units a second has.

@@ -9,14 +9,19 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // readHeader returns the columns of a CSV file.
 func readHeader(file io.Reader) ([]string, error) {
-	r := csv.NewReader(withoutMark(file)) // before a quote
+	var raw bytes.Buffer
+	r := csv.NewReader(io.TeeReader(withoutMark(file), &raw)) // before a quote
 	columns, err := r.Read()
+	if line, _, _ := bytes.Cut(raw.Bytes(), newline); !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
+		return nil, errors.New("the header is not UTF-8 text")
+	}
 	if errors.Is(err, io.EOF) {
 		return nil, nil
 	}
@@ -26,12 +31,25 @@ func readHeader(file io.Reader) ([]string, error) {
 	if i := strings.IndexAny(columns[0], ";\t|"); i >= 0 && len(columns) == 1 {
 		return nil, fmt.Errorf("the columns of the header seem to be separated by %q instead of a comma", columns[0][i])
 	}
+	if endsInCR(raw.Bytes()[:r.InputOffset()]) {
+		return nil, errors.New("the lines end in CR instead of LF or CR LF")
+	}
 	for i, name := range columns {
 		if slices.Contains(columns[:i], name) {
 			return nil, fmt.Errorf("the header has two columns with the name %q", name)
 		}
 	}
 	return columns, nil
+}
+
+// endsInCR reports whether a header has a CR outside of quoted names, which is not the end of a line for any reader here.
+func endsInCR(header []byte) bool {
+	for i, text := range bytes.Split(bytes.TrimRight(header, "\r\n"), []byte{'"'}) {
+		if i%2 == 0 && bytes.IndexByte(text, '\r') >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 const byteOrderMark = "\ufeff"
