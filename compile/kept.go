@@ -30,22 +30,27 @@ const (
 	KeptFromFirst                 // the first request, a stopping rule or the filter reads them
 )
 
-// KeptUse returns the use of kept values in the job and its ancestors. If an ancestor reads them, the job
-// runs only for the new items of its parent.
+// KeptUse returns the use of kept values in the job and its ancestors. If the requests of an ancestor depend on
+// them, the job runs only for the new items of its parent.
 func (j *Job) KeptUse() KeptUse {
-	use := KeptUnused
-	for ; j != nil; j = j.Parent {
-		use = max(use, j.ownKeptUse())
+	use := j.ownKeptUse(j.Shape.Filter)
+	for j = j.Parent; j != nil; j = j.Parent {
+		use = max(use, j.ownKeptUse(nil))
 	}
 	return use
 }
 
-func (j *Job) ownKeptUse() KeptUse {
+// ListDependsOnKept reports whether the requests of the job or its stopping rules depend on kept values. Otherwise, its
+// children run for all items, also if its filter reads kept values: a filter leaves items out of the file alone.
+func (j *Job) ListDependsOnKept() bool { return j.ownKeptUse(nil) != KeptUnused }
+
+// ownKeptUse returns the use of kept values in the job itself, with a filter, which may be nil.
+func (j *Job) ownKeptUse(filter *language.Expression) KeptUse {
 	first := slices.Concat(j.Computed, j.FirstParts)
 	for _, v := range j.For {
 		first = append(first, v.When, v.Values, v.From, v.To)
 	}
-	later := []*language.Expression{j.Shape.Filter}
+	later := []*language.Expression{filter}
 	for _, stop := range j.Stops {
 		if stop.Rule.Outcome != rules.Failed {
 			later = append(later, stop.Expression)

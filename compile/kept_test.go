@@ -43,6 +43,12 @@ func TestKeptValuesAreUsedWhereTheyAreRead(t *testing.T) {
 		{"endpoint": "b/{x.id}", "for": {"x": {"items": "a"}}}`)
 	child := tree[slices.IndexFunc(tree, func(j *Job) bool { return j.Parent != nil })]
 	require.Equal(t, KeptFromFirst, child.KeptUse(), "it runs for the new items of its parent")
+	require.True(t, child.Parent.ListDependsOnKept())
+	tree = jobsOf(t, "{}", `{"id": "a", "endpoint": "a", "filter": "item.id > kept.since", `+pagenum+`},
+		{"endpoint": "b/{x.id}", "for": {"x": {"items": "a"}}}`)
+	child = tree[slices.IndexFunc(tree, func(j *Job) bool { return j.Parent != nil })]
+	require.Equal(t, KeptUnused, child.KeptUse(), "it runs for all items of its parent, also those that the filter leaves out")
+	require.False(t, child.Parent.ListDependsOnKept())
 }
 
 func TestAnInputMayMoveTheEndOfWindows(t *testing.T) {

@@ -53,7 +53,7 @@ type JobInfo struct {
 	Key         []string // paths whose values identify an item that is written: `key`; nil without a key
 	Emits       bool     // whether the items are written: `emit`
 	Partitioned bool     // whether the job may run more than once, or has children
-	Keepers     []string // IDs of the job and its ancestors that save values with `keep`, on which the requests of the job depend
+	Keepers     []string // IDs of jobs that save values with `keep`: the job, and the ancestors whose lists depend on these values
 }
 
 // Job describes a job of the configuration. It returns the zero JobInfo if there is no job with
@@ -73,7 +73,7 @@ func (e *Engine) Job(id string) JobInfo {
 	}
 	for ; job != nil; job = job.Parent {
 		info.Root = job.ID()
-		if len(job.Keeps) > 0 {
+		if len(job.Keeps) > 0 && (job.ID() == id || job.ListDependsOnKept()) {
 			info.Keepers = append(info.Keepers, job.ID())
 		}
 	}

@@ -67,7 +67,7 @@ const sampleAddress = "https://sample.example.com/"
 func (e *Engine) withSamples() []*Engine {
 	var missing []rules.Input
 	for _, in := range e.cfg.Inputs {
-		if _, given := e.options.run.Inputs[in.Name]; !given && in.Default == nil {
+		if _, given := e.options.run.Inputs[in.Name]; !given && in.Required() {
 			missing = append(missing, in)
 		}
 	}

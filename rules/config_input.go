@@ -17,16 +17,21 @@ import (
 // Input is a value that a configuration takes from each run, so that one compiled
 // configuration serves many tenants. Expressions read it as input.<Name>.
 type Input struct {
-	Name    string
-	Doc     string
-	Default any    // a scalar; if it is nil, each run must set the input
-	Secret  bool   // it is never printed
-	Pattern string // a regular expression that the whole value must match; empty for any value
+	Name     string
+	Doc      string
+	Default  any    // a scalar, or nil
+	Optional bool   // without a value, it is nil
+	Secret   bool   // it is never printed
+	Pattern  string // a regular expression that the whole value must match; empty for any value
 }
+
+// Required reports whether each run must set the input.
+func (in Input) Required() bool { return in.Default == nil && !in.Optional }
 
 var inputFields = []Field{
 	{Name: "doc", Kind: Text, Doc: "what the input is for"},
-	{Name: "default", Kind: Any, Env: true, Doc: "the value if a run does not set one; without a default, every run must set a value"},
+	{Name: "default", Kind: Any, Env: true, Doc: "the value if a run does not set one; without a default, every run must set a value, unless the input is `optional`"},
+	{Name: "optional", Kind: Flag, Default: false, Doc: "if true, a run need not set a value: without one, the input is nil, and a parameter that is nil is not sent"},
 	{Name: "secret", Kind: Flag, Default: false, Doc: "if true, the value is never printed"},
 	{Name: "pattern", Kind: Text, Doc: "a regular expression that must match the complete value"},
 }
@@ -36,7 +41,7 @@ func (d *decoder) input(s setting) Input {
 	read, _ := s.settings()
 	in := Input{
 		Name: s.Name, Doc: read.get("doc").text(), Default: read.get("default").Value,
-		Secret: read.get("secret").flag(), Pattern: read.get("pattern").text(),
+		Optional: read.get("optional").flag(), Secret: read.get("secret").flag(), Pattern: read.get("pattern").text(),
 	}
 	if !IsIdentifier(in.Name) {
 		d.diags.Errorf(diag.Key(s.path()), "an input needs a name that expressions can use, such as tenant_id")
@@ -48,6 +53,10 @@ func (d *decoder) input(s setting) Input {
 	if in.Default != nil {
 		if err := in.check(in.Default); err != nil {
 			d.diags.Errorf(diag.Value(read.get("default").path()), "%v", err)
+		}
+		if in.Optional {
+			d.diags.Errorf(diag.Key(read.get("optional").path()), "an input with a default always has a value, so it is not optional").
+				WithHint("remove optional, or the default")
 		}
 	}
 	if text, ok := value.Text(in.Default); ok && in.Secret && text != "" {
@@ -103,10 +112,11 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 		v, ok := given[in.Name]
 		place := diag.Outside(InputPath(in.Name))
 		switch {
-		case !ok && in.Default == nil:
+		case !ok && in.Required():
 			in.propose(found.Errorf(place, "not set"))
-		case !ok:
+		case !ok && !in.Optional:
 			values[in.Name] = in.Default
+		case !ok:
 		default:
 			if err := in.check(v); err != nil {
 				found.Errorf(place, "%v", err)

@@ -135,8 +135,12 @@ type Limits struct {
 type Input struct {
 	// What the input is for.
 	Doc string `config:"doc"`
-	// The value if a run does not set one; without a default, every run must set a value.
+	// The value if a run does not set one; without a default, every run must set a value, unless the
+	// input is `optional`.
 	Default any `config:"default"`
+	// If true, a run need not set a value: without one, the input is nil, and a parameter that is nil
+	// is not sent; default false.
+	Optional bool `config:"optional"`
 	// If true, the value is never printed; default false.
 	Secret bool `config:"secret"`
 	// A regular expression that must match the complete value.

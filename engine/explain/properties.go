@@ -155,6 +155,8 @@ func (p *propertyCollector) addInput(in rules.Input) {
 		text = "has a default"
 	case in.Default != nil:
 		text = "by default " + shown
+	case in.Optional:
+		text = "may be left out"
 	}
 	if in.Secret {
 		text += "; secret"
@@ -162,7 +164,7 @@ func (p *propertyCollector) addInput(in rules.Input) {
 	if in.Pattern != "" {
 		text += "; matches " + in.Pattern
 	}
-	p.add("inputs", in.Name, []any{in.Default, in.Secret, in.Pattern}, text)
+	p.add("inputs", in.Name, []any{in.Default, in.Optional, in.Secret, in.Pattern}, text)
 }
 
 // properties returns the properties of the job.
