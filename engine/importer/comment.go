@@ -26,7 +26,7 @@ func (w *writer) comment(g *group, root value.Object) string {
 	}
 	for _, in := range g.inputs {
 		declared, _ := value.At(root, []string{"inputs", in.Name})
-		if members, isDeclared := value.Members(declared); isDeclared && in.Default == nil && members != nil {
+		if members, isDeclared := value.Members(declared); isDeclared && in.Default == nil && !in.Optional && members != nil {
 			inputs = append(inputs, in.Name)
 		}
 	}
@@ -38,11 +38,43 @@ func (w *writer) comment(g *group, root value.Object) string {
 	if len(pages) > 0 && len(pages) < 4 {
 		text += " " + capital(strings.Join(pages, "; ")) + "."
 	}
+	var set []string
 	if len(inputs) > 0 {
-		text += " Set " + enumerated(inputs, 6) + "."
+		set = append(set, enumerated(inputs, 6))
+	}
+	if variables := environment(root); len(variables) > 0 {
+		set = append(set, enumerated(variables, 4)+" in the environment")
+	}
+	if set != nil {
+		text += " Set " + strings.Join(set, ", and ") + "."
 	}
 	text += " Imported from " + cmp.Or(w.src.From, w.src.Name) + "."
 	return strings.Join(value.Wrap(text, 98), "\n")
+}
+
+// environment returns the variables of the environment that a configuration reads, in their order.
+func environment(v any) []string {
+	var out []string
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			out = append(out, environment(e)...)
+		}
+	case value.Object:
+		if name, has := v.Get("env"); has && len(v) == 1 {
+			return []string{fmt.Sprint(name)}
+		}
+		for _, m := range v {
+			out = append(out, environment(m.Value)...)
+		}
+	}
+	var names []string
+	for _, name := range out {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // enumerated returns the first names of a list as a text, and says how many there are besides.
@@ -100,7 +132,10 @@ func inWords(streams []*Stream) string {
 func (s *Stream) kind() string {
 	for _, v := range slices.Backward(s.For) {
 		if v.Parent != nil && v.Parent.Name != s.Name {
-			return " of each " + strings.TrimPrefix(words(v.Name), "parent ")
+			if v.Name == "parent" {
+				return " of each " + Singular(words(v.Parent.Name))
+			}
+			return " of each " + words(v.Name)
 		}
 	}
 	if s.Incremental != nil || len(s.Keep) > 0 {

@@ -17,14 +17,15 @@ type Source struct {
 
 // An Input is a value that each run sets, such as a tenant or a token.
 type Input struct {
-	Name    string // an identifier: start_date
-	Doc     string
-	Default any  // a text, a number or a boolean; nil if every run must set a value
-	Needed  bool // credentials are not complete without it, so that its default, the empty text, is only for expressions that look at it
-	Secret  bool
-	Pattern string
-	Sample  any    // a value for the tests of the configuration; nil if any string will do
-	Place   string // where the source declares it
+	Name     string // an identifier: start_date
+	Doc      string
+	Default  any  // a text, a number or a boolean, or nil
+	Optional bool // a run need not set a value; there is no Default then
+	Needed   bool // credentials are not complete without it, so that it is only optional for other expressions
+	Secret   bool
+	Pattern  string
+	Sample   any    // a value for the tests of the configuration; nil if any string will do
+	Place    string // where the source declares it
 }
 
 // A Stream is one list. It becomes one job unless it is refused.
@@ -43,6 +44,7 @@ type Stream struct {
 	Output                  // of the job
 	Incremental *Incremental
 	Keep        []Field // values for the next run, as expressions
+	Whole       *Whole  // how the items that are new can be told in the whole list; nil if that is not known
 	KeepFor     string  // expression over the variables; separate values are kept for each result; empty means that all partitions share them
 
 	Hidden  bool   // do not write its items, because only other streams need them
@@ -165,6 +167,13 @@ type Incremental struct {
 	Format string
 }
 
+// A Whole says how a stream that reads increments could read its whole list instead, for its children, and write the
+// items that are new.
+type Whole struct {
+	New  string // condition over item and kept: the item is new
+	Keep Field
+}
+
 // An ErrorRule says what to do about an error response, or about a response with a status of
 // success: stop, retry, restart, fail or continue.
 type ErrorRule struct {
@@ -192,21 +201,22 @@ type Paging struct {
 	Kind PagingKind
 	Into Target // where the number or the token goes; of an address, [InURL]
 
-	Start   int    // Pages: the number of the first page
-	First   bool   // Pages and Offset: the first request has the number, too
-	Size    string // items of a full page: a number or an expression; empty if it is not known
-	SizeIn  string // the name of the member of Params that has the size; empty if no member has it
-	Short   bool   // a page with fewer items than Size is the last
-	BySize  bool   // Offset: it rises by Size, which is a number, however many items a page has
-	Rel     string // Link: the relation; empty for next
-	Path    string // Token and NextURL: path in the response; LastItem: path in the item
-	Header  string // Token: the header, instead of a path
-	Source  string // Token and NextURL: an expression, instead of a path
-	More    string // path of a flag that is true while there is more; in XML it is a text
-	Last    string // name of a flag in the root of the response that is true on the last page
-	Pages   string // Pages: path of the number of pages in the response
-	Stops   []Stop // further rules that end the list
-	NoParam bool   // NextURL and Link: the address comes without the parameters of the stream
+	Start     int    // Pages: the number of the first page
+	First     bool   // Pages and Offset: the first request has the number, too
+	Size      string // items of a full page: a number or an expression; empty if it is not known
+	SizeIn    string // the name of the member of Params that has the size; empty if no member has it
+	Short     bool   // a page with fewer items than Size is the last
+	BySize    bool   // Offset: it rises by Size, which is a number, however many items a page has
+	Rel       string // Link: the relation; empty for next
+	MoreParam string // Link: the parameter of the link that is true while there is more
+	Path      string // Token and NextURL: path in the response; LastItem: path in the item
+	Header    string // Token: the header, instead of a path
+	Source    string // Token and NextURL: an expression, instead of a path
+	More      string // path of a flag that is true while there is more; in XML it is a text
+	Last      string // name of a flag in the root of the response that is true on the last page
+	Pages     string // Pages: path of the number of pages in the response
+	Stops     []Stop // further rules that end the list
+	NoParam   bool   // NextURL and Link: the address comes without the parameters of the stream
 
 	// Keys are the pagination of a source in the rule language, whose method and settings are written as
 	// they are. Tests are made from the other fields, which describe the method.

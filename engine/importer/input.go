@@ -14,8 +14,9 @@ import (
 // inputName matches where an expression reads an input.
 var inputName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\binput\.([A-Za-z_][A-Za-z0-9_]*)`) })
 
-// settle sets the inputs of a group: those of its streams, or of the source. It returns the configuration with them. A
-// number that is only read as a text is a text, and an empty default that no expression looks at is left out.
+// settle sets the inputs of a group: those of its streams, or of the source. It returns the configuration with them.
+// Secrets come from the environment: directly where their values stand alone, and otherwise as the default of an input. A
+// number that is only read as a text is a text, and an input that credentials need is not optional.
 func (w *writer) settle(g *group, root value.Object) value.Object {
 	inputs := w.src.Inputs
 	if g.first.Inputs != nil {
@@ -39,11 +40,51 @@ func (w *writer) settle(g *group, root value.Object) value.Object {
 		case isNumber && strings.Count(all, converted) == reads:
 			g.inputs[i].Default = fmt.Sprint(in.Default)
 			root = replaced(root, converted, "input."+in.Name).(value.Object)
-		case in.Needed && in.Default == "" && strings.Count(text(credentials.Without("#password")), sole) == reads:
-			g.inputs[i].Default = nil
+		case in.Needed && in.Optional && strings.Count(text(credentials.Without("#password")), sole) == reads:
+			g.inputs[i].Optional = false
+		}
+		switch in = g.inputs[i]; {
+		case reads == 0 || in.Optional || in.Default != nil:
+		case (in.Secret || isClient(credentials, sole)) && strings.Count(all, sole) == reads:
+			root = fromEnvironment(root, in.Name, w.variable(in.Name)).(value.Object)
+		case in.Secret:
+			g.inputs[i].Default = value.ObjectOf("env", w.variable(in.Name))
 		}
 	}
 	return root
+}
+
+// isClient reports whether a value is the id of the client of OAuth 2.0, which stands beside its secret.
+func isClient(credentials value.Object, sole string) bool {
+	id, _ := credentials.Get("clientId")
+	return text(id) == sole
+}
+
+// variable returns the name of the variable of the environment for an input: GITHUB_ACCESS_TOKEN.
+func (w *writer) variable(input string) string {
+	name := strings.Trim(notInInput().ReplaceAllString(strings.ToLower(w.src.Name), "_"), "_")
+	if name != "" && name != "config" && !strings.HasPrefix(input, name+"_") {
+		input = name + "_" + input
+	}
+	return strings.ToUpper(input)
+}
+
+// fromEnvironment returns a value with a variable of the environment in the place of each expression that is an input.
+func fromEnvironment(v any, input, variable string) any {
+	switch v := v.(type) {
+	case []any:
+		return value.Map(v, func(e any) any { return fromEnvironment(e, input, variable) })
+	case value.Object:
+		if source, has := v.Get("expr"); has && len(v) == 1 && source == "input."+input {
+			return value.ObjectOf("env", variable)
+		}
+		out := value.Object{}
+		for _, m := range v {
+			out = append(out, value.Member{Name: m.Name, Value: fromEnvironment(m.Value, input, variable)})
+		}
+		return out
+	}
+	return v
 }
 
 // replaced returns a value with another text in place of one, in all its texts.
@@ -74,7 +115,7 @@ func declarations(inputs []Input, root value.Object) value.Object {
 		if !read[in.Name] {
 			continue
 		}
-		declaration := given("doc", in.doc(), "secret", in.Secret, "pattern", in.Pattern)
+		declaration := given("doc", in.doc(), "secret", in.Secret, "pattern", in.Pattern, "optional", in.Optional)
 		if in.Default != nil {
 			declaration = append(declaration, value.Member{Name: "default", Value: in.Default})
 		}

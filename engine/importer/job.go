@@ -175,7 +175,7 @@ func dataField(s *Stream) any {
 	if lists != nil {
 		return lists
 	}
-	if s.AnyList || s.Items == "" && lines(s) {
+	if s.AnyList || s.Items == "" && (lines(s) || s.Paging.ofBareLists()) {
 		return nil
 	}
 	return cmp.Or(s.Items, ".")
@@ -306,4 +306,34 @@ func unless(usual, text string) string {
 		return ""
 	}
 	return text
+}
+
+// Both returns the condition that two conditions are true, of which the first one may be empty.
+func Both(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return conjunct(a) + " and " + conjunct(b)
+}
+
+// conjunct returns a condition in parentheses if it binds less tightly than and.
+func conjunct(condition string) string {
+	depth, quote := 0, rune(0)
+	for i, c := range condition {
+		switch {
+		case quote != 0:
+			if c == quote && condition[i-1] != '\\' {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case c == '(' || c == '[' || c == '{':
+			depth++
+		case c == ')' || c == ']' || c == '}':
+			depth--
+		case depth == 0 && (c == '?' || strings.HasPrefix(condition[i:], " or ")):
+			return "(" + condition + ")"
+		}
+	}
+	return condition
 }

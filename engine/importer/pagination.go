@@ -100,7 +100,7 @@ func (p *Paging) named(s *Stream) value.Object {
 	case p.Kind == NextURL && p.Path != "":
 		return given("method", "response.url", "urlKey", unless("next_page", p.Path), "includeParams", !p.NoParam && s.hasQuery())
 	case p.Kind == Link:
-		return given("method", "header.link", "rel", unless("next", p.Rel), "includeParams", !p.NoParam && s.hasQuery())
+		return given("method", "header.link", "rel", unless("next", p.Rel), "moreParam", p.MoreParam, "includeParams", !p.NoParam && s.hasQuery())
 	case p.Kind == LastItem && sent:
 		return given("method", "keyset", "idKey", p.Path, "param", p.Into.Name)
 	}
@@ -136,6 +136,13 @@ func (p *Paging) sendsSize() bool {
 	_, sizeIsNumber := p.number()
 	isPages := p.Kind == Pages && p.Into.In == InParam && p.Pages == "" && p.Short && sizeIsNumber
 	return p != nil && p.Keys == nil && p.First && p.SizeIn != "" && (isPages || p.isOffset())
+}
+
+// ofBareLists reports whether a response that is paged in this way is a list if it is no object with a list: nothing else
+// of it says where the next page is.
+func (p *Paging) ofBareLists() bool {
+	return p != nil && p.Poll == "" && p.Keys == nil && p.More == "" && p.Last == "" && p.Pages == "" &&
+		(p.Kind == Link || p.Kind == Offset || p.Kind == Pages || p.Kind == LastItem || p.Kind == Token && p.Header != "")
 }
 
 // sendsParamsAsBody reports whether the parameters are members of the body.

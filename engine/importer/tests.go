@@ -122,7 +122,7 @@ func samples(inputs []Input, root value.Object) value.Object {
 	declared, _ := root.Get("inputs")
 	read, _ := value.Members(declared)
 	for _, in := range inputs {
-		if _, has := read.Get(in.Name); !has || in.Default != nil {
+		if _, has := read.Get(in.Name); !has || in.Default != nil || in.Optional {
 			continue
 		}
 		v := in.Sample

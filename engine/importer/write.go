@@ -37,6 +37,7 @@ func Write(format string, src *Source) (*Result, error) {
 	w := &writer{src: src, at: map[*Stream]jobPosition{}}
 	w.refuseChildren()
 	w.shareParents()
+	w.uniteParents()
 	var out []Config
 	for _, g := range w.groups() {
 		c, err := w.config(g, len(out))
@@ -123,6 +124,56 @@ func (w *writer) shareParents() {
 			if s.Refused == "" {
 				shared(s)
 			}
+		}
+	}
+}
+
+// uniteParents lets children have a stream itself as their parent in the place of its copy that is read as a whole. The
+// stream is then read as a whole, too, and its filter leaves out the items that are not new.
+func (w *writer) uniteParents() {
+	children := map[*Stream][]*Variable{}
+	for _, s := range w.src.Streams {
+		if s.Refused == "" && !s.Hidden {
+			s.parents(children)
+		}
+	}
+	for _, t := range w.src.Streams {
+		if t.Whole == nil || t.Hidden || t.Refused != "" || children[t] != nil {
+			continue
+		}
+		var copies []*Stream
+		for s := range children {
+			if s.Hidden && s.Name == t.Name {
+				copies = append(copies, s)
+			}
+		}
+		if len(copies) != 1 || !t.pagesAs(copies[0]) {
+			continue
+		}
+		whole := copies[0]
+		t.For, t.Request, t.Incremental = whole.For, whole.Request, nil
+		t.Filter, t.Keep = Both(t.Filter, t.Whole.New), []Field{t.Whole.Keep}
+		for _, v := range children[whole] {
+			v.Parent = t
+		}
+		t.Note(Note{Grade: Check, Source: t.Place, Target: "filter",
+			Text: "the whole list is read, which its children need; the filter leaves out the items that are not new, so that requests for them " +
+				"alone are not needed"})
+	}
+}
+
+// pagesAs reports whether two streams that have the same name page alike and have their items in the same place.
+func (s *Stream) pagesAs(t *Stream) bool {
+	return s.BaseURL == t.BaseURL && s.Items == t.Items && text(pagination(s).Without("keep")) == text(pagination(t).Without("keep"))
+}
+
+// parents notes the variables that have the items of a stream, for the parents of s and theirs.
+func (s *Stream) parents(children map[*Stream][]*Variable) {
+	for i := range s.For {
+		v := &s.For[i]
+		if v.Parent != nil && !slices.Contains(children[v.Parent], v) {
+			children[v.Parent] = append(children[v.Parent], v)
+			v.Parent.parents(children)
 		}
 	}
 }

@@ -129,7 +129,7 @@ func (a *drawnAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	if at := a.items[segment]; at != "" {
 		object[at] = items
 	} else {
-		answer = items
+		answer = append([]any{}, items...)
 	}
 	text, _ := json.Marshal(answer)
 	status := http.StatusOK
@@ -300,7 +300,14 @@ func records(t *testing.T, file importer.File, stream string, api http.RoundTrip
 		}
 	}
 	e, err := engine.Load(r.Configs[0].Name, text, engine.WithFormat(".yaml", yaml.Parse), engine.WithTransport(api),
-		engine.WithInputs(used), engine.WithKept(kept),
+		engine.WithInputs(used), engine.WithKept(kept), engine.WithEnv(func(name string) (string, bool) {
+			for input, v := range inputs {
+				if strings.HasSuffix(name, strings.ToUpper(input)) {
+					return fmt.Sprint(v), true
+				}
+			}
+			return "", false
+		}),
 		engine.WithAccept(func(engine.JobResult) bool { return true })) // the drawn lists say more than the connectors read
 	require.NoError(t, err, string(text))
 	var out []object

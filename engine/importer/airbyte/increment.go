@@ -27,7 +27,8 @@ type cursor struct {
 	granule     string
 	from        jinja.Expr // as text, a constant or a time
 	until       string     // the end, as an expression for a time; empty for the present
-	initialKept string     // the kept value in the first run, if items from before the interval are left out
+	onlyNew     bool       // items from before the interval are left out
+	initialKept string     // with onlyNew: the kept value in the first run; empty if no item is older than the start
 	started     bool       // a request option sends the start
 	ended       bool
 }
@@ -189,9 +190,9 @@ func lengthSource(source string) string {
 // isComputed reports whether a length is an expression.
 func isComputed(length string) bool { return length != "" && (length[0] < '0' || length[0] > '9') }
 
-// lagSource returns the source of the lag in an expression.
+// lagSource returns the source of the lag in an expression, or "".
 func (c *cursor) lagSource() string {
-	if isComputed(c.lag) {
+	if c.lag == "" || isComputed(c.lag) {
 		return c.lag
 	}
 	return "'" + c.lag + "'"
@@ -239,11 +240,52 @@ func timeSource(e jinja.Expr) string {
 // formatCall matches the format of a time with the precision of a second.
 var formatCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*)\.Format\('2006-01-02[T ]15:04:05[^']*'\)$`) })
 
+// unformatted returns the time of an expression that writes one in the format in which it is read again, so that no other
+// part of the time matters.
+func unformatted(source, format string) (string, bool) {
+	layout, _ := jinja.Layout(format)
+	at, is := strings.CutSuffix(source, ".Format('"+layout+"')")
+	return at, is && (at == "now()" || argument("date", at) != "")
+}
+
+// argument returns the argument of a call of a function that an expression is, or "" if it is another expression or has
+// several arguments.
+func argument(function, source string) string {
+	inner, is := strings.CutPrefix(source, function+"(")
+	if !is {
+		return ""
+	}
+	depth, quoted := 1, false
+	for i, c := range inner {
+		switch {
+		case c == '\'':
+			quoted = !quoted
+		case quoted:
+		case c == '(' || c == '[':
+			depth++
+		case c == ')' || c == ']':
+			depth--
+		case c == ',' && depth == 1:
+			return ""
+		}
+		if depth == 0 {
+			if i == len(inner)-1 {
+				return inner[:i]
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
 // momentText translates the template of a bound.
 func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
 	e, err := b.one(n)
 	if err != nil {
 		return e, err
+	}
+	if at, ok := unformatted(e.Source, format); ok {
+		return jinja.Name(at, jinja.Time), nil
 	}
 	m := formatCall().FindStringSubmatch(e.Source)
 	if m != nil && strings.Count(e.Source, ".Format(") == 1 && !strings.Contains(e.Source, "?") {

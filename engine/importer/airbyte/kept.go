@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
@@ -31,7 +32,10 @@ func (b *builder) finishIncrement() error {
 	}
 	c.kept = keptName(path)
 	if c.get("is_data_feed").flag() || c.get("is_client_side_incremental").flag() {
-		c.initialKept = c.firstKept()
+		c.onlyNew = true
+		if c.initialKept = c.firstKept(); c.from.Known && isEarly(fmt.Sprint(c.from.Const)) {
+			c.initialKept = ""
+		}
 	}
 	var err error
 	switch param, sole := b.soleStart(c, uses); {
@@ -52,8 +56,11 @@ func (b *builder) finishIncrement() error {
 			b.keptNotes(c, target)
 		}
 	}
-	if c.initialKept != "" {
+	switch {
+	case c.onlyNew:
 		b.onlyNew(c, path)
+	case uses > 0 && !b.whole && err == nil && c.computed == "" && !strings.Contains(path, "*"):
+		b.out.Whole = &importer.Whole{New: c.fresh(path, c.lagSource()), Keep: importer.Field{Name: c.kept, Source: c.latest(path)}}
 	}
 	return err
 }
@@ -151,7 +158,7 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 	if strings.ContainsAny(path, "*") {
 		return fmt.Errorf("%s: the cursor %s is not a member of the items", c.path, c.field)
 	}
-	if c.computed != "" || c.filter != "" || c.initialKept != "" {
+	if c.computed != "" || c.filter != "" || c.onlyNew {
 		return b.computedIncrement(c, path, param)
 	}
 	i := &importer.Incremental{Cursor: path, Param: param, Lag: c.lag}
@@ -159,10 +166,12 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 		i.Format = c.sentLayout
 	}
 	switch {
+	case c.from.Known && i.Format != "":
+		i.From = shortTime(fmt.Sprint(c.from.Const))
 	case c.from.Known:
 		i.From = c.from.Const
 	default:
-		i.From = c.from.Source
+		i.From = boundSource(c.from.Source)
 	}
 	b.out.Incremental = i
 	b.keptNotes(c, "incremental")
@@ -188,6 +197,10 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 		lag = c.lagSource()
 	}
 	source := fmt.Sprintf("earlier(%s, %s, '%s') ?? earlier(%s, nil, '%s')", kept, lag, c.sentLayout, c.from.Source, c.sentLayout)
+	switch {
+	case c.lag == "" && c.from.Kind != jinja.Time && !strings.HasPrefix(c.sentLayout, "unix"):
+		source = fmt.Sprintf("date(%s ?? %s).Format('%s')", kept, operand(c.from.Source), c.sentLayout)
+	}
 	switch {
 	case c.sentAsRead() && c.lag == "":
 		source = kept + " ?? " + operand(c.from.Source)
@@ -225,21 +238,26 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
 		}
 		return
 	}
-	if c.isUnix() {
-		kept = "date(" + kept + ")"
-	}
-	if c.lag != "" {
+	switch {
+	case c.lag != "":
 		kept = fmt.Sprintf("earlier(%s, %s)", kept, c.lagSource())
+	case c.isUnix():
+		kept = "date(" + kept + ")"
 	}
 	v.From = kept + " ?? " + operand(from)
 	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
 }
 
-// readCall matches a call that reads the time of an input or a text, as a window does with its bounds.
-var readCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^date\((input\.\w+|'[^']*')\)$`) })
-
-// boundSource returns the source of a bound of a window.
-func boundSource(source string) string { return readCall().ReplaceAllString(source, "$1") }
+// boundSource returns the source of a bound of an interval, which need not be read as a time: it is when it is used.
+func boundSource(source string) string {
+	if text := argument("date", source); text != "" {
+		return boundSource(text)
+	}
+	if first, second, is := strings.Cut(source, " ?? "); is && inputOnly().MatchString(first) {
+		return first + " ?? " + boundSource(second)
+	}
+	return source
+}
 
 // inlineStart writes the start of a window where a request has it, and reports whether it did: an interval without
 // steps whose end no request has needs no variable.
@@ -262,10 +280,33 @@ func (b *builder) inlineStart(c *cursor, window importer.Variable) bool {
 				sent = from
 			}
 			(*list)[i].Value.Source = sent
+			if m := constantTime().FindStringSubmatch(sent); m != nil {
+				if at, err := rules.ParseTime(m[1]); err == nil {
+					(*list)[i].Value = importer.Constant(at.UTC().Format(m[2]))
+				}
+			}
 			return true
 		}
 	}
 	return false
+}
+
+// constantTime matches the expression that writes a constant time.
+var constantTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^date\('([^']*)'\)\.Format\('([^']*)'\)$`) })
+
+// isEarly reports whether a start is so early that no item is older.
+func isEarly(text string) bool {
+	at, err := rules.ParseTime(text)
+	return err == nil && at.Year() <= 1970
+}
+
+// shortTime returns a time without a time of day if that is midnight.
+func shortTime(text string) string {
+	at, err := rules.ParseTime(text)
+	if err != nil || !at.Equal(at.UTC().Truncate(24*time.Hour)) {
+		return text
+	}
+	return at.UTC().Format("2006-01-02")
 }
 
 func operand(source string) string {
@@ -279,7 +320,7 @@ func operand(source string) string {
 func (b *builder) unsent(c *cursor, path string) {
 	switch reads := strings.Contains(b.out.Filter, rules.FormatPath("kept", []string{c.kept})); {
 	case b.whole:
-	case !reads && c.initialKept == "":
+	case !reads && !c.onlyNew:
 		b.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
 	default:
 		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
@@ -291,32 +332,50 @@ func (b *builder) unsent(c *cursor, path string) {
 // page that has such an item at its end.
 func (b *builder) onlyNew(c *cursor, path string) {
 	feed := c.get("is_data_feed").flag()
-	if feed && b.out.Paging != nil {
-		b.out.Paging.Stops = append(b.out.Paging.Stops, importer.Stop{Name: "known", When: c.isOld("items[-1]", path, b.whole)})
+	if feed && b.out.Paging != nil && !(b.whole && c.initialKept == "") {
+		b.out.Paging.Stops = append(b.out.Paging.Stops, importer.Stop{Name: "known", When: c.compare("<", "items[-1]", path, c.since(b.whole))})
 	}
-	fresh := "not (" + c.isOld("item", path, b.whole) + ")"
 	switch {
-	case strings.Contains(b.out.Filter, " or ") || strings.Contains(b.out.Filter, "?"):
-		fresh = "(" + b.out.Filter + ") and " + fresh
-	case b.out.Filter != "":
-		fresh = b.out.Filter + " and " + fresh
+	case c.initialKept != "":
+		b.out.Filter = importer.Both(b.out.Filter, c.compare(">=", "item", path, c.since(b.whole)))
+	case !b.whole:
+		b.out.Filter = importer.Both(b.out.Filter, c.fresh(path, ""))
 	}
-	b.out.Filter = fresh
 	if to := c.until; to != "" && !c.isUnix() {
-		b.out.Filter += fmt.Sprintf(" and not (%s > %s)", c.timeOf("item", path), to)
+		b.out.Filter += fmt.Sprintf(" and %s <= %s", c.timeOf("item", path), to)
 	}
+	b.note(importer.Check, c.get("cursor_field"), "filter", "an item without %s is left out; there, it is written", c.field)
 }
 
-// isOld returns the condition that an item is from before the interval.
-func (c *cursor) isOld(item, path string, whole bool) string {
-	since := c.initialKept
-	if !whole {
-		since = rules.FormatPath("kept", []string{c.kept}) + " ?? " + operand(since)
+// since returns the expression for the start of the interval, in the form of kept values.
+func (c *cursor) since(whole bool) string {
+	if whole {
+		return c.initialKept
 	}
+	kept := rules.FormatPath("kept", []string{c.kept})
+	if c.initialKept == "" {
+		return kept
+	}
+	return kept + " ?? " + operand(c.initialKept)
+}
+
+// compare returns the comparison of the cursor of an item with a kept value.
+func (c *cursor) compare(operator, item, path, with string) string {
 	if c.isUnix() {
-		return c.timeOf(item, path) + " < " + operand(since)
+		return c.timeOf(item, path) + " " + operator + " " + operand(with)
 	}
-	return c.timeOf(item, path) + " < date(" + since + ")"
+	return c.timeOf(item, path) + " " + operator + " date(" + with + ")"
+}
+
+// fresh returns the condition that an item is one of those that requests with the time of the last run have, and that
+// each item meets in the first run. lag is the source of a length, or "".
+func (c *cursor) fresh(path, lag string) string {
+	kept := rules.FormatPath("kept", []string{c.kept})
+	since := kept
+	if lag != "" {
+		since = fmt.Sprintf("earlier(%s, %s)", kept, lag)
+	}
+	return kept + " == nil or " + c.compare(">=", "item", path, since)
 }
 
 // timeOf returns the expression for the cursor of an item: a number, or a time.

@@ -165,6 +165,11 @@ func (b *builder) headerMember(keys []string) (jinja.Expr, error) {
 		e.Kind, e.Absent = jinja.Any, true
 		return e, nil
 	}
+	if len(keys) > 2 && keys[2] != "url" {
+		e := jinja.Name(fmt.Sprintf("link(%s, %s)", importer.Quote(keys[1]), importer.Quote(keys[2])), jinja.Text)
+		e.Absent = true
+		return e, nil
+	}
 	e := jinja.Name(fmt.Sprintf("link(%s)", importer.Quote(keys[1])), jinja.Text)
 	e.Absent, e.Root, e.Keys = true, "link", keys[1:2]
 	if len(keys) == 2 {
@@ -267,10 +272,17 @@ func (b *builder) counted(source string) string {
 // flagRule matches the condition that a flag of the response is true.
 var flagRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^truthy\(body\.(\w+)\)$`) })
 
+// linkRule matches the condition that a parameter of a link is not true.
+var linkRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^link\('(\w+)', '(\w+)'\) != 'true'$`) })
+
 // stop adds the rule of a stop condition, unless the end of the token says the same.
 func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 	parts := []string{"empty(" + token.Source + ")", "not truthy(" + token.Source + ")", token.Source + " == nil", token.Source + " == ''",
 		token.Source + ` == ""`}
+	if token.Root == "link" {
+		all, _ := b.headerMember([]string{"link"})
+		parts = append(parts, all.True().Not().Source, all.Source+" == nil")
+	}
 	if token.Root == "body" {
 		for n := 1; n < len(token.Keys); n++ { // there is no token without the objects around it, either
 			above := rules.FormatPath("body", token.Keys[:n])
@@ -290,6 +302,10 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 		return true
 	}
 	source := b.counted(stop.True().Source)
+	if m := linkRule().FindStringSubmatch(source); m != nil && p.Kind == importer.Link && m[1] == p.Rel {
+		p.MoreParam = m[2]
+		return
+	}
 	switch {
 	case isSame(source):
 		return

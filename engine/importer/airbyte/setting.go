@@ -79,13 +79,13 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	case "array":
 		e = jinja.Name("split(input."+in.Name+", ',')", jinja.List)
 	}
-	if in.Default == "" || in.Default == nil && r.spec == nil {
+	if in.Optional || in.Default == nil && r.spec == nil {
 		fill := func(v any) bool { return r.fill(in.Name, v) }
 		if kind == "array" {
 			e.Absent = true
-			return e.TrueUnlessEmpty("input." + in.Name), nil
+			return e.TrueUnlessNil("input." + in.Name), nil
 		}
-		return jinja.Input(e.Source, e.Kind, in.Default == "", fill), nil
+		return jinja.Input(e.Source, e.Kind, in.Optional, fill), nil
 	}
 	if least, _ := schema.Get("minimum"); e.Kind == jinja.Number && isPositive(least) {
 		e = e.NeverFalse()
@@ -102,8 +102,8 @@ func isPositive(v any) bool {
 // fill gives an input a default.
 func (r *reader) fill(name string, v any) bool {
 	for i, in := range r.inputs {
-		if in.Name == name && (in.Default == "" || in.Default == nil || in.Default == v) {
-			r.inputs[i].Default = v
+		if in.Name == name && (in.Default == nil || in.Default == v) {
+			r.inputs[i].Default, r.inputs[i].Optional = v, false
 			return true
 		}
 	}
@@ -176,6 +176,10 @@ func (r *reader) input(keys []string, schema value.Object, n need) importer.Inpu
 		text, _ := description.(string)
 		in.Doc = cmp.Or(firstSentence(text), in.Doc)
 	}
+	if startName().MatchString(in.Name) {
+		in.Doc = "the beginning of the first run"
+	}
+	in.Doc = r.uncapitalized(in.Doc)
 	hidden, marked := schema.Get("airbyte_secret")
 	in.Secret = hidden == true || !marked && schema == nil && secret.IsName(in.Name)
 	in.Default, _ = schema.Get("default")
@@ -195,8 +199,11 @@ func (r *reader) input(keys []string, schema value.Object, n need) importer.Inpu
 	case value.Object:
 		in.Default = nil
 	}
+	if in.Default == "" {
+		in.Default = nil
+	}
 	if in.Default == nil && n != inAllRuns && schema != nil {
-		in.Default, in.Needed = "", n == ifChosen || len(keys) > 1 && slices.Contains(credentials, keys[0])
+		in.Optional, in.Needed = true, n == ifChosen || len(keys) > 1 && slices.Contains(credentials, keys[0])
 	}
 	r.inputs = append(r.inputs, in)
 	return in
@@ -225,6 +232,19 @@ func (r *reader) inputName(keys []string) string {
 		}
 	}
 	return importer.FreeName(r.inputs, name(keys))
+}
+
+// startName matches the names of settings that say where the first run begins.
+var startName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|_)start_(date|time|datetime)$`) })
+
+// uncapitalized returns a text with a small letter at its beginning, unless it begins with an abbreviation or the name of
+// the API.
+func (r *reader) uncapitalized(text string) string {
+	word, _, _ := strings.Cut(text, " ")
+	if len(word) < 2 || word[1:] != strings.ToLower(word[1:]) || strings.EqualFold(strings.Trim(word, "'s."), r.name) {
+		return text
+	}
+	return strings.ToLower(text[:1]) + text[1:]
 }
 
 var markup = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[^>]*>`) })

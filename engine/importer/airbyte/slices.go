@@ -312,7 +312,7 @@ func (b *builder) variable(name string) string {
 		}
 		candidate = fmt.Sprintf("%s_%d", name, n)
 		if n == 2 && importer.IsReserved(name) {
-			candidate = "parent_" + name
+			candidate = "parent"
 		}
 	}
 }

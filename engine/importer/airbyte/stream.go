@@ -136,7 +136,7 @@ func (b *builder) finish(n node) error {
 	if err := b.finishIncrement(); err != nil {
 		return err
 	}
-	if c := b.cursor; recordFilter || c != nil && c.initialKept != "" && !c.get("is_data_feed").flag() {
+	if c := b.cursor; recordFilter || c != nil && c.onlyNew && !c.get("is_data_feed").flag() {
 		b.filteredPages()
 	}
 	return nil

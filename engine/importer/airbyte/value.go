@@ -276,11 +276,9 @@ func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
 		if !body {
 			flag = "(" + flag + " ? 'True' : 'False')"
 		}
-		return importer.Computed(e.Source + " != '' ? " + flag + " : nil")
+		return importer.Computed(e.Source + " != nil ? " + flag + " : nil")
 	case e.Kind == jinja.Bool && !body:
 		return importer.Computed(e.Operand() + " ? 'True' : 'False'")
-	case e.Absent && inputOnly().MatchString(e.Source):
-		return importer.Computed(e.Source + " != '' ? " + e.Source + " : nil")
 	case e.Kind == jinja.Time:
 		return importer.Computed(e.Operand() + ".Format('2006-01-02 15:04:05.000000-07:00')")
 	}

@@ -364,12 +364,8 @@ func Default(e, other Expr) Expr {
 		}
 		return e
 	}
-	if e.fill != nil {
-		filled, ok := e.filled(other)
-		if ok || other.Known && other.Const == "" || !e.Absent {
-			return filled
-		}
-		return choose(binary("!=", precCompare, Bool, e, Literal("")), e, other)
+	if filled, ok := e.filled(other); ok || e.isOptional() && other.Known && other.Const == "" {
+		return filled
 	}
 	if !e.Absent {
 		return e

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -101,14 +103,25 @@ func Literal(v any) Expr {
 // no parentheses.
 func Name(source string, kind Kind) Expr { return Expr{Source: source, Kind: kind, prec: precMember} }
 
-// Input returns the expression for an input without a default or, if empty is set, with an empty default. If
+// Input returns the expression for an input without a default, which may be nil if it is optional. If
 // a template has a constant for the case that the input is not set, fill is called with it, and reports
 // whether the constant is the default of the input from now on.
-func Input(source string, kind Kind, empty bool, fill func(v any) bool) Expr {
+func Input(source string, kind Kind, optional bool, fill func(v any) bool) Expr {
 	e := Name(source, kind)
-	e.Absent, e.fill = empty, fill
+	e.Absent, e.fill = optional, fill
 	return e
 }
+
+// isCount reports whether a member of the response is a number, by its name.
+func (e Expr) isCount() bool {
+	return e.Root == "body" && len(e.Keys) > 0 && countName().MatchString(e.Keys[len(e.Keys)-1])
+}
+
+// countName matches the names of totals.
+var countName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(total|count)|(count|total)$`) })
+
+// isOptional reports whether the expression is an optional input.
+func (e Expr) isOptional() bool { return e.fill != nil && e.Absent }
 
 // filled returns an input with a constant as its default, if it can have that.
 func (e Expr) filled(other Expr) (Expr, bool) {
@@ -233,7 +246,19 @@ func not(e Expr) Expr {
 	return Expr{Source: "not " + e.at(precMember), Kind: Bool, Page: e.Page, prec: precNot}
 }
 
+// Not returns the opposite of a condition.
+func (e Expr) Not() Expr { return not(e) }
+
+// readsOnly matches calls that are nil if their argument, or their value, is nil: date(input.since).Unix().
+var readsOnly = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:date|text|number)\(([a-z]+(?:\.\w+)+)\)(?:\.\w+\([^()]*\))?$`)
+})
+
 func choose(c, a, b Expr) Expr {
+	if m := readsOnly().FindStringSubmatch(a.Source); m != nil && c.op == "!=" && c.sides[0].Source == m[1] && c.sides[1].Kind == None {
+		a.Absent = true
+		return Default(a, b)
+	}
 	out := Expr{Source: c.at(precOr) + " ? " + a.at(precOr) + " : " + b.at(precChoice), Kind: a.Kind, prec: precChoice,
 		Page: a.Page || b.Page || c.Page, Absent: a.Absent || b.Absent}
 	if a.Kind != b.Kind && b.Kind != None {
@@ -269,13 +294,15 @@ func (e Expr) True() Expr {
 		return Literal(true)
 	case e.Kind == Text && !e.Absent, e.Kind == Time:
 		return Literal(true)
+	case e.Kind == Text && e.isOptional():
+		return binary("!=", precCompare, Bool, e, Literal(nil))
 	case e.Kind == Text:
 		return not(call("empty", Bool, e))
 	case e.Kind == List:
 		return binary(">", precCompare, Bool, call("len", Number, e), Literal(0))
 	case e.Kind == Number && !e.Absent:
 		return binary("!=", precCompare, Bool, e, Literal(0))
-	case e.Flag:
+	case e.Flag, e.isOptional(), e.isCount():
 		return call("truthy", Bool, e)
 	}
 	return binary("and", precAnd, Bool, not(call("empty", Bool, e)), call("truthy", Bool, e))
@@ -287,9 +314,9 @@ func (e Expr) present() Expr {
 	return e
 }
 
-// TrueUnlessEmpty returns the expression, which Python takes for true unless source is an empty text.
-func (e Expr) TrueUnlessEmpty(source string) Expr {
-	truth := binary("!=", precCompare, Bool, Name(source, Text), Literal(""))
+// TrueUnlessNil returns the expression, which Python takes for true unless source is nil.
+func (e Expr) TrueUnlessNil(source string) Expr {
+	truth := binary("!=", precCompare, Bool, Name(source, Text), Literal(nil))
 	e.truth = &truth
 	return e
 }
@@ -310,7 +337,7 @@ func (e Expr) untrue() Expr {
 	switch {
 	case t.Known:
 		return Literal(t.Const == false)
-	case t.prec == precAnd && e.Kind != Bool && e.truth == nil:
+	case t.prec == precAnd && e.Kind != Bool && e.truth == nil && !e.isOptional() && !e.isCount():
 		return binary("or", precOr, Bool, call("empty", Bool, e), not(call("truthy", Bool, e)))
 	}
 	return not(t)
@@ -391,7 +418,7 @@ func (e Expr) summands() []Expr {
 
 // orEmpty returns "" in the place of a value of a page that is absent.
 func (e Expr) orEmpty() Expr {
-	if e.Absent && !e.Known && !strings.HasPrefix(e.Source, "input.") {
+	if e.Absent && !e.Known {
 		return Expr{Source: e.at(precMember) + " ?? ''", Kind: Text, Page: e.Page, prec: precChoice}
 	}
 	return e

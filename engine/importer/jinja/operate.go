@@ -63,10 +63,12 @@ func or(a, b Expr) Expr {
 		return binary("or", precOr, Bool, a, b)
 	}
 	truth := a.True()
-	if filled, ok := a.filled(b); ok {
+	if filled, ok := a.filled(b); ok || a.isOptional() && b.Known && b.Const == "" {
 		return filled
 	}
 	switch {
+	case a.isOptional() && a.Kind != Bool && a.Kind != Number:
+		return Default(a, b)
 	case truth.Known && truth.Const == true:
 		return a
 	case truth.Known:
@@ -119,6 +121,9 @@ func (e Expr) above(other Expr) bool {
 // equal compares values. A boolean member that is compared with a constant keeps its meaning: null is
 // not false.
 func equal(op string, a, b Expr) Expr {
+	if strings.HasSuffix(a.Source, " ?? false") && a.inner != nil && op == "==" && b.Const == false {
+		return binary("!=", precCompare, Bool, *a.inner, Literal(true))
+	}
 	return binary(op, precCompare, Bool, a, b)
 }
 

@@ -213,6 +213,9 @@ func (t *translator) choice(c, a, b Expr) Expr {
 		}
 		return b
 	}
+	if c.isOptional() && c.Source == a.Source {
+		return or(c, b)
+	}
 	if b.Kind == None && c.Root != "" && c.Root == a.Root && len(a.Keys) > len(c.Keys) && slices.Equal(a.Keys[:len(c.Keys)], c.Keys) {
 		return a // it is nil without c
 	}

@@ -96,19 +96,9 @@ func (t *translation) headers(secret func(text string) bool) []namedNode {
 			t.note(importer.Credentials, m.node, "headers", "the header is left out: %v; write it by hand", err)
 			continue
 		}
-		t.out.Headers = append(t.out.Headers, importer.Member{Name: m.name, Value: t.nonempty(v)})
+		t.out.Headers = append(t.out.Headers, importer.Member{Name: m.name, Value: v})
 	}
 	return out
-}
-
-// nonempty returns nil in the place of the value of an optional input that is empty.
-func (t *translation) nonempty(v importer.Value) importer.Value {
-	for _, in := range t.out.Inputs {
-		if v.Source == "input."+in.Name && in.Default == "" {
-			v.Source = fmt.Sprintf("%[1]s == '' ? nil : %[1]s", v.Source)
-		}
-	}
-	return v
 }
 
 // query adds the parameters of all requests that are not credentials.
@@ -125,7 +115,7 @@ func (t *translation) query(n node) error {
 		if err != nil {
 			return err
 		}
-		t.out.Params = append(t.out.Params, importer.Member{Name: m.name, Value: t.nonempty(v)})
+		t.out.Params = append(t.out.Params, importer.Member{Name: m.name, Value: v})
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func (t *translation) address(n node) (string, error) {
 		}
 		sources[i] = concatenated(parts)
 	}
-	return fmt.Sprintf("{+(%s != '' ? %s : %s)}", decides.Source, sources[0], sources[1]), nil
+	return fmt.Sprintf("{+(%s != nil ? %s : %s)}", decides.Source, sources[0], sources[1]), nil
 }
 
 // whole says of an input that begins an address that its value has the scheme.
@@ -212,10 +212,10 @@ func (t *translation) declared(id, key string, n node, secret bool) importer.Val
 	if add := cmp.Or(n.get("prefix").text(), n.get("suffix").text()); add != "" {
 		in.Doc = strings.TrimPrefix(in.Doc+", without "+add, ", ")
 	}
-	if n.get("default_value").given() {
-		in.Default = n.get("default_value").text()
-	} else if n.get("optional").flag() || slices.Contains(t.optional, key) {
-		in.Default = ""
+	if text := n.get("default_value").text(); text != "" {
+		in.Default = text
+	} else {
+		in.Optional = n.get("default_value").given() || n.get("optional").flag() || slices.Contains(t.optional, key)
 	}
 	t.allowed(&in, n)
 	return t.input(id, in)
