@@ -46,9 +46,9 @@ func (w *writer) settle(g *group, root value.Object) value.Object {
 		switch in = g.inputs[i]; {
 		case reads == 0 || in.Optional || in.Default != nil:
 		case (in.Secret || isClient(credentials, sole)) && strings.Count(all, sole) == reads:
-			root = fromEnvironment(root, in.Name, w.variable(in.Name)).(value.Object)
+			root = fromEnvironment(root, in.Name, w.variable(g, in.Name)).(value.Object)
 		case in.Secret:
-			g.inputs[i].Default = value.ObjectOf("env", w.variable(in.Name))
+			g.inputs[i].Default = value.ObjectOf("env", w.variable(g, in.Name))
 		}
 	}
 	return root
@@ -60,10 +60,18 @@ func isClient(credentials value.Object, sole string) bool {
 	return text(id) == sole
 }
 
-// variable returns the name of the variable of the environment for an input: GITHUB_ACCESS_TOKEN.
-func (w *writer) variable(input string) string {
-	name := strings.Trim(notInInput().ReplaceAllString(strings.ToLower(w.src.Name), "_"), "_")
-	if name != "" && name != "config" && !strings.HasPrefix(input, name+"_") {
+// variable returns the name of the variable of the environment for an input: GITHUB_ACCESS_TOKEN, or API_TOKEN if the API has
+// no name. A stream with inputs of its own is that of another API.
+func (w *writer) variable(g *group, input string) string {
+	name := w.src.Name
+	if name == "" && g.first.Inputs != nil {
+		name = g.first.Name
+	}
+	name = strings.Trim(notInInput().ReplaceAllString(strings.ToLower(name), "_"), "_")
+	if name == "" || name == "config" {
+		name = "api"
+	}
+	if !strings.HasPrefix(input, name+"_") {
 		input = name + "_" + input
 	}
 	return strings.ToUpper(input)

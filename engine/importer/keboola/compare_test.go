@@ -127,7 +127,8 @@ func compare(t *testing.T, c *fixtures.Case) string {
 	}
 	var gotErr error
 	for _, one := range result.Configs {
-		e, err := engine.Load("import.yaml", one.Text, append(after.options(), engine.WithFormat(".yaml", yaml.Parse), engine.WithInputs(declared(inputs, one.Text)))...)
+		e, err := engine.Load("import.yaml", one.Text, append(after.options(), engine.WithFormat(".yaml", yaml.Parse),
+			engine.WithInputs(declared(inputs, one.Text)), engine.WithEnv(variables(inputs)))...)
 		require.NoError(t, err, "%s", one.Text)
 		require.Empty(t, e.Warnings(), "%s", one.Text)
 		if err := after.run(e); err != nil {
@@ -153,6 +154,21 @@ func compare(t *testing.T, c *fixtures.Case) string {
 	}
 	require.Equal(t, before.requests, after.requests, "%s", shown)
 	return "same requests"
+}
+
+// variables returns a function that looks variables up: those of the fixtures, and those with the values of secret inputs.
+func variables(inputs map[string]any) func(name string) (string, bool) {
+	return func(name string) (string, bool) {
+		if strings.HasPrefix(name, "FIXTURE_") {
+			return "secret-of-" + name, true
+		}
+		for input, v := range inputs {
+			if name == strings.ToUpper(input) || name == "API_"+strings.ToUpper(input) {
+				return fmt.Sprint(v), true
+			}
+		}
+		return "", false
+	}
 }
 
 // declared returns the values of the inputs that a configuration has.
