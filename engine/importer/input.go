@@ -40,7 +40,7 @@ func (w *writer) settle(g *group, root value.Object) value.Object {
 		case isNumber && strings.Count(all, converted) == reads:
 			g.inputs[i].Default = fmt.Sprint(in.Default)
 			root = replaced(root, converted, "input."+in.Name).(value.Object)
-		case in.Needed && in.Optional && strings.Count(text(credentials.Without("#password")), sole) == reads:
+		case in.Needed && in.Optional && strings.Count(text(credentials), sole) == reads:
 			g.inputs[i].Optional = false
 		}
 		switch in = g.inputs[i]; {
@@ -144,7 +144,7 @@ func (in Input) doc() string {
 }
 
 // Repeats reports whether the documentation of an input says no more than its name.
-func Repeats(doc, name string) bool { return strings.HasSuffix(letters(name), letters(doc)) }
+func Repeats(doc, name string) bool { return strings.Contains(letters(name), letters(doc)) }
 
 // letters returns the letters and digits of a text, in lower case.
 func letters(text string) string {

@@ -281,7 +281,7 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 		token.Source + ` == ""`}
 	if token.Root == "link" {
 		all, _ := b.headerMember([]string{"link"})
-		parts = append(parts, all.True().Not().Source, all.Source+" == nil")
+		parts = append(parts, "empty("+all.Source+")", "not truthy("+all.Source+")", all.Source+" == nil")
 	}
 	if token.Root == "body" {
 		for n := 1; n < len(token.Keys); n++ { // there is no token without the objects around it, either

@@ -203,7 +203,8 @@ func (r *reader) input(keys []string, schema value.Object, n need) importer.Inpu
 		in.Default = nil
 	}
 	if in.Default == nil && n != inAllRuns && schema != nil {
-		in.Optional, in.Needed = true, n == ifChosen || len(keys) > 1 && slices.Contains(credentials, keys[0])
+		isPassword := strings.Contains(keys[len(keys)-1], "pass") // which may be empty
+		in.Optional, in.Needed = true, n == ifChosen || len(keys) > 1 && slices.Contains(credentials, keys[0]) && !isPassword
 	}
 	r.inputs = append(r.inputs, in)
 	return in

@@ -246,9 +246,6 @@ func not(e Expr) Expr {
 	return Expr{Source: "not " + e.at(precMember), Kind: Bool, Page: e.Page, prec: precNot}
 }
 
-// Not returns the opposite of a condition.
-func (e Expr) Not() Expr { return not(e) }
-
 // readsOnly matches calls that are nil if their argument, or their value, is nil: date(input.since).Unix().
 var readsOnly = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:date|text|number)\(([a-z]+(?:\.\w+)+)\)(?:\.\w+\([^()]*\))?$`)
