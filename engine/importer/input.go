@@ -68,7 +68,7 @@ func (w *writer) variable(g *group, input string) string {
 		name = g.first.Name
 	}
 	name = strings.Trim(notInInput().ReplaceAllString(strings.ToLower(name), "_"), "_")
-	if name == "" || name == "config" {
+	if name == "" || name == "config" || name == "manifest" {
 		name = "api"
 	}
 	if !strings.HasPrefix(input, name+"_") {
