@@ -12,29 +12,29 @@ import (
 )
 
 // Evaluate runs the engine up to a page of a job and returns the value of an expression there. The
-// expression may read the names of stopping rules and, if the place has an item, the names of filter.
+// expression may read the names of stopping rules and, if the scope has an item, the names of filter.
 // The error is [Diagnostics] if the expression has a mistake, and otherwise the error of the run. An
 // error of the evaluation itself is in the result.
-func (e *Engine) Evaluate(ctx context.Context, expression string, place trace.Place) (*trace.Evaluation, error) {
-	probed, err := e.withProbe(expression, place)
+func (e *Engine) Evaluate(ctx context.Context, expression string, scope trace.Scope) (*trace.Evaluation, error) {
+	probed, err := e.withProbe(expression, scope)
 	if err != nil {
 		return nil, err
 	}
-	page, pages, err := probed.PageAt(ctx, place.Job, place.Page)
+	page, pages, err := probed.PageAt(ctx, scope.Job, scope.Page)
 	if err != nil {
 		return nil, err
 	}
 	if page == nil {
-		return nil, &Error{Class: failure.Config, Job: place.Job, Op: "evaluate", Message: "the list ends after " + value.Counted(pages, "page")}
+		return nil, &Error{Class: failure.Config, Job: scope.Job, Op: "evaluate", Message: "the list ends after " + value.Counted(pages, "page")}
 	}
 	return runtime.ProbedOn(page), nil
 }
 
 // withProbe returns the engine with a probe in a job.
-func (e *Engine) withProbe(expression string, place trace.Place) (*Engine, error) {
+func (e *Engine) withProbe(expression string, scope trace.Scope) (*Engine, error) {
 	lowered, _ := e.cfg.Lower()
 	for _, set := range lowered.Jobs {
-		if set.Job.ID == place.Job {
+		if set.Job.ID == scope.Job {
 			set.Rules = append(set.Rules, rules.Rule{
 				ID: string(rules.RoleProbe), Role: rules.RoleProbe, Source: expression, Origin: rules.Origin{Path: "the expression"},
 			})
@@ -44,10 +44,10 @@ func (e *Engine) withProbe(expression string, place trace.Place) (*Engine, error
 	if found.Err() != nil {
 		return nil, hideSecrets(found.Errors(), e.cfg.Secrets, e.cfg.Source)
 	}
-	changed := e.With(WithJobs(place.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(JobResult.Ended))
+	changed := e.With(WithJobs(scope.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(JobResult.Ended))
 	changed.setJobs(jobs)
-	if job := changed.byID[place.Job]; job != nil {
-		job.Probe.Item = place.Item
+	if job := changed.byID[scope.Job]; job != nil {
+		job.Probe.Item = scope.Item
 	}
 	return changed, nil
 }

@@ -100,7 +100,7 @@ func (l Loop) WithDefaults() Loop {
 // Run is [Loop.RunList] for a job without variables, from its checkpoint in Resume.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
 	list := List{Partition: Partition{Job: job}, From: l.Resume[job.ID()]}
-	result, err := l.RunList(ctx, list, sink.receive)
+	result, err := l.RunList(ctx, list, sink.Receive)
 	return result.Result, err
 }
 

@@ -71,9 +71,9 @@ func (s Sink) Pass(ctx context.Context, page *Page, checkpoint func() (json.RawM
 	return s(ctx, page)
 }
 
-// receive passes a page of a job without a parent to the sink. The checkpoint of the page is the
-// position of its list.
-func (s Sink) receive(ctx context.Context, d *Delivery) (delivered bool, err error) {
+// Receive passes the pages of a job without a parent, variables and children to the sink: it is a [Receiver].
+// The checkpoint of a page is the position of its list.
+func (s Sink) Receive(ctx context.Context, d *Delivery) (delivered bool, err error) {
 	d.Page.Root, d.Page.Final = d.Page.Job, d.Page.Decision == trace.Stop
 	err = s.Pass(ctx, d.Page, d.Checkpoint)
 	return err == nil, err

@@ -11,7 +11,6 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A Walk runs jobs with all their partitions and their children. The order of pages does not depend
@@ -84,13 +83,10 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 		tally := newTally(w, root)
 		list := runtime.List{Partition: runtime.Partition{Job: root}, From: w.Resume[root.ID()], Omits: w.omits(root)}
 		end, err := w.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
-			page := d.Page
-			page.Root, page.Final = page.Job, page.Decision == trace.Stop
 			if tally.keptStays[root] {
-				page.Kept = w.Kept[root.ID()]
+				d.Page.Kept = w.Kept[root.ID()]
 			}
-			err := sink.Pass(ctx, page, d.Checkpoint)
-			return err == nil, err
+			return sink.Receive(ctx, d)
 		})
 		tally.end(list.Partition, endOf(end))
 		return tally.ordered(err), err

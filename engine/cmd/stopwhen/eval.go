@@ -24,7 +24,7 @@ type evalCommand struct {
 	loader
 	reporting
 	from string
-	at   trace.Place
+	at   trace.Scope
 }
 
 func newEval(a *app) *cobra.Command {
