@@ -22,10 +22,13 @@ var (
 	floatForm   = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 	})
-	noNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`) })
+	// ambiguousForm matches the numbers among these that often are identifiers, and would be sent in another spelling.
+	ambiguousForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0[ox].+|\+.+|-?0[0-9].*|[0-9]+[eE][0-9]+)$`) })
+	noNumber      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`) })
 )
 
-// scalar returns the value of a scalar. A tag !!str makes it the text as written.
+// scalar returns the value of a scalar. A tag !!str makes it the text as written. A number such as 0x1F or 007, without a
+// tag, is refused: it may be an identifier whose spelling matters.
 func (r *reader) scalar(node *yaml.Node, path string, offset int) (any, error) {
 	text := restoreSurrogates(node.Value, node.Style&yaml.DoubleQuotedStyle != 0)
 	if !isPlain(node) || isTagged(node) && node.Tag == "!!str" {
@@ -34,6 +37,11 @@ func (r *reader) scalar(node *yaml.Node, path string, offset int) (any, error) {
 	v, problem := plain(text)
 	if problem != "" {
 		return nil, r.fault(path, offset, "", "%s", problem)
+	}
+	if _, isText := v.(string); !isText && !isTagged(node) && ambiguousForm().MatchString(text) {
+		number, _ := value.Text(v)
+		return nil, r.fault(path, offset, "put it in quotes if it is text, or write "+value.Clip(number, 40)+" if it is a number",
+			"%s is read as the number %s", value.Clip(text, 40), value.Clip(number, 40))
 	}
 	return v, r.complete(node, v, path)
 }
