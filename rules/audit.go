@@ -170,7 +170,7 @@ var (
 )
 
 // roundCounts are sizes at which APIs cap their pages.
-const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
+const roundCounts = `[10, 20, 25, 30, 48, 50, 64, 96, 100, 128, 200, 250, 256, 300, 500, 512, 1000, 2000, 5000]`
 
 // unreadSigns says that a path is probably misspelt, and not just absent.
 const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead or hints.moreIsRough)` +
@@ -193,7 +193,7 @@ var auditTable = audits([]Rule{
 	{ID: "audit.capped", Auditing: Auditing{Requires: FactShort, Proof: `hints.size == count and hints.total != count and hints.more != false`,
 		Unless: "unless the response states that size itself"},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
-			` or hints.size == count and hints.total != count and hints.more != false or count in ` + roundCounts + `)`,
+			` or hints.total != count and hints.more != false and (hints.size == count or count in ` + roundCounts + `))`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
