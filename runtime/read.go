@@ -27,6 +27,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 		return nil, r.responseError(f, size, err)
 	}
 	reading.Lines, reading.Elements, reading.Columns = r.converter.Found()
+	reading.Ended, reading.Open = r.converter.Ends()
 	r.state.Hints.Value = nil
 	shown, c := r.sender.shownCall(request, f.call), r.context()
 	record := r.newRecord(request, f, shown)
@@ -138,6 +139,7 @@ func documentOf(response *transport.Response) document.Response {
 func bodyOf(response *transport.Response, data []byte) format.Body {
 	return format.Body{
 		Status: response.Status, ContentType: response.Header.Get("Content-Type"), Data: data, Window: response.Window,
+		Unframed: response.Unframed,
 	}
 }
 

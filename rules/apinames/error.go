@@ -255,6 +255,15 @@ func IsErrorObject(object value.Object) bool {
 	return reports
 }
 
+// TellsOfError reports whether a member of an object, which is not like the items of its list, tells of an error: a status
+// of one, a message about a failure, or an identifier that is one. Prefixes and capitals do not count: "$severity", "Code".
+func TellsOfError(m value.Member) bool {
+	name := strings.TrimLeft(m.Name, "$@_")
+	text, _ := m.Value.(string)
+	return IsFailedStatus(name, m.Value) || IsFailedStatus(strings.ToLower(name), m.Value) ||
+		slices.Contains(severities, strings.ToLower(name)) && isFailureWord(m.Value) || IsIdentifier(m.Name) && IsFailure(text)
+}
+
 // ErrorSigns returns the table of signs, those nearer to the root first. It is shared,
 // and must not be changed.
 func ErrorSigns() []ErrorSign { return errorSigns() }
@@ -476,6 +485,23 @@ func IsOwnCode(key string, v any) bool {
 // unsettled matches a word for a result that is not ready.
 var unsettled = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(processing|running|pending|queued|in[ _]?progress|scheduled|partial|partial[ _]?data|incomplete)$`)
+})
+
+// IsUnsettled reports whether a text says that a result is not ready, or was given up: PENDING, EXPORT_IN_PROGRESS. Words
+// that a name often ends with count alone, in capitals or after a space: FAILED, but not emails_failed.
+func IsUnsettled(text string) bool {
+	text = strings.TrimRight(text, " .!…")
+	if text == strings.ToUpper(text) {
+		text = strings.ReplaceAll(text, "_", " ")
+	}
+	return unsettledEnd().MatchString(text)
+}
+
+var unsettledEnd = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^|[ _-])(pending|queued|in[ _-]?progress|not[ _-](yet[ _-])?(ready|available|finished|completed?))$|` +
+		`(^| )(cancell?ed|aborted|expired|locked|busy|throttled|overloaded|failed)$|` +
+		`^(processing|running|scheduled|accepted|submitted|started|preparing|generating|building|initiali[sz]ing|waiting|` +
+		`系统繁忙|处理中|正在处理|排队中|请稍后(再试|重试)?|处理失败|処理中|準備中|처리 ?중|대기 ?중)$`)
 })
 
 // IsCode reports whether a key is usual for a code or word that says how a request went.

@@ -176,7 +176,7 @@ func (g *gatherer) child(span scan.Span, kind scan.Kind, key string) (found scan
 }
 
 // addItems adds the items of the value at the end of a path: the elements of a list, or an object
-// as one item. After a star, any value is an item.
+// as one item, unless it is empty. After a star, any value is an item.
 func (g *gatherer) addItems(span scan.Span, kind scan.Kind, list rules.ItemList) bool {
 	last := len(list.Steps) - 1
 	switch {
@@ -187,8 +187,9 @@ func (g *gatherer) addItems(span scan.Span, kind scan.Kind, list rules.ItemList)
 				break
 			}
 		}
-	case kind == scan.Object || last >= 0 && list.Steps[last].All:
+	case last >= 0 && list.Steps[last].All, kind == scan.Object && (last < 0 || !isEmptyObject(span.Of(g.doc.raw))):
 		g.addItem(span)
+	case kind == scan.Object:
 	default:
 		g.fail(fmt.Errorf("%s (dataField) is %s, want a list or an object", list.Text, kind))
 	}

@@ -118,6 +118,8 @@ func (r *Reader) locateItems(out *Reading, status int) (list scan.Span, single [
 		return scan.Span{}, nil, nil
 	case kind == scan.List:
 		return span, nil, nil
+	case isEmptyObject(raw) && len(field.Keys) > 0 && !r.options.Switches.EmptyIsAbsent:
+		return scan.Span{}, nil, nil
 	case kind == scan.Object:
 		if len(field.Keys) > 0 { // a user who asks for the whole response knows that it is an object
 			r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", field.Text))
@@ -133,6 +135,9 @@ func (r *Reader) locateItems(out *Reading, status int) (list scan.Span, single [
 	}
 	return scan.Span{}, raw, nil
 }
+
+// isEmptyObject reports whether a value is {}. In the place of a list it is an empty list, as Lua and PHP write it.
+func isEmptyObject(raw []byte) bool { return raw[0] == '{' && raw[scan.Next(raw, 1)] == '}' }
 
 // detect finds the items if no dataField is configured: the root list, or the only list in the root
 // object. It returns the place of the list for messages.

@@ -82,6 +82,8 @@ type Reading struct {
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
 	Lines        bool     // whether the response is NDJSON
 	Elements     bool     // whether the response is XML
+	Ended        bool     // whether the response is NDJSON or CSV and ends with the end of a line
+	Open         bool     // whether it is NDJSON or CSV and ends within a line, with its connection, so that it may be cut off
 	Columns      []string // names of the columns in the header of a response in CSV; nil without a header
 	Compared     [][]byte // items to compare with the items of other pages: all, or a selection from a large page
 

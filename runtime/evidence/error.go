@@ -22,7 +22,14 @@ const maxErrorBody = 1 << 20
 // page with an error next to its data, in place of one of its lists, or as its last line.
 func (w *Watcher) noticeError() {
 	c := w.context
-	if w.hasError() || c.Status >= http.StatusBadRequest || w.page.Lookup == nil || w.page.Bytes > maxErrorBody {
+	if w.hasError() || c.Status >= http.StatusBadRequest || w.page.Lookup == nil {
+		return
+	}
+	w.noticeOpenEnd()
+	if !w.subject.listsErrors {
+		w.noticeStranger()
+	}
+	if w.hasError() || w.page.Bytes > maxErrorBody {
 		return
 	}
 	w.noticeErrorOfLists()
@@ -32,6 +39,20 @@ func (w *Watcher) noticeError() {
 		w.noticeErrorWithoutItems()
 		w.noticeChange()
 	}
+}
+
+// noticeOpenEnd notices a page in NDJSON or CSV that may be cut off: it ends within a line, and only the connection ends it.
+// That is certain if another page ends with a whole line.
+func (w *Watcher) noticeOpenEnd() {
+	if w.page.Open {
+		text := "its last line has no end, and only the connection ends the response, so it may be cut off"
+		if w.history.Ended {
+			text += "; an earlier page ends with a whole line"
+		}
+		w.reportError(text)
+		w.history.Facts.ErrorOfItem = !w.history.Ended
+	}
+	w.history.Ended = w.history.Ended || w.page.Ended
 }
 
 // hasError reports whether an error is known that is certainly one.

@@ -12,8 +12,9 @@ import (
 
 // noticeStrangeHeader notices a page in CSV whose first line has no column of the first page. It may be a row,
 // because the API sends the header only once; then the row is lost. It may also be a sentence about a failure, or, as
-// the only line, a sentence that does not say that there is nothing. A few words may also be the name of a column. The
-// first line of the first page may be a row, too, if it begins like one.
+// the only line, a sentence that does not say that there is nothing. A few words may also be the name of a column,
+// unless they say that a result is not ready: PENDING. A single name without rows may be some other answer. The first
+// line of the first page may be a row, too, if it begins like one.
 func (w *Watcher) noticeStrangeHeader() {
 	columns := w.page.Columns
 	line := strings.Join(columns, ",")
@@ -23,11 +24,15 @@ func (w *Watcher) noticeStrangeHeader() {
 	case known && w.context.Page > 1:
 	case strange && !single:
 		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
-	case strange, single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
+	case strange, single && len(columns) == 1 && apinames.IsUnsettled(line),
+		single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
 		w.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
 	case len(columns) == 1 && apinames.IsFailure(line) && !strings.Contains(line, "_") &&
 		(single || isSentence(columns) && strings.Contains(line, ": ")):
 		w.reportError("its first line is " + shortText(line) + ", which may be no header")
+		w.history.Facts.ErrorOfItem = true
+	case single && len(columns) == 1 && apinames.IsComplaint(line) && !w.hasError():
+		w.reportError("its only line is " + shortText(line) + ", which may be no header")
 		w.history.Facts.ErrorOfItem = true
 	case w.context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !w.hasError():
 		w.reportError("its first line, " + shortText(line) + ", is taken for the header and may be a row that is lost " +

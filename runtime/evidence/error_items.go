@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -27,8 +28,8 @@ func (w *Watcher) noticeListForObject() {
 }
 
 // noticeErrorItem notices an item without an identifier that is an error: it has only members that errors
-// usually have, and none of the members of the first item of the list. The only item of page 1 is an error if it
-// says so under a name that has no other meaning.
+// usually have, and none of the members of the first item of the list. The only item of page 1 is certainly
+// an error if it says so under a name that has no other meaning.
 func (w *Watcher) noticeErrorItem(item []byte) {
 	if item == nil {
 		return
@@ -39,15 +40,17 @@ func (w *Watcher) noticeErrorItem(item []byte) {
 		first, _ := membersOf(w.page.Compared[0])
 		names = namesOf(first)
 	}
+	isMild := false
 	switch isMember := func(m rules.Member) bool { return slices.Contains(names, m.Name) }; {
 	case w.context.Page == 1 && w.context.Count == 1:
-		if !apinames.HasError(object) {
-			return
-		}
+		isMild = !apinames.HasError(object)
 	case len(names) == 0 || slices.ContainsFunc(object, isMember):
 		return
 	}
-	w.reportError("an item is " + shortText(object))
+	if !w.hasError() {
+		w.reportError("an item is " + shortText(object))
+		w.history.Facts.ErrorOfItem = isMild
+	}
 }
 
 // noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
@@ -118,7 +121,8 @@ func (w *Watcher) noticeListOfErrors() {
 // noticeObjectForList notices an object in the place of the list with the given index, if page 1 has a
 // list there and the object has no member of its items: {"data": {"code": 500}}. An object that is like an
 // item may be the only item of a page. Page 1 has no page before to differ from, so there only an error
-// counts; see [apinames.IsErrorObject].
+// counts, and an object that PHP has made of a list; see [apinames.IsErrorObject] and [isNumbered]. An empty object is an
+// empty list.
 func (w *Watcher) noticeObjectForList(index int, keys []string) {
 	found, _ := w.lookup(keys)
 	object, _ := value.Members(found)
@@ -126,13 +130,27 @@ func (w *Watcher) noticeObjectForList(index int, keys []string) {
 	known := w.firstNames(index)
 	isItem := func(m rules.Member) bool { return slices.Contains(known, m.Name) }
 	switch {
+	case len(object) == 0 && len(keys) > 0:
 	case w.context.Page == 1 || known == nil:
 		if apinames.IsErrorObject(object) {
 			w.reportError(text + ", which is not a list")
+		} else if isNumbered(object) {
+			w.reportError(text + ", which seems to be a list of its members (dataField " + w.nameOfList(index) + ".*)")
 		}
 	case !slices.ContainsFunc(object, isItem):
 		w.reportError(text + ", where page 1 has a list, and has no member of its items")
 	}
+}
+
+// isNumbered reports whether the members of an object are objects whose names are numbers, from 0, as PHP writes a list after
+// a filter: {"0": {"id": 1}, "2": {"id": 3}}.
+func isNumbered(object rules.Object) bool {
+	_, hasFirst := object.Get("0")
+	return hasFirst && !slices.ContainsFunc(object, func(m rules.Member) bool {
+		_, err := strconv.ParseUint(m.Name, 10, 32)
+		_, isObject := value.Members(m.Value)
+		return err != nil || !isObject
+	})
 }
 
 // firstNames returns the names of the members of the first item of a list on page 1, given the index of the

@@ -33,6 +33,7 @@ type history struct {
 	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
 	FirstPaths []string    `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
 	FirstNames []string    `json:"firstNames,omitempty"` // names of the members of the first item of the first page
+	Alone      *loneItem   `json:"alone,omitempty"`      // the only item of page 1, until a page with several items follows
 
 	// FirstFailures are the paths of the errors and messages of the first page that tell of a failure, although it has the
 	// list. FirstStatuses are its other values with such names, save messages, by their paths.
@@ -57,6 +58,8 @@ type history struct {
 	Nests bool   `json:"nests,omitempty"` // whether items have lists that say whether they are complete
 
 	Counts []int `json:"counts,omitempty"` // for each of several lists, the number of its items
+
+	Ended bool `json:"ended,omitempty"` // whether a page in NDJSON or CSV ends with the end of a line
 
 	FirstPages int    `json:"firstPages,omitempty"` // the number of pages that page 1 states
 	FirstMore  string `json:"firstMore,omitempty"`  // where page 1 says that there is more

@@ -31,6 +31,7 @@ type Body struct {
 	ContentType string // HTTP content type; empty if unknown
 	Data        []byte
 	Window      *spool.Window // window of a body in a file; nil for a body in memory
+	Unframed    bool          // whether only the end of the connection marked the end of the body
 }
 
 // A Converter converts the bodies of one job to JSON. It reuses memory from body to body.
@@ -44,6 +45,8 @@ type Converter struct {
 	lines    bool       // whether the last body was NDJSON
 	elements bool       // whether it was XML
 	header   []string   // names of the columns in its header, if it was CSV
+	ended    bool       // whether it was NDJSON or CSV that ended with the end of a line
+	unended  bool       // whether it was NDJSON or CSV that ended within a line, with its connection
 }
 
 // Found describes the last body: whether it was NDJSON, whether it was XML, and the names of the columns in the
@@ -54,6 +57,15 @@ func (c *Converter) Found() (lines, elements bool, header []string) {
 		return false, false, nil
 	}
 	return c.lines, c.elements, c.header
+}
+
+// Ends reports whether the last body was NDJSON or CSV that ended with the end of a line, or that ended within a line, with its
+// connection, so that it may be cut off. A nil Converter returns false.
+func (c *Converter) Ends() (ended, open bool) {
+	if c == nil {
+		return false, false
+	}
+	return c.ended, c.unended
 }
 
 // NewConverter returns a converter, or nil for a job whose format is JSON.
@@ -69,7 +81,7 @@ func NewConverter(o Options) *Converter {
 // nothing, if the body is JSON, or an error response that is not XML. Its error names the line.
 // Beyond a limit it is a [*document.DepthError] or a [*document.SizeError].
 func (c *Converter) Convert(b Body, buffer *spool.Buffer) (bool, error) {
-	c.lines, c.elements, c.header = false, false, nil
+	c.lines, c.elements, c.header, c.ended, c.unended = false, false, nil, false, false
 	if b.Status == http.StatusNoContent {
 		return false, nil
 	}
@@ -164,12 +176,20 @@ type bodySource struct {
 	window *spool.Window
 
 	contentType string
+	unframed    bool
 }
 
 func newSource(b Body) *bodySource {
 	data := bytes.TrimPrefix(b.Data, byteOrderMark)
 	b.Window.Rewind()
-	return &bodySource{data: data, skip: len(b.Data) - len(data), window: b.Window, contentType: b.ContentType}
+	return &bodySource{data: data, skip: len(b.Data) - len(data), window: b.Window, contentType: b.ContentType, unframed: b.Unframed}
+}
+
+// end notes how the body ends.
+func (c *Converter) end(from *bodySource) {
+	n := len(from.data)
+	c.ended = n > 0 && (from.data[n-1] == '\n' || from.data[n-1] == '\r')
+	c.unended = n > 0 && !c.ended && from.unframed
 }
 
 // advance sets the offset of the next byte.
@@ -192,6 +212,7 @@ func (s *bodySource) Read(p []byte) (int, error) {
 // list. Each line is one value, which keeps its bytes. Blank lines are ignored.
 func (c *Converter) convertLines(from *bodySource, to *limitedWriter) error {
 	c.lines = true
+	defer c.end(from)
 	if err := to.write([]byte("[")); err != nil {
 		return err
 	}
@@ -202,6 +223,10 @@ func (c *Converter) convertLines(from *bodySource, to *limitedWriter) error {
 		if len(line) > 0 {
 			if err := c.line.Scan(line); err != nil {
 				return lineError(number, !bytes.HasSuffix(whole, []byte("\n")), err)
+			}
+			if from.unframed && !bytes.HasSuffix(whole, []byte("\n")) && (line[0] == '-' || line[0] >= '0' && line[0] <= '9') {
+				return fmt.Errorf("line %d, the last one, may be cut off: it is a number without the end of a line, "+
+					"and the response ends with its connection", number)
 			}
 			if err := errors.Join(to.write(separator), to.write(line)); err != nil {
 				return err

@@ -21,6 +21,7 @@ import (
 // the order of the columns. All values are texts: CSV has no other type, and a number would lose
 // its leading zeros. Without column names, a row becomes a list of texts.
 func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
+	defer c.end(from)
 	limited := &rowReader{from: from}
 	buffered := bufio.NewReader(limited)
 	r := csv.NewReader(buffered)

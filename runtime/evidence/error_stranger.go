@@ -1,0 +1,73 @@
+package evidence
+
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A loneItem is the only item of a page.
+type loneItem struct {
+	Text  string   `json:"text"`
+	Names []string `json:"names"`           // names of its members, apart from an identifier that is null or tells of a failure
+	Error bool     `json:"error,omitempty"` // whether it looks like an error
+}
+
+// loneItemOf returns the only item of a page. It returns nil if the item is no object, or has no members.
+func loneItemOf(item []byte) *loneItem {
+	object, _ := membersOf(item)
+	if len(object) == 0 {
+		return nil
+	}
+	lone := &loneItem{Text: shortText(object), Error: slices.ContainsFunc(object, apinames.TellsOfError)}
+	for _, m := range object {
+		text, _ := m.Value.(string)
+		if !apinames.IsIdentifier(m.Name) || !value.Empty(m.Value) && !apinames.IsFailure(text) {
+			lone.Names = append(lone.Names, m.Name)
+		}
+	}
+	return lone
+}
+
+// sharesWith reports whether the item has one of some names.
+func (l *loneItem) sharesWith(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l.Names, name) })
+}
+
+// noticeStranger notices a page whose only item has no member of the items of other pages: [{"type": "error", "text": …}].
+// If it looks like an error, it is one; otherwise the list may have items of several kinds. The item of page 1 is compared
+// with that of the next page that has items, and any other with the first item of page 1.
+func (w *Watcher) noticeStranger() {
+	c, h := w.context, w.history
+	if c.Count == 0 || w.page.Columns != nil || w.listsOf() != nil || c.Count > 1 && h.Alone == nil {
+		return
+	}
+	item := loneItemOf(w.page.Compared[0])
+	switch {
+	case c.Count > 1:
+	case c.Page == 1:
+		h.Alone = item
+		return
+	case item != nil && len(h.FirstNames) > 0 && !item.sharesWith(h.FirstNames):
+		w.reportStranger(item, c.Page, "page 1")
+	}
+	if h.Alone == nil || item == nil {
+		return
+	}
+	if !h.Alone.sharesWith(item.Names) {
+		w.reportStranger(h.Alone, 1, "later pages")
+	}
+	if c.Count > 1 {
+		h.Alone = nil
+	}
+}
+
+// reportStranger reports the only item of a page, given the pages without such an item.
+func (w *Watcher) reportStranger(item *loneItem, page int, others string) {
+	if w.hasError() || w.history.Facts.Error != "" && !item.Error {
+		return
+	}
+	w.reportError("its only item is " + item.Text + ", which has no member of the items of " + others)
+	w.history.Facts.ErrorPage, w.history.Facts.ErrorOfItem = page, !item.Error
+}
