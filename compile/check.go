@@ -222,7 +222,7 @@ func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 		}
 	}
 	c.warn(wait, `limit it, for instance with "forceStop": {"time": "1 hour"}`,
-		"the request is repeated until the API answers otherwise, however long that takes")
+		"the request is repeated until the API answers otherwise; only guards.maxPages ends it before")
 }
 
 // warnOfOverriddenParams finds parameters of the job that never reach the API, because the

@@ -108,7 +108,7 @@ func TestExplainShowsTheWaitAndWhatBoundsAPoll(t *testing.T) {
 			"(maxPages); each request after the first waits (nextRequest.after)", ""},
 		{"only by a guard", ``, "cannot run forever: at most 100000 pages, where the run fails (maxPages); " +
 			"each request after the first waits (nextRequest.after)",
-			"the request is repeated until the API answers otherwise, however long that takes"},
+			"the request is repeated until the API answers otherwise; only guards.maxPages ends it before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, err := engine.Load("config.json", []byte(`{"api": {"baseUrl": "http://api.test/", "pagination": {"method": "expression",

@@ -191,7 +191,7 @@ var auditTable = audits([]Rule{
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
 			"if the API counts its pages from 0, set firstPage to 0"},
 	{ID: "audit.capped", Auditing: Auditing{Requires: FactShort, Proof: `hints.size == count and hints.total != count and hints.more != false`,
-		Unless: "unless the response states that size itself"},
+		Unless: "if the response states that size, and neither a total nor a flag says that the list is complete", Usual: true},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
 			` or hints.total != count and hints.more != false and (hints.size == count or count in ` + roundCounts + `))`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
@@ -214,12 +214,12 @@ var auditTable = audits([]Rule{
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Auditing: Auditing{Requires: FactTotal,
 		Proof: `(list.counted or list.stuck) and not (hints.totalRead or hints.totalIsRough or list.chosen)`,
-		Unless: "unless responses decide about the next request and no page came again for the same request, it is an estimate, " +
+		Unless: "unless responses give the next request (and never the same page again), it is an estimate, " +
 			"or the configuration " + decides},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
-	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck`, Unless: "unless no page came again for the same request"},
+	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck`, Unless: "if the same request has brought the same page again", Usual: true},
 		Source: `hints.total == nil and hints.more != false and (hints.pages > total.pages or list.pagesBefore > total.pages)`,
 		Clause: "a number of pages exceeds the pages read",
 		Message: `{hints.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{hints.pages}` +

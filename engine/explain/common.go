@@ -147,8 +147,8 @@ func (t *textWriter) audit(list []RuleExplanation) {
 	case t.full:
 		t.writeParagraph(4, auditWarns+" if "+strings.Join(hints, "; "))
 	case signs[auditFails] != nil:
-		t.writeParagraph(4, fmt.Sprintf("only warns if the configuration has taken such a sign into account, or if one of %d weaker signs "+
-			"is found; --full has the details", len(hints)))
+		t.writeParagraph(4, fmt.Sprintf("only warns if the configuration reads such a sign or has an end of its own, "+
+			"if responses give the next request (audit.total), or if one of %d weaker signs is found; --full has the details", len(hints)))
 	default:
 		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
 	}

@@ -22,6 +22,7 @@ var (
 	statusTransient = exitStatus(failure.Transient)
 	statusResponse  = exitStatus(failure.Response)
 	statusPolicy    = exitStatus(failure.Policy)
+	statusState     = exitStatus(failure.State)
 	statusSuspect   = exitStatus(failure.Suspect)
 )
 
@@ -190,8 +191,9 @@ type Waits struct {
 func (r RetryExplanation) String() string {
 	if r.Max == 0 {
 		return fmt.Sprintf("It fails the run: no request is retried (api.http.maxRetries). The exit status is %d for a request "+
-			"without a response, %d for a status of 400 or above, and %d for another status than "+requests.PageStatuses+"%s. %s",
-			failure.Transient.ExitStatus(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(),
+			"without a response%s, %d for an unknown host, an untrusted certificate and any other status of 400 or above, and %d for "+
+			"another status than "+requests.PageStatuses+"%s. Redirects are followed, up to 10. %s",
+			failure.Transient.ExitStatus(), r.transient(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(),
 			strings.TrimSuffix(r.describeTimeouts(), " "))
 	}
 	subject := "A request without a response"
@@ -203,11 +205,19 @@ func (r RetryExplanation) String() string {
 	}
 	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). %s"+
 		"An unknown host or an untrusted certificate fails it at once (%s). "+
-		"An empty body, or HTML by its Content-Type, is retried once or twice; then it fails the run (%s). %s"+
+		"HTML by its Content-Type, or an empty body except of CSV and NDJSON, is retried once or twice; then it fails the run (%s). %s"+
 		"Redirects are followed, up to 10. "+
 		"Any other status than "+requests.PageStatuses+" fails the run at once (%s, or %d below 400)%s.",
 		subject, value.Counted(r.Max, "time"), statusTransient, r.describeTimeouts(), statusAPI, statusResponse,
 		r.describeWaits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
+}
+
+// transient names the statuses that are retried, or would be, as the end of a list that begins with requests without a response.
+func (r RetryExplanation) transient() string {
+	if len(r.Statuses) == 0 {
+		return ""
+	}
+	return " or with status " + statusesInWords(r.Statuses)
 }
 
 // statusesInWords lists statuses: "429, 500 or 520 to 524".
@@ -328,7 +338,7 @@ func (x *JobExplanation) outputInWords() string {
 			file, x.Items.published, x.Items.added)
 	}
 	return fmt.Sprintf("one per line, %s, to standard output%s or, with --out, to %s (--format changes this). "+
-		"%s%s, and the new rows are in %s.", form, x.Items.beside, names, replaced, stays, partial)
+		"%s%s, and any new rows are in %s.", form, x.Items.beside, names, replaced, stays, partial)
 }
 
 // shapes returns the keys of a job whose rules change its items.
@@ -356,7 +366,8 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	case len(j.For) > 0:
 		time = "all partitions are complete"
 	}
-	sentences, stay := []string{fmt.Sprintf("Saved in the --kept or --state file when %s.", time)}, ""
+	sentences, stay := []string{fmt.Sprintf("Saved for this job in the --kept or --state file when %s. "+
+		"A run with another address, parameters or inputs, or whose file has changed since, is refused (%s).", time, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:
 		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, "+

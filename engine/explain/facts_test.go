@@ -350,8 +350,8 @@ func TestThePartitionsWithKeptValuesAreTold(t *testing.T) {
 func TestOtherResponsesAreToldForEveryDataField(t *testing.T) {
 	for _, c := range []struct{ job, want string }{
 		{``, "no list, or status 204, is an empty page; several fail the run (exit status 5)"},
-		{`, "dataField": "a.b"`, "an object there is one item; nothing or null there, or status 204, is an empty page; any other value fails the run (exit status 5)"},
-		{`, "dataField": [{"path": "a"}, {"path": "b"}]`, "an object at one of them is one item; nothing or null there, or status 204, is no item; any other value fails the run (exit status 5)"},
+		{`, "dataField": "a.b"`, "the elements of a list there are the items, and an object is one item; nothing or null there, or status 204, is an empty page; a text, number or boolean fails the run (exit status 5)"},
+		{`, "dataField": [{"path": "a"}, {"path": "b"}]`, "the elements of a list at one of them are items, and an object is one item; nothing or null there, or status 204, is no item; a text, number or boolean fails the run (exit status 5)"},
 		{`, "response": {"format": "csv"}`, "an empty body, or status 204, is an empty page"},
 	} {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"endpoint": "users"`+c.job+`}]}}`, nil)

@@ -195,7 +195,7 @@ func (j explainer) items() ItemsExplanation {
 	case x.Format == rules.NDJSON:
 		x.Where = "each line of the response (NDJSON)"
 	case x.Format == rules.CSV:
-		x.Where = "each row of the response (CSV" + tableInWords(response) + ")"
+		x.Where = "each row of the response, as an object of texts with the names in the first row (CSV" + tableInWords(response) + ")"
 	case field == nil:
 		x.Where = "the response itself if it is a list, otherwise the only list in its root (dataField is not set)"
 		x.Otherwise = fmt.Sprintf("no list, or status 204, is an empty page; several fail the run (%s)", statusResponse)
@@ -205,14 +205,14 @@ func (j explainer) items() ItemsExplanation {
 		if slices.ContainsFunc(field.Lists, func(l rules.ItemList) bool { return len(l.Fixed()) < len(l.Steps) }) {
 			x.Where += " (* is every element of a list, or every member of an object)"
 		}
-		x.Otherwise = fmt.Sprintf("an object at one of them is one item; nothing or null there, or status 204, is no item; "+
-			"any other value fails the run (%s)", statusResponse)
+		x.Otherwise = fmt.Sprintf("the elements of a list at one of them are items, and an object is one item; nothing or null there, or status 204, is no item; "+
+			"a text, number or boolean fails the run (%s)", statusResponse)
 	case len(field.Keys) == 0:
 		x.Path, x.Where = field.Text, wholeResponse
 	default:
 		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
-		x.Otherwise = fmt.Sprintf("an object there is one item; nothing or null there, or status 204, is an empty page; "+
-			"any other value fails the run (%s)", statusResponse)
+		x.Otherwise = fmt.Sprintf("the elements of a list there are the items, and an object is one item; nothing or null there, or status 204, is an empty page; "+
+			"a text, number or boolean fails the run (%s)", statusResponse)
 	}
 	if x.Format == rules.NDJSON || x.Format == rules.CSV {
 		x.Otherwise = "an empty body, or status 204, is an empty page"

@@ -59,7 +59,8 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	var sentences []string
 	if x.Reads != nil {
 		reads := strings.Join(x.Reads, ", ")
-		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it.", reads, x.Parent))
+		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it. "+
+			"It runs for the items of a page before the next page of %[2]s.", reads, x.Parent))
 	}
 	for i := range j.For {
 		v := &j.For[i]
@@ -76,7 +77,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
 			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only. "+
-			"If all of several partitions fail, the audit does (audit.missing).", failOnStatus(rules.Partial)))
+			"If all fail, and there are several, the audit fails the run (audit.missing).", failOnStatus(rules.Partial)))
 	}
 	return append(sentences,
 		"If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
