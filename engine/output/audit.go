@@ -20,7 +20,7 @@ func (p *Publisher) audit(g *group) bool {
 	accepted := p.auditContract(g.unpublished())
 	accepted = p.auditRows(g) && accepted
 	for _, t := range g.targets {
-		if t.file == nil || t.file.rows.Published() || !t.file.mayShrink() {
+		if t.file == nil || t.file.rows.Published() || p.leavesOut(t) || !t.file.mayShrink() {
 			continue
 		}
 		job, rows := t.jobs[0], t.file.rows

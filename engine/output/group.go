@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -290,6 +291,10 @@ func (p *Publisher) completeRows(g *group, kept map[string]json.RawMessage, repe
 				err = t.stream.state(p.kept.values)
 			}
 		case t.file.rows.Published():
+		case p.leavesOut(t):
+			p.log.Warn(fmt.Sprintf("%s stays as it was: the limit on the partitions of the run (limits.partitions) left out all of them "+
+				"whose items belong there", t.file.rows.Name()), "event", "withheld", "file", t.file.rows.Name(), "rows", 0)
+			err = p.store.Release(t.file.rows)
 		case repeats && t.file.appends:
 			err = p.withhold(t, g.leftOut)
 		default:
@@ -303,6 +308,15 @@ func (p *Publisher) completeRows(g *group, kept map[string]json.RawMessage, repe
 		}
 	}
 	return parts, nil
+}
+
+// leavesOut reports whether the limit on the partitions of the run left out all partitions of the jobs of a file, so that
+// nothing is known of its rows.
+func (p *Publisher) leavesOut(t *target) bool {
+	return !slices.ContainsFunc(t.jobs, func(job string) bool {
+		ended := p.ended[job]
+		return ended.Outcome != rules.Limited || ended.Partitions == nil || ended.Partitions.Count > 0
+	})
 }
 
 // endStream ends a stream.

@@ -128,7 +128,10 @@ func (t *Tally) ordered(err error) []EndedResult {
 			r.Findings = append(r.Findings, f)
 			t.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
 		}
-		switch {
+		switch parent := t.results[job.Parent]; {
+		case r.Outcome == "" && err == nil && parent != nil && parent.Reason == runtime.ReasonPartitionLimit:
+			r.Outcome, r.Reason = rules.Limited, parent.Reason
+			r.Message = r.describePartitions()
 		case r.Outcome == "" && err == nil:
 			r.Outcome, r.Reason, r.Message = rules.Complete, runtime.ReasonPartitions, r.describePartitions()
 		case r.Outcome == "":
