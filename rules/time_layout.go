@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -87,10 +88,34 @@ var layoutsByBeginning = func() (by [beginnings][]string) {
 // TimeLayouts returns the layouts of package time with which a text may be a time, the most frequent ones first.
 func TimeLayouts(text string) []string { return layoutsByBeginning[beginningOf(text)] }
 
+// zoneOffsets are the hours by which zones with a name differ from UTC, for the names that RFC 822 defines. Other names, such
+// as CST in China and IST, stand for several zones.
+var zoneOffsets = map[string]int{
+	"UTC": 0, "UT": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
+}
+
+// ParseInLayout is [time.ParseInLocation], which takes a zone with a name that it does not know for UTC. Here, names have the
+// offsets of RFC 822, and a time in any other zone with a name is an error.
+func ParseInLayout(layout, text string, zone *time.Location) (time.Time, error) {
+	t, err := time.ParseInLocation(layout, text, zone)
+	if err != nil || !strings.Contains(layout, "MST") {
+		return t, err
+	}
+	name, offset := t.Zone()
+	hours, known := zoneOffsets[name]
+	switch {
+	case t.Location() == zone, strings.HasPrefix(name, "GMT"): // a name of the given zone, or GMT+3
+		return t, nil
+	case !known && offset == 0:
+		return time.Time{}, fmt.Errorf("%q has a time zone whose offset is unknown: %s", value.Clip(text, 60), name)
+	}
+	return t.Add(time.Duration(offset-hours*3600) * time.Second).In(time.FixedZone(name, hours*3600)), nil
+}
+
 // ParseTime reads a date, or a date and a time. Without a time zone it is UTC.
 func ParseTime(text string) (time.Time, error) {
 	for _, layout := range TimeLayouts(text) {
-		if t, err := time.Parse(layout, text); err == nil {
+		if t, err := ParseInLayout(layout, text, time.UTC); err == nil {
 			return t, nil
 		}
 	}

@@ -1,6 +1,7 @@
 package language
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -44,7 +45,7 @@ func cursorOf(m *meter, v any, layout string) cursor {
 		return cursor{}
 	}
 	text, _ := value.Text(v)
-	if t, err := time.Parse(layout, text); err == nil {
+	if t, err := rules.ParseInLayout(layout, text, time.UTC); err == nil {
 		return cursor{rank: timeCursor, time: t, text: text, layout: layout}
 	}
 	return cursor{rank: numberCursor, number: v}
@@ -60,11 +61,15 @@ func cursorOfText(m *meter, text, layout string) cursor {
 	}
 	for _, layout := range layouts {
 		m.spend(len(text) + len(layout))
-		if t, err := time.Parse(layout, text); err == nil {
+		if t, err := rules.ParseInLayout(layout, text, time.UTC); err == nil {
 			return cursor{rank: timeCursor, time: t, text: text, layout: layout}
 		}
 	}
-	if n, err := number(ticks(text)); err == nil {
+	digits := ticks(text)
+	if inThousands().MatchString(digits) {
+		digits = strings.ReplaceAll(digits, ",", "")
+	}
+	if n, err := number(digits); err == nil {
 		return cursor{rank: numberCursor, number: n}
 	}
 	if layout != "" {
@@ -83,6 +88,34 @@ func ticks(text string) string {
 
 var netTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\\?/Date\((-?\d+)(?:[+-]\d{4})?\)\\?/$`) })
 
+// inThousands matches a number whose digits are in groups: 9,500.
+var inThousands = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?\d{1,3}(?:,\d{3})+(?:\.\d+)?$`) })
+
+// compareTexts compares two texts: by the numbers in them, if they differ in nothing else, so that v10 comes after v9, and
+// 2026-W10-1 after 2026-W9-1. Texts of letters and digits that are as long as each other, such as identifiers, are compared
+// character by character, as are all others.
+func compareTexts(a, b string) int {
+	if len(a) == len(b) && !separated().MatchString(a) {
+		return strings.Compare(a, b)
+	}
+	x, y := digitRuns().FindAllString(a, -1), digitRuns().FindAllString(b, -1)
+	if len(x) != len(y) || digitRuns().ReplaceAllLiteralString(a, "0") != digitRuns().ReplaceAllLiteralString(b, "0") {
+		return strings.Compare(a, b)
+	}
+	for i := range x {
+		one, two := strings.TrimLeft(x[i], "0"), strings.TrimLeft(y[i], "0")
+		if order := cmp.Or(len(one)-len(two), strings.Compare(one, two)); order != 0 {
+			return order
+		}
+	}
+	return strings.Compare(a, b)
+}
+
+var (
+	digitRuns = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[0-9]+`) })
+	separated = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^0-9A-Za-z]`) })
+)
+
 // after reports whether a cursor is greater than another.
 func (c cursor) after(other cursor) bool {
 	switch {
@@ -93,12 +126,12 @@ func (c cursor) after(other cursor) bool {
 	case c.rank == numberCursor:
 		return order(c.number, other.number) > 0
 	}
-	return c.text > other.text
+	return compareTexts(c.text, other.text) > 0
 }
 
 // Newer reports whether a value that is kept for the next run is greater than another one: times as
-// times, numbers and texts with a number as numbers, and anything else as < compares it. If the values
-// cannot be compared, the first counts as greater.
+// times, numbers and texts with a number as numbers, other texts by the numbers in them, and anything else as < compares
+// it. If the values cannot be compared, the first counts as greater.
 func Newer(a, b any) bool {
 	x, y := cursorOf(&meter{}, a, ""), cursorOf(&meter{}, b, "")
 	if x.rank == noCursor || y.rank == noCursor {
@@ -223,8 +256,8 @@ func (e *Expression) keepsTimes() bool {
 }
 
 // earlier returns a cursor minus a lag, which is a number for numbers and a length of time for times. A
-// time keeps its form, unless a form is given. A number that stands for a time counts seconds or, if it
-// is too large for seconds, milliseconds and so on.
+// time keeps its form, unless a form is given. A number that stands for a time is a day and a time of day without separators,
+// such as 20260131, or counts seconds or, if it is too large for seconds, milliseconds and so on.
 func earlier(args ...any) (any, error) {
 	v, layout := args[0], textArgument(args, 2)
 	if v == nil {
@@ -242,7 +275,9 @@ func earlier(args ...any) (any, error) {
 		return subtract(&meter{}, c.number, span.Number)
 	}
 	unit := 0.0
-	if c.rank == numberCursor {
+	if day, form, ok := compactTime(v); ok && layout == "" {
+		c.time, c.layout = day, form
+	} else if c.rank == numberCursor {
 		c.time, unit = timeOf(c.number)
 	} else if c.rank != timeCursor {
 		return nil, fmt.Errorf("earlier: %s is not a time", value.Preview(v))
@@ -259,6 +294,9 @@ func earlier(args ...any) (any, error) {
 		return earlierClock(t).Format(layout), nil
 	case unit != 0:
 		return countOf(t, unit), nil
+	}
+	if isNumber(v) {
+		return number(t.Format(c.layout))
 	}
 	return t.Format(c.layout), nil
 }
@@ -277,6 +315,18 @@ func earlierClock(t time.Time) time.Time {
 		return t
 	}
 	return t.UTC()
+}
+
+// compactTime reads a number, or a text of digits, that is a day of this century or the one before, perhaps with a time of day,
+// without separators: 20260131, 20260131120000. It returns the layout, too.
+func compactTime(v any) (t time.Time, layout string, ok bool) {
+	text, _ := value.Text(v)
+	for _, layout := range []string{"20060102", "200601021504", "20060102150405"} {
+		if t, err := time.Parse(layout, text); err == nil && t.Year() >= 1900 && t.Year() < 2100 {
+			return t, layout, true
+		}
+	}
+	return time.Time{}, "", false
 }
 
 // timeOf returns the time that a number stands for, and how many of its units a second has.

@@ -258,7 +258,7 @@ func parseTime(m *meter, text string, layouts []string, zone *time.Location) (an
 	}
 	for _, layout := range layouts {
 		m.spend(len(text) + len(layout))
-		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
+		if t, err := rules.ParseInLayout(layout, text, zone); err == nil {
 			return t, nil
 		}
 	}
