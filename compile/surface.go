@@ -184,6 +184,9 @@ type Watch struct {
 	// an absent value.
 	Total bool
 
+	// Flag says that the value is a flag, by which a full page may be the last: null on such a page counts as an absent value.
+	Flag bool
+
 	// Optional says that the rule allows for its absence: the rule checks whether the path exists, or
 	// recognizes an error.
 	Optional bool
@@ -197,6 +200,7 @@ func (j *Job) Watches() []Watch {
 		found.add(e, "body", func(r language.Read) Watch {
 			return Watch{
 				Total:    e.Rule.ID == rules.LimitStopAbsent,
+				Flag:     slices.Contains(rules.FlagRules, e.Rule.ID),
 				Link:     i >= len(j.Stops) || apinames.IsNext(r.Path[len(r.Path)-1]),
 				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.ExpectsRead && checksPresence(e, r),
 			}
@@ -217,7 +221,7 @@ func (list *watches) add(e *language.Expression, field string, watch func(langua
 		w := watch(r)
 		if i := slices.IndexFunc(*list, func(had Watch) bool { return slices.Equal(had.Path, r.Path) }); i >= 0 {
 			had := &(*list)[i]
-			had.Link, had.Total = had.Link || w.Link, had.Total || w.Total
+			had.Link, had.Total, had.Flag = had.Link || w.Link, had.Total || w.Total, had.Flag || w.Flag
 			if had.Optional && !w.Optional {
 				had.Rule, had.Optional = e.Rule, false
 			}

@@ -27,6 +27,7 @@ type (
 		Timings  timings  `json:"timings"`
 		Error    string   `json:"_error,omitempty"` // what went wrong; browsers use the same name
 		Resumed  bool     `json:"_resumed,omitempty"`
+		Unframed bool     `json:"_unframed,omitempty"` // only the end of the connection ended the body
 	}
 	request struct {
 		Method      string    `json:"method"`

@@ -234,6 +234,9 @@ func (x *playableExchange) response(req *http.Request) *http.Response {
 		broken := brokenReader{errors.New(x.Error)}
 		response.Body, response.ContentLength = io.NopCloser(io.MultiReader(response.Body, broken)), -1
 	}
+	if x.Unframed {
+		response.ContentLength = -1
+	}
 	return response
 }
 

@@ -26,9 +26,10 @@ type Exchange struct {
 	ResponseBody   []byte
 	Error          string // what went wrong; empty if the response is complete
 
-	Started time.Time
-	Took    time.Duration // time until the body was read
-	Resumed bool          // whether it is the first exchange of a run that resumes the run before
+	Started  time.Time
+	Took     time.Duration // time until the body was read
+	Resumed  bool          // whether it is the first exchange of a run that resumes the run before
+	Unframed bool          // whether only the end of the connection ended the body
 }
 
 // The limits of an archive: twice the exchanges of a run with the default limit of pages, and
@@ -121,7 +122,7 @@ func (e entry) exchange() (Exchange, error) {
 	x := Exchange{
 		Method: e.Request.Method, URL: e.Request.URL, Header: newHeader(e.Request.Headers),
 		Status: max(e.Response.Status, 0), ResponseHeader: newHeader(e.Response.Headers), Error: e.Error,
-		Took: time.Duration(max(e.Time, 0) * float64(time.Millisecond)), Resumed: e.Resumed,
+		Took: time.Duration(max(e.Time, 0) * float64(time.Millisecond)), Resumed: e.Resumed, Unframed: e.Unframed,
 	}
 	x.Started, _ = time.Parse(time.RFC3339Nano, e.Started)
 	if e.Request.PostData != nil {

@@ -95,7 +95,7 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 			body, err = "", errors.Join(err, fmt.Errorf("the body is not recorded: it has %d bytes, more than %d", size, MaxBodyBytes))
 			r.omitted.Add(1)
 		}
-		e.Response = r.response(resp, body, size)
+		e.Response, e.Unframed = r.response(resp, body, size), transport.EndsWithConnection(resp)
 		e.end(waited, r.clock.Now().Sub(start), err, r.redactor)
 		r.writeEntry(e)
 	}}

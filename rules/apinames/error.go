@@ -3,6 +3,7 @@ package apinames
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -48,7 +49,8 @@ var errorNames = []struct {
 	{ErrorFlag, []string{
 		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
 		"isPartial", "partial_results", "partialResults", "incomplete_results", "incompleteResults", "failed", "timeout", "timedout",
-		"throttled", "rateLimited", "rate_limited", "isIncomplete", "is_incomplete", "partialData", "partial_data",
+		"throttled", "rateLimited", "rate_limited", "isIncomplete", "is_incomplete", "partialData", "partial_data", "PartialData",
+		"partialResult", "isPartialResult", "incompleteData", "incompleteResult", "resultsIncomplete", "partialFailure",
 	}},
 	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success", "IsSuccess", "isSuccessful", "IsSuccessful"}},
 	{ErrorWord, []string{"state", "result", "type", "response"}},
@@ -153,7 +155,13 @@ var nextToData = []ErrorSign{
 	{[]string{"Errors"}, ErrorValue}, {[]string{"fault"}, ErrorValue}, {[]string{"Fault"}, ErrorValue},
 	{[]string{"exception"}, ErrorValue}, {[]string{"hasErrors"}, ErrorFlag}, {[]string{"has_errors"}, ErrorFlag},
 	{[]string{"hasError"}, ErrorFlag}, {[]string{"has_error"}, ErrorFlag},
-	{[]string{"isIncomplete"}, ErrorFlag}, {[]string{"partialData"}, ErrorFlag},
+	{[]string{"isIncomplete"}, ErrorFlag}, {[]string{"partialData"}, ErrorFlag}, {[]string{"partial_data"}, ErrorFlag},
+	{[]string{"PartialData"}, ErrorFlag}, {[]string{"partialResult"}, ErrorFlag}, {[]string{"isPartialResult"}, ErrorFlag},
+	{[]string{"incompleteData"}, ErrorFlag}, {[]string{"incompleteResult"}, ErrorFlag}, {[]string{"resultsIncomplete"}, ErrorFlag},
+	{[]string{"partialFailure"}, ErrorFlag}, {[]string{"partialFailureError"}, ErrorValue}, {[]string{"partialErrors"}, ErrorList},
+	{[]string{"shardFailures"}, ErrorList}, {[]string{"failedShards"}, ErrorCount}, {[]string{"search_cutoff"}, ErrorFlag}, // Typesense
+	{[]string{"UnprocessedItems"}, ErrorValue}, {[]string{"UnprocessedTraceIds"}, ErrorList}, // AWS
+	{[]string{"OverallStatus"}, ErrorCut},                                        // Salesforce
 	{[]string{"unreachables"}, ErrorList}, {[]string{"missingZones"}, ErrorList}, // Google
 	{[]string{"failures"}, ErrorList}, {[]string{"numErrors"}, ErrorCount}, // AWS, HubSpot
 	{[]string{"execute_errors"}, ErrorList}, {[]string{"omitted"}, ErrorValue}, // VK, Drupal
@@ -249,8 +257,7 @@ func IsErrorObject(object value.Object) bool {
 			return false
 		}
 		text, _ := m.Value.(string)
-		isSign := func(sign ErrorSign) bool { return sign.Matches(m.Value) }
-		reports = reports || IsFailure(text) || slices.ContainsFunc(ErrorSignsOf(m.Name), isSign)
+		reports = reports || IsFailure(text) || ReportsError(m)
 	}
 	return reports
 }
@@ -262,6 +269,26 @@ func TellsOfError(m value.Member) bool {
 	text, _ := m.Value.(string)
 	return IsFailedStatus(name, m.Value) || IsFailedStatus(strings.ToLower(name), m.Value) ||
 		slices.Contains(severities, strings.ToLower(name)) && isFailureWord(m.Value) || IsIdentifier(m.Name) && IsFailure(text)
+}
+
+// ReportsError reports whether a member has the name of a sign, and a value that reports an error.
+func ReportsError(m value.Member) bool {
+	return slices.ContainsFunc(ErrorSignsOf(m.Name), func(sign ErrorSign) bool { return sign.Matches(m.Value) })
+}
+
+// WrapsError reports whether an object has nothing but errors, and one of them is an object, as in the events of streams:
+// {"type": "ERROR", "object": {"status": "Failure", "code": 410}}.
+func WrapsError(object value.Object) bool {
+	wraps := false
+	for _, m := range object {
+		inner, isObject := value.Members(m.Value)
+		isError := isObject && slices.ContainsFunc(inner, ReportsError)
+		if !isError && !ReportsError(m) {
+			return false
+		}
+		wraps = wraps || isError
+	}
+	return wraps
 }
 
 // ErrorSigns returns the table of signs, those nearer to the root first. It is shared,
@@ -352,10 +379,10 @@ func (s ErrorSign) Matches(v any) bool {
 		words := wordsOf(splitCamel(text))
 		return isFailureWord(v) || len(words) > 1 && saysFailure(words) || codeText().MatchString(text)
 	case ErrorCode:
-		n, ok := v.(int)
+		n, ok := wholeNumber(v)
 		return ok && (n < 0 || n >= 400 && n < 600)
 	case ErrorCount:
-		n, ok := v.(int)
+		n, ok := wholeNumber(v)
 		return ok && n > 0
 	case ErrorEntry:
 		list, _ := v.([]any)
@@ -372,6 +399,16 @@ func (s ErrorSign) Matches(v any) bool {
 		return saysCut(v)
 	}
 	return isError(v)
+}
+
+// wholeNumber returns a number that is no text, in any type that JSON is decoded to.
+func wholeNumber(v any) (n int, ok bool) {
+	if _, isText := v.(string); isText {
+		return 0, false
+	}
+	text, _ := value.Text(v)
+	n, err := strconv.Atoi(text)
+	return n, err == nil
 }
 
 // splitCamel separates the words of a name in camel case.
@@ -397,7 +434,8 @@ var cutWords = sync.OnceValue(func() *regexp.Regexp {
 	const noun = `(results?|result set|responses?|returns?|data|rows|records|series|list|output)`
 	const state = `(truncated|incomplete|partial|cut off)`
 	return regexp.MustCompile(`(?i)\b` + noun + ` (is |are |was |were |has been |have been )?` + state + `\b|\b` + state + ` ` + noun + `\b` +
-		`|^` + state + `$|\btoo many (results|rows|records)\b|\bonly the first\b|\bresults hold data from\b|^receive series from `)
+		`|^` + state + `$|\btoo many (results|rows|records)\b|\bonly the first\b|\bresults hold data from\b|^receive series from ` +
+		`|^unreachable$|^more ?data ?available$`)
 })
 
 // isErrorEntry reports whether a message calls itself an error, or has a code of one, and does not just say that there

@@ -55,7 +55,7 @@ var hintTable = []struct {
 	names []string
 	flags []string // more names of flags; without a rule that reads them they are no hints
 }{
-	{HintTotal, []string{
+	{HintTotal, slices.Concat([]string{
 		"filteredtotal", "totalfiltered", "filteredcount", "totalfilteredcount", "filtercount", // before the total of all that is not filtered
 		"total", "totalcount", "totalitems", "totalresults", "totalrecords", "totalelements", "totalsize", "totalhits",
 		"totalentries", "totalrows", "totalobjects", "totalmatches", "totalmatched", "totalfound", "totalnumber", "totaldocs", "numrows",
@@ -65,40 +65,83 @@ var hintTable = []struct {
 		"count", "odatacount", "totalnum", "fullcount", "resultscount", "totalresultscount", "nbresults", "estimatedtotalhits",
 		"numberofrecords", "numberofitems", "totalavailable", "totalrowcount", "rowsbeforelimitatleast", "hits",
 		"nhits", "fullresultsize", "totalreview", "totalreviews", "totalnumberofresults", "totalresources", "resultsfullcount",
-		"totalitemsinview", "totalrecordcount", "itemstotal", "ntotal", "overallcount",
-	}, nil},
+		"totalitemsinview", "totalrecordcount", "itemstotal", "ntotal", "overallcount", "counttotal", "collectionsize",
+		"totalmatchcount", "totalentrycount", "numberofhits", "numberofmatches", "resulttotal",
+		"totalsetsize",
+		"totalderegistros", // Omie
+		"totalregistros",
+	}, join("total", nouns, "count"), join("total", nouns, "scount"), join("totalnumberof", nouns, "s"), join("total", nouns, "available"),
+		join("total", nouns, "savailable"), join("total", nouns, ""), join("", nouns, "sfound"), join("num", nouns, "s"),
+		join("", nouns, "savailable"), join("", nouns, "stotal")), nil},
 	{HintPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages",
-		"totalnumberofpages"}, nil},
-	{HintNext, []string{
+		"totalnumberofpages", "totalpagecount", "numberofpages", "pagescount", "lastpagenumber", "totalpagenum",
+		"totaldepaginas", "totalpaginas"}, nil},
+	{HintNext, slices.Concat([]string{
 		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
 		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken", "nexturi", "continuation",
 		"lastevaluatedkey", "resumptiontoken", "skiptoken", "nexthref", "nextpagelink", "nextcontinuationtoken", "paginationtoken",
 		"nextcursormark", "nextbatch", "nextkey", "continue", "querycontinue", "nextpagekey", "nextpagecursor", "nextpageid",
-		"moretopicsurl", "moreurl", "nextpageoffset", "listitemcollectionpositionnext",
-		"nextrecordposition", // SRU
-	}, nil},
-	{HintMore, []string{
+		"moretopicsurl", "nextpageoffset", "listitemcollectionpositionnext",
+		"nextrecordposition",     // SRU
+		"nextrecordname",         // Route 53
+		"nextversionidmarker",    // S3
+		"nextpartnumbermarker",   // S3
+		"lastevaluatedtablename", // DynamoDB
+		"lastevaluatedstreamarn", // DynamoDB
+		"lastevaluatedshardid",   // DynamoDB
+		"nextresults",            // Twitter
+		"nextcursorstr",          // Twitter
+		"nextchunkinternallink",  // Databricks
+		"nextfrom",               // VK
+		"nextopenid",             // WeChat
+		"nextpath", "nextposition", "nextiterator", "nextsearchafter", "nextbookmark", "nextpartitionkey", "nextkeymarker",
+		"nextuploadidmarker", "nextscrollid", "nextcursorid", "nextcursortoken", "nextsearchtoken", "nextpaginationtoken", "nextpagemarker",
+		"continuetoken", "continuationkey", "continuationid",
+	}, join("nextpage", places, ""), join("nextresults", places, ""), join("continuation", places, "")), nil},
+	{HintMore, slices.Concat([]string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
 		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit", "moredataavailable", "resultstruncated", "limitreached",
 		"resulttruncated", "truncatedresults", "maxresultsreached", "exceededlimit", "exceedslimit", "toomanyresults", "searchlimitreached",
 		"moretocome", "moreitemsavailable", "havemore", "havemoreresults", "hasadditional", "rowstruncated", "limitexceeded", restCount,
-	}, []string{"nextpage", "incomplete", "next"}},
-	{HintLast, []string{
+		"hasmorestreams", "hasmoredeliverystreams", "hasmoreshards", // Kinesis
+		"hasmoreentries", "moreentries", "moredataexists", "hasadditionalpages", "hasanotherpage", "ismoreavailable", "ismoredata",
+		"thereismore", "resultslimited", "isresulttruncated", "resultsettruncated",
+		"datatruncated", "responsetruncated", "listtruncated", "outputtruncated", "wastruncated",
+	}, join("hasmore", nouns, "s"), join("more", nouns, "savailable"), join("more", nouns, "s"), join("max", nouns, "sreached"),
+		join("max", nouns, "sexceeded"), join("", []string{"result", "results", "row", "record", "size"}, "limitreached"),
+		join("", []string{"result", "results", "row", "record", "size"}, "limitexceeded")), []string{"nextpage", "incomplete", "next"}},
+	{HintLast, slices.Concat([]string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore", "isend", "isfinal",
 		"endofrecords",            // GBIF
 		"includeslastiteminrange", // Exchange
 		"completeindicator",       // ADP
-	}, []string{"complete", "completed", "iscomplete", "finished", "isfinished", "end", "final"}},
+		"listover",                // Tencent
+		"isfinalpage", "finalpage", "lastbatch", "islastchunk", "islastpart", "reachedend", "endreached", "endofdata", "endofresults",
+		"endoffile", "nomorepages", "nomoredata",
+	}, join("nomore", nouns, "s"), join("all", nouns, "sreturned")), []string{
+		"complete", "completed", "iscomplete", "finished", "isfinished", "end", "final",
+	}},
 	{HintRough, []string{
 		"approximate", "isapproximate", "totalapproximate", "totalisapproximate", "estimated", "isestimated", "isestimate", "estimate",
 		"totalestimated", "totalisestimated", "totalisestimate", "istotalestimated", "countestimated", "countisestimated",
 	}, nil},
 }
 
+// nouns are words for an item, and places words for where the next page is, of which hintTable makes names.
+var (
+	nouns  = []string{"item", "result", "record", "row", "element", "hit", "object", "resource"}
+	places = []string{"url", "uri", "href", "path", "link"}
+)
+
+// join returns each word between two texts.
+func join(before string, words []string, after string) []string {
+	return value.Map(words, func(word string) string { return before + word + after })
+}
+
 // containers are the bare names of the objects in which hints are, too.
-var containers = setOf([]string{
+var containers = setOf(slices.Concat([]string{
 	"meta", "metadata", "pagination", "paging", "page", "pageinfo", "pagecontext", "info", "links", "responsemetadata", "cursor",
 	"hits", "response", "result", "searchresults", "additionaldata", "resultinfo", "pager",
 	"searchinfo", "searchinformation", "responseheader",
@@ -111,8 +154,36 @@ var containers = setOf([]string{
 	"metainformation",  // Fortnox
 	"resultset",        // NOAA
 	"stats",            // Dimensions
-	"header", "headers", "attributes", "properties",
+	"summary",          // Facebook
+	"tokenpagination",  // Google Play
+	"extra",            // dbt
+	"resultinf",        // e-Stat
+	"searchmetadata",   // Twitter
+	"header", "headers", "attributes", "properties", "navigation", "paginator",
+}, join("page", about, ""), join("paging", about, ""), join("pagination", about, ""), join("list", about, ""), join("result", about, ""),
+	join("query", about, "")))
+
+// about are words for what is said about something, of which containers makes names.
+var about = []string{"info", "information", "metadata", "details"}
+
+// partialNames are the bare names of flags by which an object says that its data are not complete.
+var partialNames = setOf([]string{
+	"partialdata", "ispartialdata", "incompletedata", "partialresult", "partialresults", "ispartialresult", "incompleteresult",
+	"incompleteresults", "resultsincomplete",
 })
+
+// IsPartial reports whether a member says that the object that has it lacks data, given its value as JSON, and in ok whether it
+// says so or the opposite: "partialData": true, or "StatusCode": "PartialData".
+func IsPartial(name string, raw []byte) (partial, ok bool) {
+	var buffer [maxBare]byte
+	switch bare, text := appendBare(buffer[:0], name), string(raw); {
+	case partialNames()[string(bare)]:
+		return text == "true", text == "true" || text == "false"
+	case string(bare) == "statuscode":
+		return text == `"PartialData"`, text == `"PartialData"` || text == `"Complete"`
+	}
+	return false, false
+}
 
 // setOf returns a set of names, which is made when it is first used.
 func setOf(names []string) func() map[string]bool {
@@ -133,7 +204,7 @@ var nestedIn = map[string][]string{"cursors": {"meta", "resultinfo"}, "results":
 // narrow has the containers whose names have other meanings, too, with the only kind of hints in them.
 var narrow = map[string]HintKind{
 	"view": HintNext, "context": HintTotal, "header": HintTotal, "headers": HintTotal, "attributes": HintTotal, "stats": HintTotal,
-	"properties": HintMore,
+	"properties": HintMore, "extra": HintMore, "navigation": HintNext, "summary": HintTotal,
 }
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
@@ -207,8 +278,21 @@ var hintHeaders = []HintHeader{
 	{Name: "X-Has-More", Kind: HintMore}, {Name: "Next-Cursor", Kind: HintNext}, {Name: "X-Next-Link", Kind: HintNext},
 	{Name: pagingHeader, Kind: HintTotal, JSON: true}, {Name: pagingHeader, Kind: HintPages, JSON: true},
 	{Name: pagingHeader, Kind: HintMore, JSON: true},
+	{Name: "Pagination", Kind: HintTotal, JSON: true}, {Name: "Pagination", Kind: HintPages, JSON: true},
+	{Name: "Paging-Headers", Kind: HintTotal, JSON: true}, {Name: "Paging-Headers", Kind: HintPages, JSON: true},
 	{Name: "CMR-Hits", Kind: HintTotal}, {Name: "X-PW-TOTAL", Kind: HintTotal},
 	{Name: "X-Nomad-Nexttoken", Kind: HintNext}, {Name: "X-Next-ID", Kind: HintNext},
+	{Name: "X-MS-Continuation-NextPartitionKey", Kind: HintNext}, {Name: "X-MS-Continuation-NextRowKey", Kind: HintNext},
+	{Name: "Next-Range", Kind: HintNext}, {Name: "After-Cursor", Kind: HintNext}, {Name: "X-Next-Row-Number", Kind: HintNext},
+	{Name: "X-Next-URL", Kind: HintNext}, {Name: "X-Next-Page-URL", Kind: HintNext}, {Name: "X-Next-Marker", Kind: HintNext},
+	{Name: "X-Next", Kind: HintNext}, {Name: "X-Pagination-Next-Page", Kind: HintNext}, {Name: "X-Pagination-Next-Cursor", Kind: HintNext},
+	{Name: "X-Pagination-Has-More", Kind: HintMore}, {Name: "X-HasMore", Kind: HintMore}, {Name: "X-Is-Last-Page", Kind: HintLast},
+	{Name: "X-TotalCount", Kind: HintTotal}, {Name: "X-Total-Records", Kind: HintTotal}, {Name: "X-Total-Entries", Kind: HintTotal},
+	{Name: "X-Total-Rows", Kind: HintTotal}, {Name: "X-Result-Count", Kind: HintTotal}, {Name: "X-Container-Object-Count", Kind: HintTotal},
+	{Name: "X-Paging-TotalRecordCount", Kind: HintTotal}, {Name: "X-Paging-PageCount", Kind: HintPages},
+	{Name: "X-Pagination-Total-Pages", Kind: HintPages}, {Name: "X-Pagination-Pages", Kind: HintPages},
+	{Name: "X-TotalPages", Kind: HintPages}, {Name: "X-Total-Page", Kind: HintPages},
+	{Name: "X-Page-Total", Kind: HintPages}, {Name: "X-Last-Page", Kind: HintPages},
 }
 
 // HintHeaders returns the headers of all hints. The list must not be changed.
@@ -241,7 +325,9 @@ var hintsByName = sync.OnceValue(func() map[string][]Hint {
 	hints := map[string][]Hint{}
 	for _, row := range hintTable {
 		for rank, name := range row.names {
-			hints[name] = append(hints[name], Hint{row.kind, rank})
+			if !slices.ContainsFunc(hints[name], func(h Hint) bool { return h.Kind == row.kind }) {
+				hints[name] = append(hints[name], Hint{row.kind, rank})
+			}
 		}
 	}
 	return hints
@@ -295,13 +381,13 @@ var describing = sync.OnceValue(func() map[string]bool {
 
 // Bare names of tokens and of positions of the next page that also have other meanings; see [RoughNext].
 var (
-	roughTokens  = []string{"offset", "iterator", "cursor", "after"}
-	roughOffsets = []string{"nextoffset", "nextstart"}
+	roughTokens  = []string{"offset", "iterator", "cursor", "after", "marker", "moreurl"}
+	roughOffsets = []string{"nextoffset", "nextstart", "nextskip", "nextstartat", "nextstartindex", "nextpagestart"}
 )
 
 // RoughNext reports whether a value may be a token of the next page, or its position, by a name that also has
-// other meanings: the text under offset, iterator, cursor or after, or the number under next_offset, which some APIs send on
-// every page.
+// other meanings: the text under offset, iterator, cursor, after or marker, or the number under next_offset, which some APIs
+// send on every page. The text under more_url may lead to a description.
 func RoughNext(key string, v any) bool {
 	var buffer [maxBare]byte
 	bare := string(appendBare(buffer[:0], key))
@@ -355,7 +441,7 @@ func Plain(v any) any {
 
 // linkNames are the members of a link, or of an object in its place, that lead to another page.
 var linkNames = []string{
-	"href", "url", "uri", "page", "cursor", "token", "offset", "after", "link", "@href", "@url", "@id", "#text",
+	"href", "url", "uri", "page", "cursor", "token", "offset", "after", "starting_after", "link", "@href", "@url", "@id", "#text",
 }
 
 // NextIn returns the value that leads to the next page in an object under a key, such as {"href": "/users?page=2"}
@@ -410,6 +496,20 @@ func CountsPages(key string, total, records any, page int) bool {
 // JQGridRecords is the key of the number of items next to a total that may be the number of pages. Its value
 // has the meaning of a total only if [CountsPages] says so.
 const JQGridRecords = "records"
+
+// moneyNames are the bare names of members beside an amount, and amounts those that may also be numbers of items.
+var (
+	moneyNames = setOf([]string{"currency", "currencycode", "subtotal", "tax", "taxes", "totaltax", "vat", "discount", "grandtotal"})
+	amounts    = setOf([]string{"amount", "totalamount"})
+)
+
+// MayBeMoney reports whether a total is an amount of money, or may be one, given the names of the members beside it.
+func MayBeMoney(beside []string) (is, may bool) {
+	among := func(set map[string]bool) bool {
+		return slices.ContainsFunc(beside, func(name string) bool { return set[string(appendBare(nil, name))] })
+	}
+	return among(moneyNames()), among(amounts())
+}
 
 // MayCountPage reports whether a total under a name may be the number of items on the page, because it is called a
 // count: count, itemCount, X-Total-Count. A count of what a filter leaves is that of the list.
@@ -470,11 +570,12 @@ func HoldsHintsIn(parent, key string) bool {
 	return HoldsHints(key) || AlikeAny(parent, nestedIn[string(appendBare(buffer[:0], key))])
 }
 
-// Holds reports whether a value of a kind, in the object under a key that [HoldsHints], may be a hint.
-func Holds(key string, kind HintKind) bool {
+// Holds reports whether a value of a kind, with the given name in the object under a key that [HoldsHints], may be a hint. The
+// total of a summary may be an amount.
+func Holds(key, name string, kind HintKind) bool {
 	var buffer [maxBare]byte
 	only := narrow[string(appendBare(buffer[:0], key))]
-	return only == "" || only == kind
+	return only == "" || only == kind && (!Alike(key, "summary") || DescribesPage(name))
 }
 
 // FlagKind returns what the name of a flag suggests: [HintMore], [HintLast] or nothing.

@@ -70,11 +70,11 @@ func TestANumberMayHaveTheNameOfAList(t *testing.T) {
 }
 
 func TestSomeObjectsHaveOneKindOfHints(t *testing.T) {
-	require.True(t, apinames.Holds("hydra:view", apinames.HintNext))
-	require.False(t, apinames.Holds("view", apinames.HintTotal))
-	require.True(t, apinames.Holds("context", apinames.HintTotal))
-	require.False(t, apinames.Holds("@context", apinames.HintNext))
-	require.True(t, apinames.Holds("meta", apinames.HintNext))
+	require.True(t, apinames.Holds("hydra:view", "next", apinames.HintNext))
+	require.False(t, apinames.Holds("view", "total", apinames.HintTotal))
+	require.True(t, apinames.Holds("context", "total", apinames.HintTotal))
+	require.False(t, apinames.Holds("@context", "next", apinames.HintNext))
+	require.True(t, apinames.Holds("meta", "next", apinames.HintNext))
 }
 
 func TestATotalMayBeALowerBound(t *testing.T) {

@@ -23,7 +23,7 @@ var (
 		return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 	})
 	// ambiguousForm matches the numbers among these that often are identifiers, and would be sent in another spelling.
-	ambiguousForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0[ox].+|\+.+|-?0[0-9].*|[0-9]+[eE][0-9]+)$`) })
+	ambiguousForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0[ox].+|\+.+|-?0[0-9].*)$`) })
 	noNumber      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`) })
 )
 

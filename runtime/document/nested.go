@@ -16,6 +16,7 @@ type NestedList struct {
 	Path  []string // path of the object in the item, or of the list if the object is the item or has several lists
 	Sign  []string // path of the value that says that there is more; nil if there is no more
 	Value string   // the value as JSON
+	Outer []string // path of a list whose element has the object; nil if it is in no other list
 }
 
 // Truncated counts the lists below a star of the path of items that say that they have more items.
@@ -25,21 +26,34 @@ type Truncated struct {
 	Value string   // the value as JSON
 }
 
-// maxNested is the largest number of objects within each other that are searched for nested lists.
-const maxNested = 4
+// maxNested is the largest number of objects and elements of lists within each other that are searched for nested lists.
+const maxNested = 6
 
 // NestedLists calls f with the nested lists of an item, which is a valid JSON value without
 // insignificant whitespace. The root of the item, and its node in GraphQL, are not nested lists: the
 // numbers in them belong to the item itself, and so do links. Only flags that have no other meaning than a page
-// of a list count there, and values that name a list beside them, such as files_truncated.
-func NestedLists(item []byte, f func(NestedList)) { nestedLists(item, nil, f) }
+// of a list count there, and values that name a list beside them, such as files_truncated. In an element of a list within
+// the item, and in its node, only the latter count.
+func NestedLists(item []byte, f func(NestedList)) { nestedSearch{found: f}.search(item, nil, true) }
 
-func nestedLists(object []byte, path []string, f func(NestedList)) {
+// A nestedSearch is the search of an item, or of the elements of a list within it.
+type nestedSearch struct {
+	outer []string // path of the list; nil for the item
+	found func(NestedList)
+}
+
+// search searches the object at a path. isItem says whether it is the item or an element.
+func (s nestedSearch) search(object []byte, path []string, isItem bool) {
 	if len(object) == 0 || object[0] != '{' || len(path) >= maxNested || bytes.IndexByte(object, '[') < 0 {
 		return
 	}
-	signs := signsIn(object, scan.Span{}, func(name string, raw []byte) { nestedLists(raw, append(slices.Clip(path), name), f) })
-	isItem := len(path) == 0 || len(path) == 1 && path[0] == "node"
+	f := func(list NestedList) {
+		list.Outer = s.outer
+		s.found(list)
+	}
+	signs := signsIn(object, scan.Span{}, func(name string, raw []byte) {
+		s.search(raw, append(slices.Clip(path), name), isItem && name == "node")
+	})
 	for key, span := range scan.Members(object) {
 		if len(signs.named) == 0 {
 			break
@@ -53,10 +67,18 @@ func nestedLists(object []byte, path []string, f func(NestedList)) {
 	if signs.lists == 0 {
 		return
 	}
+	if partial := signs.partial; partial.path != nil {
+		list := NestedList{Path: append(slices.Clip(path), string(signs.name))}
+		if partial.kind == apinames.HintMore {
+			list.Sign, list.Value = append(slices.Clip(path), partial.path...), string(partial.raw)
+		}
+		f(list)
+	}
 	inItem := isItem || signs.lists > 1
 	if inItem {
 		signs.found = slices.DeleteFunc(signs.found, func(sign nestedSign) bool {
-			return sign.kind != apinames.HintMore && sign.kind != apinames.HintLast || !apinames.DescribesPage(sign.path[len(sign.path)-1])
+			isFlag := sign.kind == apinames.HintMore || sign.kind == apinames.HintLast
+			return isItem && s.outer != nil || !isFlag || !apinames.DescribesPage(sign.path[len(sign.path)-1])
 		})
 	}
 	if nested, ok := signs.nested(path); ok {
@@ -64,6 +86,25 @@ func nestedLists(object []byte, path []string, f func(NestedList)) {
 			nested.Path = append(slices.Clip(path), string(signs.name))
 		}
 		f(nested)
+	}
+	if s.outer == nil {
+		s.searchLists(object, path)
+	}
+}
+
+// searchLists searches the elements of the lists in the object at a path.
+func (s nestedSearch) searchLists(object []byte, path []string) {
+	for key, span := range scan.Members(object) {
+		list := span.Of(object)
+		if list[0] != '[' || bytes.IndexByte(list[1:], '[') < 0 {
+			continue
+		}
+		at := append(slices.Clip(path), string(scan.Unquote(key.Of(object))))
+		i := 0
+		for _, element := range scan.Members(list) {
+			nestedSearch{at, s.found}.search(element.Of(list), append(slices.Clip(at), strconv.Itoa(i)), true)
+			i++
+		}
 	}
 }
 
@@ -99,8 +140,11 @@ type nestedSigns struct {
 	list  []byte // the first list
 	found []nestedSign
 	named []nestedSign // signs that name the list that they are about
-	paged bool         // whether a sign means nothing but a page of a list
-	bare  bool         // whether the object is nothing but a page of a list, so that any text that may be a token is one
+
+	partial nestedSign // says whether the object lacks data; see [apinames.IsPartial]
+
+	paged bool // whether a sign means nothing but a page of a list
+	bare  bool // whether the object is nothing but a page of a list, so that any text that may be a token is one
 }
 
 // A nestedSign is a value that says something about a list.
@@ -116,12 +160,18 @@ func (s *nestedSigns) add(name, raw []byte, parent string) {
 	if apinames.DescribesPage(string(name)) {
 		s.paged = true
 	}
+	if partial, ok := apinames.IsPartial(string(name), raw); ok && parent == "" {
+		s.partial = nestedSign{path: []string{string(name)}, kind: apinames.HintLast, raw: raw}
+		if partial {
+			s.partial.kind = apinames.HintMore
+		}
+	}
 	for _, hint := range apinames.HintsOf(string(name)) {
 		path := []string{string(name)}
 		if parent != "" {
 			path = []string{parent, string(name)}
 		}
-		if parent == "" || apinames.Holds(parent, hint.Kind) {
+		if parent == "" || apinames.Holds(parent, string(name), hint.Kind) {
 			s.found = append(s.found, nestedSign{path: path, kind: hint.Kind, raw: raw})
 		}
 	}

@@ -39,6 +39,15 @@ func TestAListWithinAnItemMaySayThatItIsTruncated(t *testing.T) {
 		`{"lines":{"data":[1],"more":[2],"totalCount":9}}`:                 "", // of either list
 		`{"lines":{"data":[1],"has_more":"true"}}`:                         "",
 		`{"lines":{"data":[1],"info":{"total":12}}}`:                       "",
+
+		`{"issues":{"nodes":[{"labels":{"nodes":[1],"pageInfo":{"hasNextPage":true}}}]}}`:         "issues.nodes.0.labels.pageInfo.hasNextPage=true",
+		`{"a":{"edges":[{"node":{"b":{"edges":[],"pageInfo":{"hasNextPage":true}}}}]}}`:           "a.edges.0.node.b.pageInfo.hasNextPage=true",
+		`{"lines":[{"id":1,"parts":{"data":[1],"has_more":true}},{"id":2,"parts":{"data":[1]}}]}`: "lines.0.parts.has_more=true",
+		`{"lines":[{"id":1,"parts":{"data":[1],"has_more":false}}]}`:                              "lines.0.parts",
+		`{"steps":[{"id":1,"isLast":false,"fields":[1]}]}`:                                        "", // of the step
+		`{"steps":[{"id":1,"files":[1],"files_truncated":true}]}`:                                 "steps.0.files_truncated=true",
+		`{"a":[{"b":{"c":[{"d":{"data":[1],"has_more":true}}]}}]}`:                                "", // too deep
+
 		`[1]`: "", `7`: "", `{}`: "", `{"lines":null}`: "",
 	} {
 		var got []string

@@ -80,7 +80,7 @@ type Reading struct {
 	Stray        *Stray // the first error below a star of [Options.DataField]; nil if there is none
 	Truncated    Truncated
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
-	Lines        bool     // whether the response is NDJSON
+	Lines        bool     // whether the response is NDJSON or CSV
 	Elements     bool     // whether the response is XML
 	Ended        bool     // whether the response is NDJSON or CSV and ends with the end of a line
 	Open         bool     // whether it is NDJSON or CSV and ends within a line, with its connection, so that it may be cut off

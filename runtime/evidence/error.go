@@ -29,6 +29,9 @@ func (w *Watcher) noticeError() {
 	if !w.subject.listsErrors {
 		w.noticeStranger()
 	}
+	if !w.hasError() {
+		w.noticeLastLine()
+	}
 	if w.hasError() || w.page.Bytes > maxErrorBody {
 		return
 	}
@@ -82,7 +85,6 @@ func (w *Watcher) noticeErrorBesideItems() {
 	if w.subject.listsErrors {
 		return
 	}
-	w.noticeErrorLine()
 	w.noticeOtherItems()
 	w.noticeErrorItem(w.strange)
 	w.noticeListOfErrors()

@@ -53,57 +53,6 @@ func (w *Watcher) noticeErrorItem(item []byte) {
 	}
 }
 
-// noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
-// lines. If it shares members but lacks their identifier, and they lack its error, it may still be an item. The only
-// line of the first page is an error if [apinames.IsErrorObject] says so.
-func (w *Watcher) noticeErrorLine() {
-	lines := w.page.Compared
-	if !w.page.Lines || len(lines) == 0 {
-		return
-	}
-	last, ok := membersOf(lines[len(lines)-1])
-	firstNames := w.history.FirstNames
-	if len(lines) > 1 {
-		first, _ := membersOf(lines[0])
-		firstNames = namesOf(first)
-	}
-	first := w.context.Page == 1 && len(lines) == 1
-	isLikeItem := func(m rules.Member) bool {
-		return first && !apinames.NamesError(m.Name) || !first && slices.Contains(firstNames, m.Name)
-	}
-	if !ok {
-		return
-	}
-	if slices.ContainsFunc(last, isLikeItem) {
-		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && w.isNew(m.Name) }
-		identifies := func(m rules.Member) bool {
-			return apinames.IsIdentifier(m.Name) && !value.Empty(m.Value) && m.Value != 0
-		}
-		identified := slices.ContainsFunc(firstNames, apinames.IsIdentifier) && !slices.ContainsFunc(last, identifies)
-		if !first && identified && slices.ContainsFunc(last, isNewError) {
-			w.reportError("its last line is " + shortText(last) + ", which has no identifier")
-			w.history.Facts.ErrorOfItem = true
-		}
-		return
-	}
-	for _, sign := range apinames.ErrorSigns() {
-		if v, has := last.Get(sign.Keys[0]); has && len(sign.Keys) == 1 && sign.Matches(v) {
-			w.reportError("its last line is " + shortText(last) + ", which has no member of the other lines")
-			return
-		}
-	}
-}
-
-// isNew reports whether no line of the page has a member with the given name, apart from the last line.
-func (w *Watcher) isNew(name string) bool {
-	lines := w.page.Compared
-	return !slices.ContainsFunc(lines[:len(lines)-1], func(line []byte) bool {
-		object, _ := membersOf(line)
-		_, has := object.Get(name)
-		return has
-	})
-}
-
 // noticeListOfErrors notices that the only list of the only page has the name of errors: {"Errors": [{"Message": "bad"}]}.
 // Without dataField, it is taken for the list of items.
 func (w *Watcher) noticeListOfErrors() {

@@ -24,6 +24,12 @@ func (w *Watcher) hintsInBody() []foundHint {
 	}
 	visitMembers(s.trailer, nil, s.wants, s.visit)
 	s.addRecords()
+	if total, ok := w.totalRow(); ok {
+		s.found = append(s.found, foundHint{
+			kind: apinames.HintTotal, path: []string{"total"}, at: "the total in the last line, which may be no item,",
+			value: total, inBody: true, rough: true,
+		})
+	}
 	slices.SortStableFunc(s.found, func(a, b foundHint) int {
 		return cmp.Or(len(a.path)-len(b.path), slices.Compare(a.path[:len(a.path)-1], b.path[:len(b.path)-1]), a.rank-b.rank)
 	})
@@ -74,8 +80,14 @@ func (s *hintSearch) visit(path []string, v any) {
 		hint.kind = apinames.HintTotal
 		s.records = append(s.records, hint)
 	case apinames.HintsOf(name) != nil:
+		isMoney, mayBeMoney := false, false
+		if apinames.Alike(name, "total") {
+			isMoney, mayBeMoney = apinames.MayBeMoney(s.watcher.page.Names(path[:len(path)-1]))
+		}
 		for _, h := range apinames.HintsOf(name) {
-			s.add(hint, h.Kind, h.Rank, false)
+			if h.Kind != apinames.HintTotal || !isMoney {
+				s.add(hint, h.Kind, h.Rank, h.Kind == apinames.HintTotal && mayBeMoney)
+			}
 		}
 	case apinames.RoughNext(name, v):
 		s.add(hint, apinames.HintNext, 0, true)
@@ -88,7 +100,7 @@ func (s *hintSearch) visit(path []string, v any) {
 
 // add adds a hint of a kind, unless the object that has it holds no hints of that kind.
 func (s *hintSearch) add(hint foundHint, kind apinames.HintKind, rank int, rough bool) {
-	if n := len(hint.path); n > 1 && hint.path[n-2] != "0" && !apinames.Holds(hint.path[n-2], kind) {
+	if n := len(hint.path); n > 1 && hint.path[n-2] != "0" && !apinames.Holds(hint.path[n-2], hint.path[n-1], kind) {
 		return
 	}
 	hint.kind, hint.rank, hint.rough = kind, rank, rough

@@ -49,25 +49,25 @@ func (w *Watcher) noticeNested() {
 func (w *Watcher) countNested(item []byte) {
 	f, counted := &w.history.Facts, false
 	document.NestedLists(item, func(list document.NestedList) {
-		if list.Sign == nil || counted || w.passesOver(list.Path) {
+		if list.Sign == nil || counted || w.passesOver(list) {
 			return
 		}
 		counted = true
 		if f.Nested++; f.Nested > 1 {
 			return
 		}
-		path := rules.FormatPath("item", list.Sign)
-		f.NestedSign = strings.TrimPrefix(path, "item.") + " = " + value.Clip(list.Value, 60)
-		f.NestedFor = fmt.Sprintf(`"for": {"item": {"items": %q}}`, w.subject.job.ID())
-		if flag := map[string]string{"true": path, "false": "not " + path}[list.Value]; flag != "" {
-			f.NestedFor = fmt.Sprintf(`"for": {"item": {"items": %q, "when": %q}}`, w.subject.job.ID(), flag)
+		path := rules.FormatPath("parent", list.Sign)
+		f.NestedSign = strings.TrimPrefix(rules.FormatPath("item", list.Sign), "item.") + " = " + value.Clip(list.Value, 60)
+		f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q}}`, w.subject.job.ID())
+		if flag := map[string]string{"true": path, "false": "not " + path}[list.Value]; flag != "" && list.Outer == nil {
+			f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q, "when": %q}}`, w.subject.job.ID(), flag)
 		}
 	})
 }
 
 // passesOver reports whether a list within the items is read by a child of the job, or removed.
-func (w *Watcher) passesOver(path []string) bool {
-	job, name := w.subject.job, strings.ToLower(path[len(path)-1])
+func (w *Watcher) passesOver(list document.NestedList) bool {
+	job, path, name := w.subject.job, list.Path, strings.ToLower(list.Path[len(list.Path)-1])
 	removes := func(f compile.ItemField) bool {
 		return f.Rule.Role == rules.RoleRemove && len(f.Path) <= len(path) && slices.Equal(f.Path, path[:len(f.Path)])
 	}
@@ -80,7 +80,8 @@ func (w *Watcher) passesOver(path []string) bool {
 		}
 		return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), name) }) ||
 			slices.ContainsFunc(child.ItemPaths, func(read []string) bool {
-				return len(read) >= len(path) && slices.Equal(read[:len(path)], path)
+				n := min(len(read), len(path))
+				return slices.Equal(read[:n], path[:n]) && (n == len(path) || n >= len(list.Outer) && n > 0 && list.Outer != nil)
 			})
 	}
 	return slices.ContainsFunc(job.Shape.Fields, removes) || slices.ContainsFunc(job.Children, reads)

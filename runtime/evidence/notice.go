@@ -344,7 +344,9 @@ func (w *Watcher) noticePaths() {
 		if slices.Contains(h.Had, key) {
 			continue
 		}
-		if v, present := watch.Lookup(c); present && (v != nil || !watch.Total) {
+		limit, hasLimit := c.Limit.(int)
+		isFull := hasLimit && c.Count > 0 && c.Count >= limit
+		if v, present := watch.Lookup(c); present && (v != nil || !watch.Total && !(watch.Flag && isFull)) {
 			h.Had = append(h.Had, key)
 		}
 	}

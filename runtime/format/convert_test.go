@@ -346,35 +346,6 @@ func manyNames(n int) string {
 	return b.String()
 }
 
-func TestTheLastRowMayBeAMessage(t *testing.T) {
-	for _, c := range []struct {
-		body    string
-		message bool
-	}{
-		{"id\n1\nCode: 159. DB::Exception: Timeout exceeded: elapsed 5.0 seconds.\n", true},
-		{"id,name\n1,a\nCode: 159. DB::Exception: elapsed 5.0 seconds, maximum: 5.\n", true},
-		{"id,name\n1,a\n...,...\n", true},
-		{"id,name\n1,a\n... (truncated),\n", true},
-		{"id,name\n1,a\nMaximum number of rows exceeded,\n", true},
-		{"error\nCode: 62. DB::Exception: a\nCode: 159. DB::Exception: b\n", false},
-		{"note,by\nMaximum number of rows exceeded,\nMaximum number of rows exceeded,\n", false},
-		{"title,by\nDune,Herbert\nThe maximum of all rows,Smith\n", false},
-		{"title,by\nDune,Herbert\nThe Truncated Man,\n", false},
-		{"id,name\n1,a\nOutput truncated at 2 rows,\n", true},
-		{"title\nDune\nThe Truncated Man\n", false},
-		{"id,name\n...,...\n", false},
-	} {
-		t.Run(c.body, func(t *testing.T) {
-			_, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.CSV, Header: true}}), []byte(c.body))
-			if c.message {
-				require.ErrorContains(t, err, "the last row is a message")
-			} else {
-				require.NoError(t, err)
-			}
-		})
-	}
-}
-
 func TestACSVFileStatesItsDelimiter(t *testing.T) {
 	for _, c := range []struct{ body, want, err string }{
 		{"sep=;\r\nid;name\r\n1;a\r\n", `[{"id":"1","name":"a"}]`, ""},

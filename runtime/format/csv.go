@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -22,6 +20,7 @@ import (
 // its leading zeros. Without column names, a row becomes a list of texts.
 func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	defer c.end(from)
+	c.lines = true
 	limited := &rowReader{from: from}
 	buffered := bufio.NewReader(limited)
 	r := csv.NewReader(buffered)
@@ -42,7 +41,6 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	}
 	out := c.scratch[:0]
 	out = append(out, '[')
-	var last lastRows
 	for first := true; ; first = false {
 		limited.row = r.InputOffset()
 		row, err := r.Read()
@@ -66,7 +64,6 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 			line, _ := r.FieldPos(i)
 			return fmt.Errorf("line %d, field %d is not text in UTF-8", line, i+1)
 		}
-		last.note(row)
 		out = appendRow(out, members, row)
 		if err := to.write(out); err != nil {
 			return err
@@ -74,9 +71,6 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 		out = out[:0]
 	}
 	c.scratch = out
-	if message := last.message(); message != "" {
-		return fmt.Errorf("the last row is a message, not a row, so the list may be incomplete: %s", value.Preview(message))
-	}
 	return to.write(append(out, ']'))
 }
 
@@ -124,53 +118,6 @@ func checkDelimiter(header, row []string) error {
 	}
 	return nil
 }
-
-// lastRows are the last two rows of a file, as far as they tell a message after the rows from a row.
-type lastRows struct {
-	rows   int
-	before string // the first field of the row before the last
-	first  string // the first field of the last row
-	text   string // the fields of the last row
-	alone  bool   // whether the other fields of the last row are empty, and there are some
-}
-
-// note notes a row.
-func (l *lastRows) note(row []string) {
-	l.rows++
-	l.before, l.first = l.first, row[0]
-	l.alone = len(row) > 1 && !slices.ContainsFunc(row[1:], func(field string) bool { return field != "" })
-	l.text = ""
-	if strings.HasPrefix(l.first, "Code:") || strings.HasPrefix(l.first, "..") || strings.HasPrefix(l.first, "…") {
-		l.text = strings.Join(row, ",")
-	}
-}
-
-// message returns the last row if a server has written it in place of rows: an exception of a database, dots in all
-// fields, or a sentence alone in its row that says that rows are missing. It returns "" if the row before it is like it.
-func (l *lastRows) message() string {
-	switch {
-	case l.rows < 2 || isSentence(l.before) || strings.HasPrefix(l.before, ".."):
-		return ""
-	case clickHouseException().MatchString(l.text), omittedRows().MatchString(l.text):
-		return l.text
-	case l.alone && missingRows().MatchString(l.first):
-		return l.first
-	}
-	return ""
-}
-
-func isSentence(text string) bool { return strings.Count(text, " ") >= 2 }
-
-var (
-	clickHouseException = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Code: \d+\. DB::\w*Exception: `) })
-	omittedRows         = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)^(?:\.\.\.|…),*(?:(?:\.\.\.|…),*)*(?: ?\(truncated\),*)?$`)
-	})
-	missingRows = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)^\W*(?:truncated\W*$|maximum (?:number of )?(?:rows|records|results)\b.*\b(?:exceeded|reached)\b|` +
-			`(?:the )?(?:row|record|result|output|data|file|export|response)s?\b.*\b(?:truncated|exceeded|omitted)\b)`)
-	})
-)
 
 // columns returns the names of the columns, from the configuration or from the header. It returns
 // nil if the columns have no names, and io.EOF for an empty file.

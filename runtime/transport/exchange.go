@@ -245,7 +245,7 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 		call.Into = &spool.Buffer{}
 	}
 	response := &Response{
-		Status: answer.StatusCode, Header: answer.Header, URL: call.URL, Unframed: endsWithConnection(answer), lease: p.lease,
+		Status: answer.StatusCode, Header: answer.Header, URL: call.URL, Unframed: EndsWithConnection(answer), lease: p.lease,
 	}
 	arrived := func(bytes int) {
 		response.Arrived = bytes
