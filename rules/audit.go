@@ -219,7 +219,8 @@ var auditTable = audits([]Rule{
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
-	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck`, Unless: "if the same request has brought the same page again", Usual: true},
+	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck`,
+		Unless: "if the same request has brought the same page again", Usual: true},
 		Source: `hints.total == nil and hints.more != false and (hints.pages > total.pages or list.pagesBefore > total.pages)`,
 		Clause: "a number of pages exceeds the pages read",
 		Message: `{hints.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{hints.pages}` +

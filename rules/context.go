@@ -61,7 +61,7 @@ type Context struct {
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
 	SameItems        int  `expr:"sameItems" saved:"true" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
-	RepeatedItems int `expr:"repeatedItems" saved:"true" range:"0.." doc:"pages in a row with only unchanged items of earlier pages"`
+	RepeatedItems int `expr:"repeatedItems" saved:"true" range:"0.." doc:"pages in a row with only items of earlier pages"`
 	EmptyPages    int `expr:"emptyPages" saved:"true" range:"0.." doc:"pages in a row without an item; see guards.emptyPages"`
 
 	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`

@@ -153,9 +153,10 @@ func (r *listRun) compare(reading document.Reading, request document.Digest) (re
 		c.EmptyPages = 0
 	}
 	repeats = r.earlierPage(request.With(reading.Content))
-	r.countSameItems(reading.List)
+	r.countSameItems(reading, request)
 	r.compareWithFirst(reading.Content)
 	r.state.Content, r.state.List, r.state.Spelling = reading.Content, reading.List, reading.Spelling
+	r.state.Same = reading.Same
 	return repeats
 }
 
@@ -171,12 +172,13 @@ func (r *listRun) earlierPage(exchange document.Digest) (page int) {
 }
 
 // countSameItems counts consecutive pages with the same items, and warns of them.
-func (r *listRun) countSameItems(list document.Digest) {
+// A page with changed items for the same request does not count: it may tell of progress.
+func (r *listRun) countSameItems(page document.Reading, request document.Digest) {
 	c := r.context()
 	switch {
 	case c.Count == 0:
 		c.SameItems = 0
-	case c.Prev != nil && list == r.state.List:
+	case c.Prev != nil && (page.List == r.state.List || page.Same == r.state.Same && request != r.state.Request):
 		c.SameItems++
 		if !c.SamePage && !c.Polled && !r.switches.QuietSameItems {
 			r.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))

@@ -613,10 +613,11 @@ type Guards struct {
 	SamePage string `config:"samePage"`
 	// An earlier request is repeated and gets the same response (a loop); default "fail".
 	RepeatedExchange string `config:"repeatedExchange"`
-	// Three pages in a row have the same items in different wrappers; default "fail".
+	// Three pages in a row have the same items, by their identifiers, in different wrappers; default
+	// "fail".
 	SameItems string `config:"sameItems"`
-	// Ten pages in a row have nothing but items of earlier pages, unchanged and with identifiers (a
-	// loop of several pages); default "fail".
+	// Ten pages in a row have nothing but items of earlier pages, with identifiers, and unchanged
+	// unless whole pages come again (a loop); default "fail".
 	RepeatedItems string `config:"repeatedItems"`
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".

@@ -205,13 +205,15 @@ func (j explainer) items() ItemsExplanation {
 		if slices.ContainsFunc(field.Lists, func(l rules.ItemList) bool { return len(l.Fixed()) < len(l.Steps) }) {
 			x.Where += " (* is every element of a list, or every member of an object)"
 		}
-		x.Otherwise = fmt.Sprintf("the elements of a list at one of them are items, and an object is one item; nothing or null there, or status 204, is no item; "+
+		x.Otherwise = fmt.Sprintf("the elements of a list at one of them are items, and an object is one item; "+
+			"nothing or null there, or status 204, is no item; "+
 			"a text, number or boolean fails the run (%s)", statusResponse)
 	case len(field.Keys) == 0:
 		x.Path, x.Where = field.Text, wholeResponse
 	default:
 		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
-		x.Otherwise = fmt.Sprintf("the elements of a list there are the items, and an object is one item; nothing or null there, or status 204, is an empty page; "+
+		x.Otherwise = fmt.Sprintf("the elements of a list there are the items, and an object is one item; "+
+			"nothing or null there, or status 204, is an empty page; "+
 			"a text, number or boolean fails the run (%s)", statusResponse)
 	}
 	if x.Format == rules.NDJSON || x.Format == rules.CSV {

@@ -107,7 +107,8 @@ func (o *openSource) run(ctx context.Context, d *Document, limits Limits) (*Run,
 
 // configure sets the options of the engine. The error says what a run needs.
 func (o *openSource) configure(limits Limits) error {
-	e := o.engine.With(engine.WithVerdictValues(), engine.WithAccept(engine.JobResult.Ended), engine.WithPrefetch(0), engine.WithParallelJobs(1),
+	e := o.engine.With(engine.WithVerdictValues(), engine.WithAccept(engine.JobResult.Ended), engine.WithPrefetch(0),
+		engine.WithParallelJobs(1),
 		engine.WithKeepGoing(), engine.WithJobs(limits.Jobs...), engine.WithKept(limits.Kept), engine.WithTokenStore(nil))
 	if limits.Inputs != nil {
 		e = e.With(engine.WithInputs(limits.Inputs))

@@ -117,6 +117,114 @@ func identifies(raw []byte) bool {
 	return true
 }
 
+// fewItems is the number of items below which the identifiers of a page do not suffice: each page may have one
+// measurement of each of a few sensors.
+const fewItems = 5
+
+// sameOf returns [Reading.Same] of a page. It is the digest of identifiers if there are several items and each has
+// another one; if there are few, and no key is configured, it is also that of their stable content. Equal identifiers do
+// not identify items, and one item that comes again may be a later version of it.
+func (r *Reader) sameOf(page *Reading) Digest {
+	if page.Items.Len() < 2 {
+		return page.List
+	}
+	if len(r.options.Key) > 0 {
+		if same, ok := r.digestOfIdentities(page, r.options.Key); ok {
+			return same
+		}
+	}
+	same, ok := r.digestOfIdentities(page, nil)
+	switch {
+	case !ok:
+		return page.List
+	case page.Items.Len() < fewItems:
+		return page.stable(same)
+	}
+	return same
+}
+
+// digestOfIdentities returns the digest of the number of items and of the identifiers of those that
+// are compared or, given paths, of their keys. It reports whether all have one, and no two the same.
+func (r *Reader) digestOfIdentities(page *Reading, keys [][]string) (Digest, bool) {
+	var buffer [wholePage]uint64
+	seen := buffer[:0]
+	all := Digest{a: uint64(page.Items.Len())}
+	for i, item := range page.Compared {
+		if !page.atEnds(i) {
+			continue
+		}
+		id := []byte(nil)
+		if len(keys) == 0 {
+			id = Identity(item)
+		} else if key, found := AppendKey(r.key[:0], item, keys); found {
+			id, r.key = key, key
+		}
+		one := DigestOf(id, zeroDigest).Half()
+		if id == nil || slices.Contains(seen, one) {
+			return Digest{}, false
+		}
+		seen, all = append(seen, one), DigestOf(id, all)
+	}
+	return all, true
+}
+
+// atEnds reports whether Compared has, at an index, an item that pages with the same items have in common even if
+// other members of these items differ: any item of a small page, and an item at an end of a large one.
+func (page *Reading) atEnds(i int) bool {
+	return page.Items.Len() <= wholePage || i < edgeItems || i >= len(page.Compared)-edgeItems
+}
+
+// Stable returns a digest that is the same for pages with the same items although addresses, tokens and times in
+// them differ. Unlike Same, it distinguishes pages whose items have the same identifiers and other content.
+func (page *Reading) Stable() Digest {
+	if page.Same == page.List {
+		return page.List
+	}
+	return page.stable(page.Same)
+}
+
+// stable adds the stable content of the items of a page to a digest of their identifiers.
+func (page *Reading) stable(d Digest) Digest {
+	for i, item := range page.Compared {
+		if page.atEnds(i) {
+			d = stableDigest(item, d)
+		}
+	}
+	return d
+}
+
+// volatileBytes is the length of the shortest text, with its quotes, that may differ in each response.
+const volatileBytes = 22
+
+// StableDigest returns the digest of an item without its long texts that have no space. They may be
+// addresses with a signature, tokens and times, which differ in each response although the item has not changed.
+func StableDigest(item []byte) Digest { return stableDigest(item, zeroDigest) }
+
+// stableDigest returns the same digest, of an item that follows other data.
+func stableDigest(item []byte, d Digest) Digest {
+	begin := 0 // of the bytes that are not part of d yet
+	for at := 0; at < len(item); {
+		if item[at] != '"' {
+			at++
+			continue
+		}
+		end := at + 1
+		for item[end] != '"' {
+			if item[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end++
+		isKey := end < len(item) && item[end] == ':'
+		if !isKey && end-at >= volatileBytes && bytes.IndexByte(item[at:end], ' ') < 0 {
+			d, begin = DigestOf(item[begin:at], d), end
+		}
+		at = end
+	}
+	return DigestOf(item[begin:], d)
+}
+
 // Find returns the value at a path of a valid JSON value, as it is spelled, or nil if there is no value.
 func Find(raw []byte, path []string) []byte {
 	for _, key := range path {

@@ -23,6 +23,7 @@ type Options struct {
 	Decode    bool             // whether to set [Reading.Decoded]
 	Members   bool             // whether to set [Reading.Members]
 	Ignore    [][]string       // paths to leave out of [Reading.Content]
+	Key       [][]string       // paths of the values of an item that identify it; nil: see [Identity]
 	DataField *rules.DataField // paths of the items; nil means the only list
 	Switches  rules.Switches
 	MaxDepth  int // deepest nesting, at most 10,000; 0 means 10,000
@@ -72,6 +73,7 @@ type Reading struct {
 	Bytes    int          // volume: length as minified JSON (specification 2.3)
 	Content  Digest       // digest of the body without the ignored paths
 	List     Digest       // digest of the items
+	Same     Digest       // the same on pages with the same items: digest of their identifiers in order, or else List
 	Spelling Spelling     // valid until the response after the next is read
 
 	DuplicateKey string // first key that rules read, or that leads to items, and that occurs twice in its object
@@ -97,6 +99,7 @@ type Reader struct {
 	field   *rules.DataField
 	doc     document
 	sample  [][]byte
+	key     []byte    // key of one item
 	gather  *gatherer // collects several lists, or paths with a star; nil for one list
 	values  *Values
 	blank   Reading              // empty, with the functions of every reading
@@ -199,7 +202,7 @@ func (r *Reader) ScansArriving() spool.Consumer {
 func (r *Reader) Suits(o Options) bool {
 	current := r.options
 	return samePaths(current.Paths, o.Paths) && samePaths(current.Items, o.Items) && samePaths(current.Places, o.Places) &&
-		samePaths(current.Ignore, o.Ignore) &&
+		samePaths(current.Ignore, o.Ignore) && samePaths(current.Key, o.Key) &&
 		current.Decode == o.Decode && current.Members == o.Members && current.Switches == o.Switches &&
 		current.MaxDepth == o.MaxDepth && current.MaxItems == o.MaxItems && current.MaxValueBytes == o.MaxValueBytes &&
 		(current.DataField == o.DataField || reflect.DeepEqual(current.DataField, o.DataField))
@@ -257,6 +260,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	out.HasErrors = r.hasErrors()
 	out.DuplicateKey = r.duplicateKey()
 	out.Compared = r.comparedItems(out.Items)
+	out.Same = r.sameOf(&out)
 	out.Spelling = doc.spelling()
 	if r.options.Decode {
 		out.Decoded, err = decodeItems(out.Items, memory)

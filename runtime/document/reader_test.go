@@ -98,8 +98,9 @@ func TestAReaderReadsAsItsOptionsSay(t *testing.T) {
 	field := func() *rules.DataField { return &rules.DataField{Text: "data", Keys: []string{"data"}} }
 	base := func() Options {
 		return Options{
-			Paths: [][]string{{"next"}}, Items: [][]string{{"id"}}, Places: [][]string{{"at"}}, Ignore: [][]string{{"time"}}, DataField: field(),
-			Decode: true, Members: true, Switches: rules.Switches{PHPVolume: true}, MaxDepth: 3, MaxItems: 4, MaxValueBytes: 5,
+			Paths: [][]string{{"next"}}, Items: [][]string{{"id"}}, Places: [][]string{{"at"}}, Ignore: [][]string{{"time"}}, Key: [][]string{{"id"}},
+			DataField: field(),
+			Decode:    true, Members: true, Switches: rules.Switches{PHPVolume: true}, MaxDepth: 3, MaxItems: 4, MaxValueBytes: 5,
 		}
 	}
 	reader := NewReader(base())

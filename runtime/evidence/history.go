@@ -22,10 +22,10 @@ func (h *History) UnmarshalJSON(text []byte) error { return value.Unmarshal(text
 type history struct {
 	Facts rules.ListFacts `json:"facts"`
 
-	Lists      Recall `json:"lists"`               // key: digest of a page's items; value: its number and its request
+	Lists      Recall `json:"lists"`               // key: Reading.Same of a page; value: its number and its request
 	Requests   Recall `json:"requests"`            // key: request; value: what rules read in its response
 	Identities Recall `json:"identities"`          // key: identifier of an item; value: its page and content
-	Keys       Recall `json:"keys,omitzero"`       // key: key of an item; value: its page and content
+	Keys       Recall `json:"keys,omitzero"`       // key: key of an item, or its identifier in a window; value: its page and content
 	Ambiguous  bool   `json:"ambiguous,omitempty"` // whether a page has different items with one identifier
 	LastItem   uint64 `json:"lastItem,omitempty"`  // identifier of the last item of the latest page, or 0
 

@@ -37,7 +37,7 @@ func (w *Watcher) Notice(reading document.Reading, header http.Header, request, 
 			allKnown, allSame = w.noticeItems()
 		}
 		if c.Page == 1 && slices.ContainsFunc(w.page.Compared, hasIdentity) {
-			w.history.FirstList = w.page.List.Half()
+			w.history.FirstList = w.firstList().Half()
 		}
 		w.noticeCursor(request, before, sent, c.Count > 0 && !repeats && !allKnown)
 		w.countRepeated(allSame)
@@ -79,7 +79,7 @@ func (w *Watcher) countLists() {
 	}
 }
 
-// noticeRepeat notices a page with the items of an earlier one. It reports whether the page has
+// noticeRepeat notices a page with the items of an earlier one, even if they have other content. It reports whether the page has
 // items and all of them are known.
 func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent) bool {
 	c, h := w.context, w.history
@@ -87,13 +87,13 @@ func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent)
 		return false
 	}
 	now := newListSighting(c.Page, request)
-	number, known := h.Lists.Get(w.page.List)
+	number, known := h.Lists.Get(w.page.Same)
 	earlier := listSighting(number)
 	if !known && c.SamePage { // it differs in its spelling
 		earlier, known = newListSighting(c.Page-1, before), true
 	}
 	if !known {
-		h.Lists.Put(w.page.List, uint64(now))
+		h.Lists.Put(w.page.Same, uint64(now))
 		return false
 	}
 	if earlier.request() == now.request() {
@@ -207,6 +207,9 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 		number, seen := h.Identities.Get(key)
 		earlier := itemSighting(number)
 		h.Identities.Put(key, uint64(now))
+		if w.subject.stableKeys {
+			h.Keys.Put(key, uint64(newSighting(now.page(), document.StableDigest(item))))
+		}
 		if !seen {
 			repeatsLast = false
 			continue
@@ -278,7 +281,7 @@ func (w *Watcher) beginsWithLastItems() bool {
 	return false
 }
 
-// countRepeated counts consecutive pages whose items are all unchanged repetitions.
+// countRepeated counts consecutive pages that have only items of earlier pages.
 func (w *Watcher) countRepeated(allSame bool) {
 	c := w.context
 	switch {

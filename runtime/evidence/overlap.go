@@ -6,13 +6,14 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // An Overlap collects the items of the partitions of a job, to find those that several partitions have.
 // It does not depend on the order of the partitions, as long as the latest items are all.
 type Overlap struct {
-	Latest Recall `json:"latest,omitzero"` // the latest items: their keys or, without keys, the history.Identities of windows
+	Latest Recall `json:"latest,omitzero"` // the latest items, by history.Keys
 	Again  int    `json:"again,omitempty"` // number of items that an earlier partition has, with the same content
 	Other  int    `json:"other,omitempty"` // number of items whose key an earlier partition has, with other content
 	First  uint64 `json:"first,omitempty"` // history.FirstList of the partitions that have one, if it is the same
@@ -27,10 +28,8 @@ func (h *history) overlap(job *compile.Job) *Overlap {
 	switch {
 	case len(job.For) == 0 || slices.ContainsFunc(job.For, overlaps): // an overlap that the configuration asks for
 		return nil
-	case len(job.Spec().Key) > 0:
+	case !h.Ambiguous || len(job.Spec().Key) > 0:
 		one.Latest = h.Keys
-	case slices.ContainsFunc(job.For, isWindow) && !h.Ambiguous:
-		one.Latest = h.Identities
 	}
 	if h.FirstList != 0 {
 		one.First, one.Lists = h.FirstList, 1
@@ -39,6 +38,15 @@ func (h *history) overlap(job *compile.Job) *Overlap {
 		return nil
 	}
 	return &one
+}
+
+// firstList returns the digest by which the first pages of partitions are compared. For the items of a parent, identifiers
+// may begin anew, and the rest of an item may be an address.
+func (w *Watcher) firstList() document.Digest {
+	if w.subject.job.Parent != nil {
+		return w.page.List
+	}
+	return w.page.Stable()
 }
 
 func isWindow(v compile.ForVariable) bool { return v.Window != nil }

@@ -10,7 +10,12 @@ type itemSighting uint64
 
 // newItemSighting returns the sighting of an item on a page.
 func newItemSighting(page int, item []byte) itemSighting {
-	return itemSighting(document.DigestOf(item, document.Digest{}).Half()<<16 | uint64(page)&0xffff)
+	return newSighting(uint64(page), document.DigestOf(item, document.Digest{}))
+}
+
+// newSighting returns the sighting of an item on a page, given the digest of its content.
+func newSighting(page uint64, content document.Digest) itemSighting {
+	return itemSighting(content.Half()<<16 | page&0xffff)
 }
 
 // page returns the page, modulo 1<<16.

@@ -83,6 +83,7 @@ type Subject struct {
 	readsItems bool            // whether the next request reads items
 	keys       [][]string      // paths of the values that identify an item; nil if no values do
 	keyPaths   string          // the same, for people
+	stableKeys bool            // whether windows without keys are compared by identifiers, and by what [document.StableDigest] covers
 	noNil      NilCounts       // the count of a partition in which no value is nil
 	keptUnread bool            // whether the first page does not depend on the values that the job keeps
 	lists      []itemList      // the lists of a page; nil without dataField
@@ -137,6 +138,7 @@ func NewSubject(job *compile.Job) *Subject {
 		paging: readsOfPaging(watched, job.Decisive()),
 		job:    job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
 		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
+		stableKeys: len(paths) == 0 && slices.ContainsFunc(job.For, isWindow),
 		lists:      itemListsOf(job.Spec().DataField),
 		noNil:      noNilOf(job),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,

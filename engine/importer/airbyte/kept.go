@@ -197,8 +197,7 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 		lag = c.lagSource()
 	}
 	source := fmt.Sprintf("earlier(%s, %s, '%s') ?? earlier(%s, nil, '%s')", kept, lag, c.sentLayout, c.from.Source, c.sentLayout)
-	switch {
-	case c.lag == "" && c.from.Kind != jinja.Time && !strings.HasPrefix(c.sentLayout, "unix"):
+	if c.lag == "" && c.from.Kind != jinja.Time && !strings.HasPrefix(c.sentLayout, "unix") {
 		source = fmt.Sprintf("date(%s ?? %s).Format('%s')", kept, operand(c.from.Source), c.sentLayout)
 	}
 	switch {

@@ -33,7 +33,9 @@ func (t *translation) credentials() {
 	} else if m.GlobalEndpoint != "" && m.EndpointPrefix != "s3" {
 		region = importer.Constant(usEast)
 	}
-	session := t.input("text", importer.Input{Name: "session_token", Doc: "session token of temporary credentials", Optional: true, Secret: true})
+	session := t.input("text", importer.Input{
+		Name: "session_token", Doc: "session token of temporary credentials", Optional: true, Secret: true,
+	})
 	t.out.Auth = []importer.Member{
 		{Name: "type", Value: importer.Constant("aws4")},
 		{Name: "region", Value: region},

@@ -57,6 +57,7 @@ var otherwise = map[string]string{
 	"keboola/param-list-is-sent":                                  "a token that is no text or number fails (guide)",
 	"keboola/param-object-is-sent":                                "a token that is no text or number fails (guide)",
 	"keboola/param-true-is-sent":                                  "a token that is no text or number (guide)",
+	"keboola/empty-object-is-one-item":                            "an empty object has no items (guide)",
 	"keboola/placeholder-that-is-urlencoded-is-not-encoded-again": "a space in an address (note)",
 	"keboola/post-without-params-sends-a-list":                    "the body of a POST without parameters (note)",
 	"keboola/query-credentials-are-computed-for-each-request":     "parameters that see each other (note)",
