@@ -195,7 +195,7 @@ func (j explainer) items() ItemsExplanation {
 	case x.Format == rules.NDJSON:
 		x.Where = "each line of the response (NDJSON)"
 	case x.Format == rules.CSV:
-		x.Where = "each row of the response, as an object of texts with the names in the first row (CSV" + tableInWords(response) + ")"
+		x.Where = "each row of the response (CSV" + tableInWords(response) + ")"
 	case field == nil:
 		x.Where = "the response itself if it is a list, otherwise the only list in its root (dataField is not set)"
 		x.Otherwise = fmt.Sprintf("no list, or status 204, is an empty page; several fail the run (%s)", statusResponse)
