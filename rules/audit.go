@@ -193,7 +193,8 @@ var auditTable = audits([]Rule{
 	{ID: "audit.capped", Auditing: Auditing{Requires: FactShort, Proof: `hints.size == count and hints.total != count and hints.more != false`,
 		Unless: "if the response states that size, and neither a total nor a flag says that the list is complete", Usual: true},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
-			` or hints.total != count and hints.more != false and (hints.size == count or count in ` + roundCounts + `))`,
+			` or hints.more != false and (hints.size == count and hints.total != count or ` +
+			`(hints.size == count or hints.total != count) and count in ` + roundCounts + `))`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},

@@ -31,6 +31,9 @@ func readHeader(file io.Reader) ([]string, error) {
 	if i := strings.IndexAny(columns[0], ";\t|"); i >= 0 && len(columns) == 1 {
 		return nil, fmt.Errorf("the columns of the header seem to be separated by %q instead of a comma", columns[0][i])
 	}
+	if strings.HasPrefix(columns[0], "sep=") {
+		return nil, fmt.Errorf("the first line is %s, for a spreadsheet, and not the header", strings.Join(columns, ","))
+	}
 	if endsInCR(raw.Bytes()[:r.InputOffset()]) {
 		return nil, errors.New("the lines end in CR instead of LF or CR LF")
 	}

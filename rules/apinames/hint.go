@@ -498,15 +498,24 @@ func CountsPages(key string, total, records any, page int) bool {
 const JQGridRecords = "records"
 
 // moneyNames are the bare names of members beside an amount, and amounts those that may also be numbers of items.
+// pagingNames are those of members beside a number of items, whatever else is there.
 var (
 	moneyNames = setOf([]string{"currency", "currencycode", "subtotal", "tax", "taxes", "totaltax", "vat", "discount", "grandtotal"})
 	amounts    = setOf([]string{"amount", "totalamount"})
+
+	pagingNames = setOf([]string{
+		"page", "pages", "pagenumber", "currentpage", "pagesize", "perpage", "limit", "offset", "skip", "start",
+		"totalpages", "pagecount", "lastpage", "next", "nextpage", "hasmore", "cursor", "nextcursor",
+	})
 )
 
 // MayBeMoney reports whether a total is an amount of money, or may be one, given the names of the members beside it.
 func MayBeMoney(beside []string) (is, may bool) {
 	among := func(set map[string]bool) bool {
 		return slices.ContainsFunc(beside, func(name string) bool { return set[string(appendBare(nil, name))] })
+	}
+	if among(pagingNames()) {
+		return false, false
 	}
 	return among(moneyNames()), among(amounts())
 }

@@ -174,7 +174,7 @@ func (page *Reading) atEnds(i int) bool {
 	return page.Items.Len() <= wholePage || i < edgeItems || i >= len(page.Compared)-edgeItems
 }
 
-// Stable returns a digest that is the same for pages with the same items although addresses, tokens and times in
+// Stable returns a digest that is the same for pages with the same items although addresses and tokens in
 // them differ. Unlike Same, it distinguishes pages whose items have the same identifiers and other content.
 func (page *Reading) Stable() Digest {
 	if page.Same == page.List {
@@ -196,8 +196,9 @@ func (page *Reading) stable(d Digest) Digest {
 // volatileBytes is the length of the shortest text, with its quotes, that may differ in each response.
 const volatileBytes = 22
 
-// StableDigest returns the digest of an item without its long texts that have no space. They may be
-// addresses with a signature, tokens and times, which differ in each response although the item has not changed.
+// StableDigest returns the digest of an item without its long texts that have no space. They may be addresses with a
+// signature and tokens, which differ in each response although the item has not changed. Texts that begin with a year
+// are part of the digest: a time usually belongs to the item.
 func StableDigest(item []byte) Digest { return stableDigest(item, zeroDigest) }
 
 // stableDigest returns the same digest, of an item that follows other data.
@@ -217,12 +218,17 @@ func stableDigest(item []byte, d Digest) Digest {
 		}
 		end++
 		isKey := end < len(item) && item[end] == ':'
-		if !isKey && end-at >= volatileBytes && bytes.IndexByte(item[at:end], ' ') < 0 {
+		if text := item[at+1 : end-1]; !isKey && end-at >= volatileBytes && bytes.IndexByte(text, ' ') < 0 && !beginsWithYear(text) {
 			d, begin = DigestOf(item[begin:at], d), end
 		}
 		at = end
 	}
 	return DigestOf(item[begin:], d)
+}
+
+// beginsWithYear reports whether a text begins like 2026-.
+func beginsWithYear(text []byte) bool {
+	return len(text) > 4 && text[4] == '-' && !bytes.ContainsFunc(text[:4], func(r rune) bool { return r < '0' || r > '9' })
 }
 
 // Find returns the value at a path of a valid JSON value, as it is spelled, or nil if there is no value.
