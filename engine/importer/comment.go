@@ -53,25 +53,23 @@ func (w *writer) comment(g *group, root value.Object) string {
 }
 
 // environment returns the variables of the environment that a configuration reads, in their order.
-func environment(v any) []string {
-	var out []string
+func environment(v any) (names []string) {
+	add := func(part any) {
+		for _, name := range environment(part) {
+			names = value.AppendNew(names, name)
+		}
+	}
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			out = append(out, environment(e)...)
+			add(e)
 		}
 	case value.Object:
 		if name, has := v.Get("env"); has && len(v) == 1 {
 			return []string{fmt.Sprint(name)}
 		}
 		for _, m := range v {
-			out = append(out, environment(m.Value)...)
-		}
-	}
-	var names []string
-	for _, name := range out {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
+			add(m.Value)
 		}
 	}
 	return names

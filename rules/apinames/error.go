@@ -262,12 +262,13 @@ func IsErrorObject(object value.Object) bool {
 	return reports
 }
 
-// TellsOfError reports whether a member of an object, which is not like the items of its list, tells of an error: a status
-// of one, a message about a failure, or an identifier that is one. Prefixes and capitals do not count: "$severity", "Code".
+// TellsOfError reports whether a member of an object, which is not like the items of its list, tells of an error: a sign
+// of one, a status, a message about a failure, or an identifier that is one. Prefixes and capitals of a status do not count:
+// "$severity", "Code".
 func TellsOfError(m value.Member) bool {
 	name := strings.TrimLeft(m.Name, "$@_")
 	text, _ := m.Value.(string)
-	return IsFailedStatus(name, m.Value) || IsFailedStatus(strings.ToLower(name), m.Value) ||
+	return ReportsError(m) || IsFailedStatus(name, m.Value) || IsFailedStatus(strings.ToLower(name), m.Value) ||
 		slices.Contains(severities, strings.ToLower(name)) && isFailureWord(m.Value) || IsIdentifier(m.Name) && IsFailure(text)
 }
 

@@ -20,8 +20,7 @@ func loneItemOf(item []byte) *loneItem {
 	if len(object) == 0 {
 		return nil
 	}
-	lone := &loneItem{Text: shortText(object)}
-	lone.Error = slices.ContainsFunc(object, apinames.TellsOfError) || slices.ContainsFunc(object, apinames.ReportsError)
+	lone := &loneItem{Text: shortText(object), Error: slices.ContainsFunc(object, apinames.TellsOfError)}
 	for _, m := range object {
 		text, _ := m.Value.(string)
 		if !apinames.IsIdentifier(m.Name) || !value.Empty(m.Value) && !apinames.IsFailure(text) {
