@@ -183,8 +183,18 @@ var aboveLists = []ErrorSign{
 var containersNextToData = []string{"meta", "metadata", "status"}
 
 // ErrorsNextToData returns the signs that count in a response with items, too: in its root, in objects that
-// describe it, and in each object above the lists of items, whose paths are given.
+// describe it, and in each object above the lists of items, whose paths are given. The result is not changed by callers.
 func ErrorsNextToData(lists [][]string) []ErrorSign {
+	if slices.ContainsFunc(lists, func(list []string) bool { return len(list) > 1 }) {
+		return errorsNextToLists(lists)
+	}
+	return errorsNextToRoot()
+}
+
+// errorsNextToRoot returns the signs for lists that are no deeper than a member of the root: the same for all.
+var errorsNextToRoot = sync.OnceValue(func() []ErrorSign { return errorsNextToLists(nil) })
+
+func errorsNextToLists(lists [][]string) []ErrorSign {
 	everywhere := slices.Concat(nextToData, aboveLists)
 	signs := slices.Clone(everywhere)
 	addIn := func(parent []string, from []ErrorSign) {

@@ -59,8 +59,11 @@ func IsComplaint(message string) bool {
 // IsFailure reports whether the message of a page with an empty list says that a request has failed. Its
 // words must say so, since many APIs have a message on every page.
 func IsFailure(message string) bool {
-	ends, fails := judge(message)
 	words := wordsOf(message)
+	if len(words) == 0 {
+		return false
+	}
+	ends, fails := judge(message)
 	return fails || !ends && (saysFailure(words) || saysTrouble(words))
 }
 
@@ -125,9 +128,9 @@ func wordsOf(text string) []string {
 }
 
 // troublePhrases returns the phrases that tell of a failure in a message which does not say that there is nothing:
-// "Try again later" does, and "Nothing found, try again" does not.
-var troublePhrases = sync.OnceValue(func() []string {
-	return slices.Concat([]string{
+// "Try again later" does, and "Nothing found, try again" does not. The map has the words that follow the first one.
+var troublePhrases = sync.OnceValue(func() map[string][][]string {
+	all := slices.Concat([]string{
 		"try again", "please retry", "retry later", "retry after", "bad request", "bad gateway", "bad credentials", "be logged in",
 		"please log in", "must log in", "log in to", "be signed in", "please sign in", "must sign in", "sign in to", "under maintenance",
 		"down for maintenance", "took too long", "limit reached", "reached the limit", "over the limit", "over limit",
@@ -150,6 +153,12 @@ var troublePhrases = sync.OnceValue(func() []string {
 		phrases("could not|couldn t|cannot|can not|can t|could not be|cannot be|can not be|can t be",
 			"connect|process|processed|complete|completed|load|loaded|generate|generated|retrieve|retrieved|fetch|fetched|reach|reached|"+
 				"authenticate|authenticated|execute|executed|perform|performed|access|accessed"))
+	byFirst := make(map[string][][]string, len(all))
+	for _, phrase := range all {
+		words := strings.Fields(phrase)
+		byFirst[words[0]] = append(byFirst[words[0]], words[1:])
+	}
+	return byFirst
 })
 
 // phrases returns each of some first words with each of some second words.
@@ -164,8 +173,15 @@ func phrases(first, second string) (all []string) {
 
 // saysTrouble reports whether words have one of [troublePhrases].
 func saysTrouble(words []string) bool {
-	text := " " + strings.Join(words, " ") + " "
-	return slices.ContainsFunc(troublePhrases(), func(p string) bool { return strings.Contains(text, " "+p+" ") })
+	phrases := troublePhrases()
+	for i, word := range words {
+		for _, rest := range phrases[word] {
+			if after := words[i+1:]; len(after) >= len(rest) && slices.Equal(after[:len(rest)], rest) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // saysFailure reports whether words have a word or a phrase of failure.

@@ -89,7 +89,7 @@ func (w *Watcher) noticeErrorBesideItems() {
 	w.noticeErrorItem(w.strange)
 	w.noticeListOfErrors()
 	if w.page.HasErrors {
-		w.noticeSign(w.subject.beside, w.subject.besidePaths)
+		w.noticeSign(w.subject.beside, w.subject.besidePaths())
 	}
 }
 

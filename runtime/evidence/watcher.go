@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -88,9 +89,9 @@ type Subject struct {
 	keptUnread bool            // whether the first page does not depend on the values that the job keeps
 	lists      []itemList      // the lists of a page; nil without dataField
 
-	beside      []apinames.ErrorSign // signs of errors next to items
-	besidePaths *document.Paths      // their paths, and those of messages
-	listsErrors bool                 // whether the job lists errors on purpose
+	beside      []apinames.ErrorSign   // signs of errors next to items
+	besidePaths func() *document.Paths // their paths, and those of messages
+	listsErrors bool                   // whether the job lists errors on purpose
 }
 
 // An itemList is a path of items of a job.
@@ -142,7 +143,7 @@ func NewSubject(job *compile.Job) *Subject {
 		lists:      itemListsOf(job.Spec().DataField),
 		noNil:      noNilOf(job),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
-		beside:     beside, besidePaths: pathsOfErrors(beside), listsErrors: listsErrors(job.Spec(), beside),
+		beside:     beside, besidePaths: sync.OnceValue(func() *document.Paths { return pathsOfErrors(beside) }), listsErrors: listsErrors(job.Spec(), beside),
 	}
 }
 

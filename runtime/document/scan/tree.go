@@ -21,9 +21,10 @@ type Node struct {
 	Leads    bool     // whether Selected is set here or below
 	Children []*Node
 
-	index     int  // the key as a list index; -1 if it is not an index
-	cell, end int  // row[cell:end] belongs to the node and its descendants
-	noted     bool // whether row[cell] holds the location of the value
+	byKey     map[string]*Node // the children, if there are many
+	index     int              // the key as a list index; -1 if it is not an index
+	cell, end int              // row[cell:end] belongs to the node and its descendants
+	noted     bool             // whether row[cell] holds the location of the value
 }
 
 // NewTree merges two kinds of paths: selected ones, whose values are read, and noted ones, whose
@@ -57,7 +58,7 @@ func (t *Tree) add(path []string) *Node {
 		child := node.child([]byte(key))
 		if child == nil {
 			child = &Node{Key: key, Path: path[: i+1 : i+1], index: Index(key)}
-			node.Children = append(node.Children, child)
+			node.addChild(child)
 		}
 		node = child
 	}
@@ -115,8 +116,26 @@ func (n *Node) clear(row []Span) (found bool) {
 // branches reports whether paths go on below the node.
 func (n *Node) branches() bool { return n != nil && len(n.Children) > 0 }
 
+// manyChildren is the number of children up to which the one for a key is searched for without a map.
+const manyChildren = 16
+
+// addChild adds a child, whose key no other child has.
+func (n *Node) addChild(child *Node) {
+	if n.Children = append(n.Children, child); n.byKey != nil {
+		n.byKey[child.Key] = child
+	} else if len(n.Children) > manyChildren {
+		n.byKey = make(map[string]*Node, 2*len(n.Children))
+		for _, c := range n.Children {
+			n.byKey[c.Key] = c
+		}
+	}
+}
+
 // child returns the child for a key, or nil.
 func (n *Node) child(key []byte) *Node {
+	if n.byKey != nil {
+		return n.byKey[string(key)]
+	}
 	for _, child := range n.Children {
 		if child.Key == string(key) {
 			return child
