@@ -30,7 +30,7 @@ func (r *listRun) readBeyond(number int, response *transport.Response) {
 		defer buffer.Release()
 		done, err := converter.Convert(bodyOf(response, response.Body), buffer)
 		if done && err == nil {
-			page.Body, page.Window, err = buffer.Body()
+			page.Body, page.Mapping, err = buffer.Body()
 		}
 		if err != nil {
 			return

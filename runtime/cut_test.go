@@ -45,7 +45,7 @@ func TestALargePageThatIsCutOffGivesNothing(t *testing.T) {
 		}
 		require.NoError(t, err)
 		scan, _ := response.Scan.(*document.Scan)
-		reading, err := reader.Read(document.Response{Status: response.Status, Body: response.Body, Window: response.Window, Scan: scan})
+		reading, err := reader.Read(document.Response{Status: response.Status, Body: response.Body, Mapping: response.Mapping, Scan: scan})
 		require.NoError(t, err)
 		require.Equal(t, string(items), string(reading.Items.Bytes()))
 	}

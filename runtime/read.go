@@ -122,7 +122,7 @@ func (r *listRun) convert(f fetchResult) error {
 	if err != nil || !done {
 		return err
 	}
-	if f.Body, f.Window, err = buffer.Body(); err == nil {
+	if f.Body, f.Mapping, err = buffer.Body(); err == nil {
 		f.Scan, _ = buffer.Consumed()
 		r.pooled.bodies[0].Release() // a retry or the next page reuses it
 	}
@@ -132,13 +132,13 @@ func (r *listRun) convert(f fetchResult) error {
 // documentOf returns a response as input for a reader.
 func documentOf(response *transport.Response) document.Response {
 	scan, _ := response.Scan.(*document.Scan)
-	return document.Response{Status: response.Status, Body: response.Body, Window: response.Window, Scan: scan}
+	return document.Response{Status: response.Status, Body: response.Body, Mapping: response.Mapping, Scan: scan}
 }
 
 // bodyOf returns a response as input for a conversion. data is the body, or the beginning of it.
 func bodyOf(response *transport.Response, data []byte) format.Body {
 	return format.Body{
-		Status: response.Status, ContentType: response.Header.Get("Content-Type"), Data: data, Window: response.Window,
+		Status: response.Status, ContentType: response.Header.Get("Content-Type"), Data: data, Mapping: response.Mapping,
 		Unframed: response.Unframed,
 	}
 }

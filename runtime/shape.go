@@ -102,11 +102,11 @@ func (s *shaper) lists(ctx context.Context, page *Page) (items document.Items, l
 		written += passed
 		ends = append(ends, document.ListEnd{DataType: list.DataType, End: int(s.out.Len()), Count: written})
 	}
-	block, window, err := s.out.Body()
+	block, mapping, err := s.out.Body()
 	if err != nil {
 		return items, nil, err
 	}
-	items, lists = document.Lists(block, window, ends)
+	items, lists = document.Lists(block, mapping, ends)
 	return items, lists, nil
 }
 

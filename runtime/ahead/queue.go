@@ -333,7 +333,7 @@ func (f *Flight) scan(reader *document.Reader) {
 	if reader == nil || f.Call.JudgesPages || f.Err != nil || !transport.IsPage(f.Response.Status) || f.Response.Unframed {
 		return
 	}
-	if f.Response.Window != nil || f.Response.Scan != nil {
+	if f.Response.Mapping != nil || f.Response.Scan != nil {
 		return // it was scanned while it arrived, or is scanned in its turn
 	}
 	f.Response.KeepHead() // the scan modifies the body

@@ -83,13 +83,13 @@ func TestAListIsSummedUpWhileItArrives(t *testing.T) {
 // A digest does not depend on the parts in which the data comes.
 func TestAPartialDigestIsTheDigestOfTheWhole(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
-	data := make([]byte, 2*spool.WindowBytes+100)
+	data := make([]byte, 2*spool.ResidentBytes+100)
 	for i := range data {
 		data[i] = byte(random.Uint32())
 	}
-	for _, size := range []int{0, 1, 63, 64, 65, 1000, spool.WindowBytes, spool.WindowBytes + 1, 2 * spool.WindowBytes, len(data)} {
+	for _, size := range []int{0, 1, 63, 64, 65, 1000, spool.ResidentBytes, spool.ResidentBytes + 1, 2 * spool.ResidentBytes, len(data)} {
 		want := zeroDigest
-		for part := range slices.Chunk(data[:size], spool.WindowBytes) {
+		for part := range slices.Chunk(data[:size], spool.ResidentBytes) {
 			want = DigestOf(part, want)
 		}
 		for _, most := range []int{100, 5000, 1 << 20} {

@@ -20,11 +20,11 @@ func receive(t *testing.T, b *spool.Buffer, consumer spool.Consumer, body string
 	b.Reset(10 << 20)
 	_, err := io.Copy(b, strings.NewReader(body))
 	require.NoError(t, err)
-	data, window, err := b.Body()
+	data, mapping, err := b.Body()
 	require.NoError(t, err)
 	result, _ := b.Consumed()
 	scan, _ := result.(*Scan)
-	return Response{Status: 200, Body: data, Window: window, Scan: scan}
+	return Response{Status: 200, Body: data, Mapping: mapping, Scan: scan}
 }
 
 // A response that is scanned while it arrives, or that is in a file, is read like one in memory.

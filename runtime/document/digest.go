@@ -104,10 +104,10 @@ func (m *lanes) sum(rest []byte, length uint64) Digest {
 
 // A summer returns the digest of data that comes in parts, like digestIn. The zero summer has no data.
 type summer struct {
-	seed  Digest // digest of the windows before this one
-	lanes lanes  // of the blocks of this window; not set at its beginning
+	seed  Digest // digest of the parts before this one
+	lanes lanes  // of the blocks of this part; not set at its beginning
 	rest  [64]byte
-	n     int // bytes of this window
+	n     int // bytes of this part
 }
 
 // add adds a part.
@@ -116,7 +116,7 @@ func (s *summer) add(data []byte) {
 		if s.n == 0 {
 			s.lanes = lanesOf(s.seed)
 		}
-		part := data[:min(len(data), spool.WindowBytes-s.n)]
+		part := data[:min(len(data), spool.ResidentBytes-s.n)]
 		data = data[len(part):]
 		begun := s.n % len(s.rest)
 		s.n += len(part)
@@ -129,8 +129,8 @@ func (s *summer) add(data []byte) {
 		if len(part) > 0 {
 			copy(s.rest[:], s.lanes.mix(part))
 		}
-		if s.n == spool.WindowBytes {
-			s.seed, s.n = s.lanes.sum(nil, spool.WindowBytes), 0
+		if s.n == spool.ResidentBytes {
+			s.seed, s.n = s.lanes.sum(nil, spool.ResidentBytes), 0
 		}
 	}
 }
@@ -182,16 +182,16 @@ func (d *document) listDigest(list scan.Span) Digest {
 
 // digest returns the digest of a span.
 func (d *document) digest(at scan.Span, seed Digest) Digest {
-	return digestIn(at.Of(d.raw), at.Start, d.window, seed)
+	return digestIn(at.Of(d.raw), at.Start, d.mapping, seed)
 }
 
-// digestIn returns the digest of data, reading one window at a time.
-func digestIn(data []byte, offset int, window *spool.Window, seed Digest) Digest {
-	if len(data) == 0 || window == nil && len(data) <= spool.WindowBytes {
+// digestIn returns the digest of data, reading one part of a mapped file at a time.
+func digestIn(data []byte, offset int, mapping *spool.Mapping, seed Digest) Digest {
+	if len(data) == 0 || mapping == nil && len(data) <= spool.ResidentBytes {
 		return DigestOf(data, seed)
 	}
 	sum := summer{seed: seed}
-	for part := range windows(data, offset, window) {
+	for part := range partsOf(data, offset, mapping) {
 		sum.add(part)
 	}
 	return sum.sum()

@@ -15,7 +15,7 @@ import (
 type document struct {
 	raw     []byte // the body without its byte order mark
 	scanner *scan.Scanner
-	window  *spool.Window // window of a body in a file; nil for a body in memory
+	mapping *spool.Mapping // mapping of a body in a file; nil for a body in memory
 
 	arrival arrival // summary of a document that was scanned while it arrived
 
@@ -62,7 +62,7 @@ func (d *document) parseParts(data []byte, source scan.Source) error {
 	if scan.IsUTF16(data) {
 		return &scan.SyntaxError{Message: scan.UTF16Problem}
 	}
-	d.items, d.separators, d.dropped, d.duplicate, d.window = scan.Span{}, nil, false, "", nil
+	d.items, d.separators, d.dropped, d.duplicate, d.mapping = scan.Span{}, nil, false, "", nil
 	d.divided = source != nil
 	if d.arrival.from = source; source != nil {
 		d.arrival.begin(d.scanner)
@@ -73,9 +73,9 @@ func (d *document) parseParts(data []byte, source scan.Source) error {
 }
 
 // open opens the document in the file that parseParts has written.
-func (d *document) open(view []byte, window *spool.Window) {
-	d.raw, d.window = view, window
-	d.window.Rewind()
+func (d *document) open(view []byte, mapping *spool.Mapping) {
+	d.raw, d.mapping = view, mapping
+	d.mapping.Rewind()
 	for _, list := range d.scanner.Replaced() {
 		for at := range d.newlines(list) {
 			d.raw[at] = ','
@@ -123,8 +123,8 @@ func isNotUTF8(err error) bool {
 }
 
 // dropInvalid removes the bytes that are not UTF-8, in place.
-func dropInvalid(data []byte, window *spool.Window) []byte {
-	window.Rewind()
+func dropInvalid(data []byte, mapping *spool.Mapping) []byte {
+	mapping.Rewind()
 	n := 0
 	for i := 0; i < len(data); {
 		r, size := utf8.DecodeRune(data[i:])
@@ -132,14 +132,14 @@ func dropInvalid(data []byte, window *spool.Window) []byte {
 			n += copy(data[n:], data[i:i+size])
 		}
 		i += size
-		window.Pass(i, n)
+		mapping.Pass(i, n)
 	}
 	return data[:n]
 }
 
 // forget drops the references to the body.
 func (d *document) forget() {
-	d.raw, d.window, d.divided, d.arrival.from = nil, nil, false, nil
+	d.raw, d.mapping, d.divided, d.arrival.from = nil, nil, false, nil
 	d.scanner.Release()
 }
 
@@ -179,8 +179,8 @@ func hasIndex(path []string) bool {
 
 // newWalk returns a walk over the document that skips a value whose span is known.
 func (d *document) newWalk(known scan.Span) scan.Walk {
-	d.window.Rewind()
-	return scan.Walk{Data: d.raw, Known: known, Window: d.window}
+	d.mapping.Rewind()
+	return scan.Walk{Data: d.raw, Known: known, Mapping: d.mapping}
 }
 
 // kindAt returns the kind of the value at a path that the scan has noted, or "" if there is none.

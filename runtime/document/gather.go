@@ -44,7 +44,7 @@ type element struct {
 // gather sets the items of the document in a reading. The error is an [*ItemsError], names the
 // value that is not an item, or is a write error of the buffer.
 func (g *gatherer) gather(out *Reading) error {
-	g.doc.window.Rewind()
+	g.doc.mapping.Rewind()
 	g.out.Reset(int64(len(g.doc.raw)))
 	g.count, g.names, g.name, g.stars, g.err = 0, nil, nil, g.stars[:0], nil
 	g.stray, g.truncated = nil, Truncated{}
@@ -64,8 +64,8 @@ func (g *gatherer) gather(out *Reading) error {
 		out.Found = append(out.Found, found)
 		ends = append(ends, ListEnd{list.DataType, int(g.out.Len()), g.count})
 	}
-	block, window, err := g.out.Body()
-	out.Items, out.Lists = Lists(block, window, ends)
+	block, mapping, err := g.out.Body()
+	out.Items, out.Lists = Lists(block, mapping, ends)
 	out.Members, out.Stray, out.Truncated = g.names, g.stray, g.truncated
 	return err
 }
@@ -78,15 +78,15 @@ type ListEnd struct {
 }
 
 // Lists returns all items of a block, and the items of each of its lists.
-func Lists(block []byte, window *spool.Window, ends []ListEnd) (all Items, lists []TypedItems) {
+func Lists(block []byte, mapping *spool.Mapping, ends []ListEnd) (all Items, lists []TypedItems) {
 	end, count := 0, 0
 	for _, m := range ends {
-		items := NewItems(block[end:m.End:m.End], m.Count-count, window)
+		items := NewItems(block[end:m.End:m.End], m.Count-count, mapping)
 		items.at = end
 		lists = append(lists, TypedItems{m.DataType, items})
 		end, count = m.End, m.Count
 	}
-	return NewItems(block[:end:end], count, window), lists
+	return NewItems(block[:end:end], count, mapping), lists
 }
 
 // ListEnds returns the ends of lists within the block of their items. [Lists] restores the lists from
@@ -148,7 +148,7 @@ func (g *gatherer) followAll(span scan.Span, kind scan.Kind, list rules.ItemList
 
 // members iterates over the members of an object, or the elements of a list.
 func (g *gatherer) members(at scan.Span) iter.Seq2[scan.Span, scan.Span] {
-	return scan.Walk{Data: g.doc.raw, Window: g.doc.window}.Members(at.Start)
+	return scan.Walk{Data: g.doc.raw, Mapping: g.doc.mapping}.Members(at.Start)
 }
 
 // child returns the value at a key of an object, or at an index of a list.
@@ -169,8 +169,8 @@ func (g *gatherer) child(span scan.Span, kind scan.Kind, key string) (found scan
 		}
 		n++
 	}
-	if g.doc.window != nil && span.End-span.Start > spool.WindowBytes {
-		g.doc.window.Rewind() // the value comes before the data already read
+	if g.doc.mapping != nil && span.End-span.Start > spool.ResidentBytes {
+		g.doc.mapping.Rewind() // the value comes before the data already read
 	}
 	return found
 }
@@ -205,9 +205,9 @@ func (g *gatherer) addItem(span scan.Span) {
 	if g.named {
 		g.names = append(g.names, g.name)
 	}
-	for span.End-span.Start > spool.WindowBytes {
-		g.write(g.doc.raw[span.Start : span.Start+spool.WindowBytes])
-		span.Start += spool.WindowBytes
+	for span.End-span.Start > spool.ResidentBytes {
+		g.write(g.doc.raw[span.Start : span.Start+spool.ResidentBytes])
+		span.Start += spool.ResidentBytes
 	}
 	g.write(g.doc.raw[span.Start:span.End])
 	g.write(newline)

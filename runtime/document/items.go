@@ -18,19 +18,19 @@ import (
 // The items of a page are in a buffer that is reused for the next page. They are valid until the
 // sink returns, or the iteration continues. Use [Items.Clone] to keep them.
 type Items struct {
-	block  []byte
-	count  int
-	window *spool.Window // window of a page in a file; nil for a page in memory
-	at     int           // offset of block in the window's file
+	block   []byte
+	count   int
+	mapping *spool.Mapping // mapping of a page in a file; nil for a page in memory
+	at      int            // offset of block in the mapping's file
 }
 
-// NewItems returns the items of an NDJSON block of count lines. window is the window of a block in
+// NewItems returns the items of an NDJSON block of count lines. mapping is the mapping of a block in
 // a file, or nil.
-func NewItems(block []byte, count int, window *spool.Window) Items {
+func NewItems(block []byte, count int, mapping *spool.Mapping) Items {
 	if count == 0 {
 		return Items{}
 	}
-	return Items{block: block, count: count, window: window}
+	return Items{block: block, count: count, mapping: mapping}
 }
 
 // Clone returns a copy that stays valid.
@@ -45,7 +45,7 @@ func (items Items) Bytes() []byte { return items.block }
 // All returns an iterator over the items, in order. They are slices of the block.
 func (items Items) All() iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
-		items.window.Rewind()
+		items.mapping.Rewind()
 		for rest := items.block; len(rest) > 0; {
 			items.release(rest)
 			end := bytes.IndexByte(rest, '\n')
@@ -84,7 +84,7 @@ func (items Items) WriteTo(w io.Writer) (int64, error) {
 		return 0, err
 	}
 	written := int64(0)
-	for part := range windows(items.block, items.at, items.window) {
+	for part := range partsOf(items.block, items.at, items.mapping) {
 		n, err := w.Write(part)
 		written += int64(n)
 		if err != nil {
@@ -95,21 +95,21 @@ func (items Items) WriteTo(w io.Writer) (int64, error) {
 }
 
 // digest returns the digest of the block.
-func (items Items) digest() Digest { return digestIn(items.block, items.at, items.window, zeroDigest) }
+func (items Items) digest() Digest { return digestIn(items.block, items.at, items.mapping, zeroDigest) }
 
 // release releases the data before the rest of the block.
 func (items Items) release(rest []byte) {
 	i := items.at + len(items.block) - len(rest)
-	items.window.Pass(i, i)
+	items.mapping.Pass(i, i)
 }
 
-// windows iterates over data in parts, which are valid until the iteration continues. offset is the offset
-// of data in the file of the window.
-func windows(data []byte, offset int, window *spool.Window) iter.Seq[[]byte] {
-	if window == nil {
-		return slices.Chunk(data, spool.WindowBytes)
+// partsOf iterates over data in parts, which are valid until the iteration continues. offset is the offset
+// of data in the file of the mapping.
+func partsOf(data []byte, offset int, mapping *spool.Mapping) iter.Seq[[]byte] {
+	if mapping == nil {
+		return slices.Chunk(data, spool.ResidentBytes)
 	}
-	return window.Parts(offset, offset+len(data))
+	return mapping.Parts(offset, offset+len(data))
 }
 
 // splitItems returns copies of the elements of a list as items, and a copy of any other value as
@@ -148,7 +148,7 @@ func (d *document) elements(list scan.Span) Items {
 	if d.scanner.Count == 0 {
 		return Items{}
 	}
-	return Items{d.raw[list.Start+1 : list.End : list.End], d.scanner.Count, d.window, list.Start + 1}
+	return Items{d.raw[list.Start+1 : list.End : list.End], d.scanner.Count, d.mapping, list.Start + 1}
 }
 
 // withCommasIn calls f while the items within the value at a span are separated by commas.
@@ -175,13 +175,13 @@ func (d *document) withCommas(f func()) {
 // end.
 func (d *document) newlines(list scan.Span) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		d.window.Rewind()
+		d.mapping.Rewind()
 		for at := list.Start; at < list.End; at++ {
 			i := bytes.IndexByte(d.raw[at:list.End], '\n')
 			if at += i; i < 0 || !yield(at) {
 				return
 			}
-			d.window.Pass(at, at)
+			d.mapping.Pass(at, at)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func (d *document) separate(at []int, separator, last byte) {
 	if len(at) == 0 {
 		return
 	}
-	w := d.window
+	w := d.mapping
 	w.Rewind()
 	for _, i := range at[:len(at)-1] {
 		d.raw[i] = separator

@@ -19,7 +19,7 @@ func (r *Reader) parse(response Response) error {
 		return r.take(response)
 	}
 	if response.Status < http.StatusBadRequest {
-		if response.Window != nil {
+		if response.Mapping != nil {
 			return r.parseFile(response)
 		}
 		return r.doc.parse(response.Body)
@@ -41,8 +41,8 @@ func (r *Reader) take(response Response) error {
 	r.doc, s.doc, s.err = s.doc, r.doc, nil
 	s.doc.forget()
 	r.scans.Put(s)
-	if err == nil && response.Window != nil {
-		r.doc.open(response.Body, response.Window)
+	if err == nil && response.Mapping != nil {
+		r.doc.open(response.Body, response.Mapping)
 	}
 	return err
 }
@@ -54,7 +54,7 @@ func (r *Reader) parseFile(response Response) error {
 	if err == nil || !r.options.Switches.DropInvalid || !isNotUTF8(err) {
 		return err
 	}
-	err = r.parseCopy(response, dropInvalid(response.Body, response.Window))
+	err = r.parseCopy(response, dropInvalid(response.Body, response.Mapping))
 	r.doc.dropped = true
 	return err
 }
@@ -64,12 +64,12 @@ func (r *Reader) parseCopy(response Response, body []byte) (err error) {
 	to := &r.copies[0]
 	to.ReadBy(r)
 	to.Reset(int64(len(body)))
-	for part := range windows(body, 0, response.Window) {
+	for part := range partsOf(body, 0, response.Mapping) {
 		if _, err := to.Write(part); err != nil {
 			return err
 		}
 	}
-	if response.Body, response.Window, err = to.Body(); err != nil {
+	if response.Body, response.Mapping, err = to.Body(); err != nil {
 		return err
 	}
 	result, _ := to.Consumed()

@@ -37,10 +37,10 @@ type Options struct {
 
 // A Response is the part of an HTTP response from which a page is read.
 type Response struct {
-	Status int           // HTTP status; from 400 on, the body need not be JSON
-	Body   []byte        // modified by the Reader; items are slices of it
-	Window *spool.Window // window of a body in a file; nil for a body in memory
-	Scan   *Scan         // scan of this response if it was scanned ahead or while it arrived, or nil
+	Status  int            // HTTP status; from 400 on, the body need not be JSON
+	Body    []byte         // modified by the Reader; items are slices of it
+	Mapping *spool.Mapping // mapping of a body in a file; nil for a body in memory
+	Scan    *Scan          // scan of this response if it was scanned ahead or while it arrived, or nil
 }
 
 // A Scan is the first and longest part of reading a response: its body was validated, its

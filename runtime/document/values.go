@@ -164,7 +164,7 @@ func (v *Values) decodeColumn(c *column) ([]any, error) {
 		return nil, v.err
 	}
 	out := make([]any, n)
-	v.items.window.Rewind()
+	v.items.mapping.Rewind()
 	d, texts := decoder{left: v.left}, shortTexts{to: out}
 	for i := range out {
 		cell := v.cells[i*v.tree.Width+c.cell]
@@ -198,7 +198,7 @@ func (v *Values) locate() {
 	v.own = slices.Grow(v.own[:0], v.items.Len()*width)[:v.items.Len()*width]
 	clear(v.own)
 	v.cells = v.own
-	v.items.window.Rewind()
+	v.items.mapping.Rewind()
 	for i, at := 0, 0; i < v.items.Len(); i++ {
 		at = scan.Walk{Data: block}.Locate(at, v.tree, v.cells[i*width:(i+1)*width]) + 1 // the newline
 		v.items.release(block[at:])

@@ -30,8 +30,8 @@ type Body struct {
 	Status      int    // HTTP status; from 400 on, only XML is converted
 	ContentType string // HTTP content type; empty if unknown
 	Data        []byte
-	Window      *spool.Window // window of a body in a file; nil for a body in memory
-	Unframed    bool          // whether only the end of the connection marked the end of the body
+	Mapping     *spool.Mapping // mapping of a body in a file; nil for a body in memory
+	Unframed    bool           // whether only the end of the connection marked the end of the body
 }
 
 // A Converter converts the bodies of one job to JSON. It reuses memory from body to body.
@@ -168,12 +168,12 @@ func (w *limitedWriter) write(piece []byte) error {
 // Write implements [io.Writer].
 func (w *limitedWriter) Write(p []byte) (int, error) { return len(p), w.write(p) }
 
-// A bodySource reads a body. It holds one window of a body in a file in memory.
+// A bodySource reads a body. It holds one part of a body in a file in memory.
 type bodySource struct {
-	data   []byte // without the byte order mark
-	skip   int    // length of the byte order mark
-	at     int    // offset of the next byte
-	window *spool.Window
+	data    []byte // without the byte order mark
+	skip    int    // length of the byte order mark
+	at      int    // offset of the next byte
+	mapping *spool.Mapping
 
 	contentType string
 	unframed    bool
@@ -181,8 +181,8 @@ type bodySource struct {
 
 func newSource(b Body) *bodySource {
 	data := bytes.TrimPrefix(b.Data, byteOrderMark)
-	b.Window.Rewind()
-	return &bodySource{data: data, skip: len(b.Data) - len(data), window: b.Window, contentType: b.ContentType, unframed: b.Unframed}
+	b.Mapping.Rewind()
+	return &bodySource{data: data, skip: len(b.Data) - len(data), mapping: b.Mapping, contentType: b.ContentType, unframed: b.Unframed}
 }
 
 // end notes how the body ends.
@@ -195,7 +195,7 @@ func (c *Converter) end(from *bodySource) {
 // advance sets the offset of the next byte.
 func (s *bodySource) advance(to int) {
 	s.at = to
-	s.window.Pass(s.skip+to, s.skip+to)
+	s.mapping.Pass(s.skip+to, s.skip+to)
 }
 
 // Read implements [io.Reader].

@@ -1,5 +1,5 @@
 // Package spool holds response bodies. A small body is in memory. A large one is
-// in a temporary file that is mapped into memory one window at a time, so that
+// in a temporary file that is mapped into memory, of which one part at a time is resident, so that
 // a page of 100 MB needs little more memory than one of 1 MB. What needs all of
 // it reads the file instead, since every mapped page of the file costs time.
 //
@@ -142,9 +142,9 @@ func (b *Buffer) room() []byte {
 	return (<-b.stream.free)[:headroom]
 }
 
-// Body returns the contents of the buffer, and the window of a body in a file (nil for a body in
+// Body returns the contents of the buffer, and the mapping of a body in a file (nil for a body in
 // memory). Both are valid until the next Reset or Release.
-func (b *Buffer) Body() ([]byte, *Window, error) {
+func (b *Buffer) Body() ([]byte, *Mapping, error) {
 	switch {
 	case b.stream != nil:
 		b.stream.add(b.part[:headroom+len(b.data)])
@@ -167,7 +167,7 @@ func (b *Buffer) Body() ([]byte, *Window, error) {
 		return nil, nil, b.file.fault("read from", err)
 	}
 	b.view = view
-	return view, &Window{data: view, file: &b.file, buffer: b.data[:min(cap(b.data), pieceBytes)]}, nil
+	return view, &Mapping{data: view, file: &b.file, buffer: b.data[:min(cap(b.data), pieceBytes)]}, nil
 }
 
 // Release closes the file, if there is one. The body is no longer valid. A consumer that still reads
@@ -251,10 +251,10 @@ func (f *File) fault(done string, err error) error {
 	}
 }
 
-// A Window limits how much of a mapped file is in memory: bytes that were passed are released, and
-// are read from the file again when they are accessed. A nil Window stands for a body in
+// A Mapping limits how much of a mapped file is in memory: bytes that were passed are released, and
+// are read from the file again when they are accessed. A nil Mapping stands for a body in
 // memory; all methods accept it.
-type Window struct {
+type Mapping struct {
 	data []byte // the whole mapping
 	low  int    // bytes from low on may be in memory
 	at   int    // bytes below at have been passed
@@ -263,26 +263,26 @@ type Window struct {
 	buffer []byte // for parts of the file that are read
 }
 
-// WindowBytes is the approximate part of a large document that is in memory at a time.
-const WindowBytes = 4 << 20
+// ResidentBytes is the approximate part of a large document that is in memory at a time.
+const ResidentBytes = 4 << 20
 
 // Pass reports that the bytes below i are not needed for now. The bytes from low
 // on may be touched before the next call.
-func (w *Window) Pass(i, low int) {
-	if w != nil && i-w.at >= WindowBytes {
-		release(w.data, w.low, i)
-		w.at, w.low = i, min(low, i)
+func (m *Mapping) Pass(i, low int) {
+	if m != nil && i-m.at >= ResidentBytes {
+		release(m.data, m.low, i)
+		m.at, m.low = i, min(low, i)
 	}
 }
 
 // Parts iterates over the bytes from start to end in parts, which are valid until the iteration continues. They
 // are read from the file: if everything is needed, that takes less time than mapping every page of it.
-func (w *Window) Parts(start, end int) iter.Seq[[]byte] {
+func (m *Mapping) Parts(start, end int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for start < end {
-			part := w.buffer[:min(len(w.buffer), end-start)]
-			if _, err := w.file.ReadAt(part, int64(start)); err != nil {
-				part = w.data[start:end]
+			part := m.buffer[:min(len(m.buffer), end-start)]
+			if _, err := m.file.ReadAt(part, int64(start)); err != nil {
+				part = m.data[start:end]
 			}
 			if !yield(part) {
 				return
@@ -293,9 +293,9 @@ func (w *Window) Parts(start, end int) iter.Seq[[]byte] {
 }
 
 // Rewind releases all bytes and starts again at the beginning.
-func (w *Window) Rewind() {
-	if w != nil {
-		release(w.data, w.low, len(w.data))
-		w.at, w.low = 0, 0
+func (m *Mapping) Rewind() {
+	if m != nil {
+		release(m.data, m.low, len(m.data))
+		m.at, m.low = 0, 0
 	}
 }

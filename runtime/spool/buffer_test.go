@@ -61,10 +61,10 @@ func TestABufferHoldsEveryByteWhateverItsSize(t *testing.T) {
 			}
 			require.ErrorIs(t, err, io.EOF)
 			require.EqualValues(t, c.size, b.Len())
-			body, window, err := b.Body()
+			body, mapping, err := b.Body()
 			require.NoError(t, err)
 			require.True(t, bytes.Equal(want, body))
-			require.Equal(t, canMap && c.size > 2*spoolBytes, window != nil)
+			require.Equal(t, canMap && c.size > 2*spoolBytes, mapping != nil)
 		})
 	}
 }
@@ -80,13 +80,13 @@ func TestABufferTakesWritesAndPassesThemOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, len(piece), n)
 		}
-		body, window, err := b.Body()
+		body, mapping, err := b.Body()
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(bytes.Repeat(piece, pieces), body))
 		for i := 0; i < len(body); i += len(piece) { // released bytes are read from the file again
-			window.Pass(i, i)
+			mapping.Pass(i, i)
 		}
-		window.Rewind()
+		mapping.Rewind()
 		require.True(t, bytes.Equal(bytes.Repeat(piece, pieces), body))
 	}
 	b.Trim(1)

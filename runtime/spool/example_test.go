@@ -23,7 +23,7 @@ func ExampleBuffer() {
 			return
 		}
 	}
-	body, window, err := buffer.Body()
-	fmt.Println(string(body), window == nil, err)
+	body, mapping, err := buffer.Body()
+	fmt.Println(string(body), mapping == nil, err)
 	// Output: {"data": []} true <nil>
 }

@@ -21,7 +21,7 @@ import (
 // readBody reads the body of a response into the call's buffer. It checks framing, compression and
 // size, and returns the body complete or not at all. It calls arrived with the size of the body
 // when all bytes have arrived.
-func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived func(bytes int)) ([]byte, *spool.Window, error) {
+func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived func(bytes int)) ([]byte, *spool.Mapping, error) {
 	watch.progress()
 	limit := c.options.MaxBody
 	call.Into.ReadBy(call.Reader)
@@ -95,12 +95,12 @@ func EndsWithConnection(r *http.Response) bool {
 }
 
 // cutOff reports whether a body begins a list or an object and does not end it.
-func cutOff(body []byte, window *spool.Window) bool {
+func cutOff(body []byte, mapping *spool.Mapping) bool {
 	if head := bytes.TrimLeft(body[:min(len(body), 1<<10)], " \t\r\n\ufeff"); len(head) == 0 || head[0] != '{' && head[0] != '[' {
 		return false
 	}
 	depth, inText := 0, false
-	window.Rewind()
+	mapping.Rewind()
 	for i := 0; i < len(body); i++ {
 		switch c := body[i]; {
 		case inText && c == '\\':
@@ -113,8 +113,8 @@ func cutOff(body []byte, window *spool.Window) bool {
 		case c == '}' || c == ']':
 			depth--
 		}
-		if i%spool.WindowBytes == 0 {
-			window.Pass(i, i)
+		if i%spool.ResidentBytes == 0 {
+			mapping.Pass(i, i)
 		}
 	}
 	return inText || depth > 0

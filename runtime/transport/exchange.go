@@ -103,9 +103,9 @@ type Response struct {
 	Attempts int    // number of requests made, from 1
 	Arrived  int    // number of bytes received for the body
 
-	Size   int           // number of bytes of the body as it was sent, decompressed
-	Window *spool.Window // window of a body in a file; nil for a body in memory
-	Scan   any           // result of [BodyTarget.Reader], which has changed the body; nil if the reader was not used
+	Size    int            // number of bytes of the body as it was sent, decompressed
+	Mapping *spool.Mapping // mapping of a body in a file; nil for a body in memory
+	Scan    any            // result of [BodyTarget.Reader], which has changed the body; nil if the reader was not used
 
 	// Unframed reports that only the end of the connection marked the end of the body, so that it
 	// may be truncated. [Client.Complete] checks for that.
@@ -256,7 +256,7 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 	if call.JudgesPages || response.Unframed || !IsPage(response.Status) {
 		call.Reader = nil
 	}
-	if response.Body, response.Window, err = c.readBody(call, answer, watch, arrived); err != nil {
+	if response.Body, response.Mapping, err = c.readBody(call, answer, watch, arrived); err != nil {
 		call.Into.Release() // nobody reads the rest of it
 		return nil, answer.StatusCode, err
 	}

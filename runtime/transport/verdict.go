@@ -108,7 +108,7 @@ func Interruption(ctx context.Context) string {
 
 // judgePage judges a response with a status below 400.
 func (c *Client) judgePage(call Call, r *Response) (*failure.Error, bool) {
-	if r.Unframed && cutOff(r.Body, r.Window) {
+	if r.Unframed && cutOff(r.Body, r.Mapping) {
 		message := fmt.Sprintf("the response was cut off after %d bytes: the connection ended within the document", len(r.Body))
 		return c.fault(failure.Transient, call, r.Status, message), true
 	}

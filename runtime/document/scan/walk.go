@@ -52,9 +52,9 @@ func (s Span) Of(data []byte) []byte { return data[s.Start:s.End:s.End] }
 
 // A Walk reads a valid document that was scanned without noting its values.
 type Walk struct {
-	Data   []byte
-	Known  Span          // a value whose end is known, if present
-	Window *spool.Window // window of a document in a file; one window at a time is in memory
+	Data    []byte
+	Known   Span           // a value whose end is known, if present
+	Mapping *spool.Mapping // mapping of a document in a file; one part of it at a time is in memory
 }
 
 // Members iterates over the members of the object, or the elements of the list, that begins
@@ -72,7 +72,7 @@ func (w Walk) Members(i int) iter.Seq2[Span, Span] {
 			if !yield(key, value) {
 				return
 			}
-			w.Window.Pass(value.End, value.End)
+			w.Mapping.Pass(value.End, value.End)
 			i = Next(w.Data, value.End)
 		}
 	}
@@ -93,7 +93,7 @@ func (w Walk) End(i int) int {
 	if !known.Present() {
 		known.Start = -1
 	}
-	return valueEnd(w.Data, i, known, w.Window)
+	return valueEnd(w.Data, i, known, w.Mapping)
 }
 
 // Next returns the offset of the next member or element, or of the closing bracket. i is
@@ -150,9 +150,9 @@ func isDigit(c byte) bool { return c-'0' <= 9 }
 // ValueEnd returns the offset after the value that begins at i.
 func ValueEnd(data []byte, i int) int { return valueEnd(data, i, Span{Start: -1}, nil) }
 
-// valueEnd is ValueEnd for a document in a file. It holds one window of it in memory. It does not read
+// valueEnd is ValueEnd for a document in a file. It holds one part of it in memory. It does not read
 // the value at known, whose Start is -1 if there is none.
-func valueEnd(data []byte, i int, known Span, window *spool.Window) int {
+func valueEnd(data []byte, i int, known Span, mapping *spool.Mapping) int {
 	for depth := 0; i < len(data); {
 		switch structure[data[i]] {
 		case isQuote:
@@ -180,7 +180,7 @@ func valueEnd(data []byte, i int, known Span, window *spool.Window) int {
 			if depth == 0 {
 				return i
 			}
-			window.Pass(i, i)
+			mapping.Pass(i, i)
 		}
 		i++
 	}

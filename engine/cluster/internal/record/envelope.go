@@ -82,6 +82,6 @@ func (e *Envelope) Page(entry *store.Entry, final bool) *engine.Page {
 	if e.Record == nil {
 		return nil
 	}
-	items, lists := document.Lists(entry.Items.Bytes(), entry.Window, e.Lists)
+	items, lists := document.Lists(entry.Items.Bytes(), entry.Mapping, e.Lists)
 	return &engine.Page{Record: *e.Record, Root: e.Root, Items: items, Lists: lists, Kept: e.Kept, Final: final}
 }

@@ -17,7 +17,7 @@ type Entry struct {
 	StoredHead
 	Envelope []byte // the envelope without its newline
 	Items    document.Items
-	Window   *spool.Window // window of the block of Items; nil if Items are in memory
+	Mapping  *spool.Mapping // mapping of the block of Items; nil if Items are in memory
 
 	buffer     *spool.Buffer
 	connection uint64 // see [Tail]
@@ -30,7 +30,7 @@ func (e *Entry) Tail() Tail { return Tail{e.Sequence, e.Attempt, e.connection} }
 func (e *Entry) Release() {
 	if e != nil && e.buffer != nil {
 		e.buffer.Release()
-		e.Items, e.Window, e.buffer = document.Items{}, nil, nil
+		e.Items, e.Mapping, e.buffer = document.Items{}, nil, nil
 	}
 }
 
@@ -125,11 +125,11 @@ func (a *assembly) finish(m *message) (*Entry, error) {
 	if e.Parts != a.parts || !a.complete {
 		return nil, damaged(m.Sequence, fmt.Sprintf("the page has %d parts of %d", a.parts, e.Parts))
 	}
-	block, window, err := a.buffer.Body()
+	block, mapping, err := a.buffer.Body()
 	if err != nil {
 		return nil, err
 	}
-	e.Envelope, e.Items, e.Window, e.buffer = a.envelope, document.NewItems(block, a.items, window), window, a.buffer
+	e.Envelope, e.Items, e.Mapping, e.buffer = a.envelope, document.NewItems(block, a.items, mapping), mapping, a.buffer
 	*a = assembly{}
 	return e, nil
 }

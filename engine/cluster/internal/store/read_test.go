@@ -142,15 +142,15 @@ func TestAPageOf50MBIsNotHeldInMemory(t *testing.T) {
 	file.Reset(-1)
 	_, err := file.Write(block)
 	require.NoError(t, err)
-	body, window, err := file.Body()
+	body, mapping, err := file.Body()
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), task, Tail{}, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(body, 50, window))
+	_, err = s.Append(t.Context(), task, Tail{}, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(body, 50, mapping))
 	require.NoError(t, err)
 	enough := errors.New("enough")
 	require.ErrorIs(t, s.Read(t.Context(), "r", 0, Mark{}, func(e *Entry) error {
 		require.Equal(t, 50, e.Items.Len())
 		require.True(t, bytes.Equal(block, e.Items.Bytes()))
-		require.True(t, e.Window != nil || system.GOOS != "linux", "the page is in memory")
+		require.True(t, e.Mapping != nil || system.GOOS != "linux", "the page is in memory")
 		return enough
 	}), enough)
 }
