@@ -69,7 +69,7 @@ var mayImport = map[string][]string{
 	"engine/config":     {module + "rules"},
 	"engine/configtest": {module + "rules", module + "compile", module + "runtime"},
 	"engine/stress":     {module + "rules", module + "compile", module + "runtime"},
-	"engine/explain":    {module + "rules", module + "compile", module + "runtime/failure"},
+	"engine/explain":    {module + "rules", module + "compile", module + "runtime"},
 	"engine": {
 		module + "rules", module + "compile", module + "runtime", module + "engine/config",
 		module + "engine/configtest", module + "engine/explain", module + "engine/stress",

@@ -239,7 +239,8 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 func (a *Auth) Summary() string {
 	switch a.Type {
 	case AuthBasic:
-		return "username and #password as base64 of both with a colon between them, in the header Authorization: Basic"
+		return "the user name in username and the password in #password, as base64 of both with a colon between them, " +
+			"in the header Authorization: Basic"
 	case AuthBearer:
 		return "a fixed token, in the header Authorization: Bearer"
 	case AuthHeader:
@@ -251,7 +252,8 @@ func (a *Auth) Summary() string {
 	case AuthLogin:
 		return fmt.Sprintf("the values that the response of %s %s gives, %s", a.Login.Method, a.Login.label(), a.renewed())
 	case AuthSign:
-		text := "the values of these expressions, computed for each attempt: params are added to the query, then headers are set"
+		text := "the values of these expressions, computed for each attempt, whose time is now(): " +
+			"params are added to the query, then headers are set"
 		if !a.Independent {
 			text += ", and each sees those before it"
 		}
@@ -270,7 +272,7 @@ func (a *Auth) Request() string {
 	switch a.Type {
 	case AuthOAuth2:
 		return "POST " + fromBase(a.tokenPlace()) +
-			sends(sent{"in the body", a.tokenParams()}, sent{"in the header Authorization", a.clientInHeader()})
+			sends(sent{"in the body", a.tokenParams()}, sent{"in the header Authorization: Basic, as user name and password", a.clientInHeader()})
 	case AuthLogin:
 		return a.Login.Method + " " + fromBase(a.Login.label()) + sends(a.Login.sent()...)
 	}
@@ -359,7 +361,7 @@ func (a *Auth) renewed() string {
 		renewal = fmt.Sprintf("%s before it ends, but not in the first half of its lifetime, and ",
 			value.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
-	return fmt.Sprintf("shared by all jobs and renewed %sonce if the API refuses it (status 401)", renewal)
+	return fmt.Sprintf("shared by all jobs of the run, not saved, and renewed %sonce if the API refuses it (status 401)", renewal)
 }
 
 // WithValues returns the credentials with values of expressions: the values of keys, and the parameters

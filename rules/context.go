@@ -71,7 +71,7 @@ type Context struct {
 	Item    any `expr:"item" scope:"item" doc:"the item that filter or fields is about"`
 	Key     any `expr:"key" scope:"item" doc:"with a star of dataField over an object: the name of the member that the item comes from"`
 	Login   any `expr:"login" phase:"job" scope:"login" doc:"the response of the login: status, headers and body"`
-	Request any `expr:"request" phase:"job" scope:"sign" doc:"the request that is signed: method, url, path, query, headers and body"`
+	Request any `expr:"request" phase:"job" scope:"sign" doc:"the request to sign, as it is sent: method, url, path, query, headers and body"`
 
 	UUID func() string `expr:"uuid" phase:"job" scope:"sign" doc:"a random UUID; the same for the whole request"`
 

@@ -109,6 +109,10 @@ func (t *textWriter) failures(others bool) {
 	t.writeParagraph(4, t.explanation.Retries.String())
 	t.writeParagraph(4, fmt.Sprintf("An expression that fails or a response that cannot be read fails the run (%s), as does a response "+
 		"that exceeds a limit of api.http, such as maxBodyBytes (%s).", statusResponse, statusPolicy))
+	if t.full {
+		t.writeParagraph(4, "When the run fails, the items of the pages before are written, and so are those of a page on which a stopping rule "+
+			"or a guard fails it.")
+	}
 	if t.explanation.Origins != "" {
 		t.writeParagraph(4, t.explanation.Origins)
 	}
@@ -147,8 +151,12 @@ func (t *textWriter) audit(list []RuleExplanation) {
 	case t.full:
 		t.writeParagraph(4, auditWarns+" if "+strings.Join(hints, "; "))
 	case signs[auditFails] != nil:
+		given := ""
+		if slices.ContainsFunc(list, func(r RuleExplanation) bool { return r.ID == "audit.total" && r.Never == "" }) {
+			given = "if responses give the next request (audit.total), "
+		}
 		t.writeParagraph(4, fmt.Sprintf("only warns if the configuration reads such a sign or has an end of its own, "+
-			"if responses give the next request (audit.total), or if one of %d weaker signs is found; --full has the details", len(hints)))
+			"%sor if one of %d weaker signs is found; --full has the details", given, len(hints)))
 	default:
 		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
 	}

@@ -52,7 +52,7 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 		{"a parameter of the first request only", expression + `{"url": "page == 0 ? nil : body.next", "applyToFirst": true,
 			"params": {"full": "page == 0 ? true : nil"}}}`, "then requests body.next, without the job's own params. Ends"},
 		{"a limit of one page", `{"method": "pagenum", "forceStop": {"pages": 1}}`,
-			"&page=1 once. Ends normally when a page is empty"},
+			"&page=1 once. Is cut off when the limit of 1 page is reached"},
 		{"no address", `{"method": "expression", "nextRequest": {"url": "nil"}}`,
 			"Sends GET https://x.example/users?sort=id once. Ends normally when there is no next request: nextRequest.url is nil. Bounds: one page: nextRequest.url is nil."},
 		{"no address, in parentheses", `{"method": "expression", "nextRequest": {"url": "(nil)"}}`,

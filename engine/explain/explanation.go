@@ -32,6 +32,7 @@ type Explanation struct {
 	Dialect  string               `json:"dialect" doc:"dialect of the configuration"`
 	Warnings []WarningExplanation `json:"warnings,omitempty" doc:"probable mistakes, as the command check prints them"`
 	Env      *EnvExplanation      `json:"environment,omitempty" doc:"the environment variables that the configuration reads; absent: none"`
+	Inputs   []InputExplanation   `json:"inputs,omitempty" doc:"the inputs; absent: there are none"`
 	Auth     *AuthExplanation     `json:"credentials,omitempty" doc:"the credentials, without their values; absent: there are none"`
 	Retries  RetryExplanation     `json:"retries" doc:"how often a request is made again after a transient error"`
 	Pace     *PaceExplanation     `json:"pace,omitempty" doc:"what limits the pace of all requests together; absent: nothing"`
@@ -73,11 +74,18 @@ func (e *EnvExplanation) String() string {
 	return text
 }
 
+// InputExplanation describes an input.
+type InputExplanation struct {
+	Name string `json:"name"`
+	Says string `json:"says" doc:"its default, and what else holds of it, in words"`
+}
+
 // AuthExplanation describes the credentials.
 type AuthExplanation struct {
 	Type    string            `json:"type" doc:"type of api.authentication"`
 	Says    string            `json:"says" doc:"what requests are sent with, and when that is renewed"`
 	Request string            `json:"request,omitempty" doc:"the request that obtains them, with the names of what it sends"`
+	Errors  string            `json:"errors,omitempty" doc:"what happens if this request fails, in words"`
 	Rules   []RuleExplanation `json:"rules,omitempty" doc:"expressions that give credentials, in the order in which they are evaluated"`
 
 	path string // config path
@@ -137,9 +145,10 @@ type JobExplanation struct {
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 
-	endpoint   string // endpoint as written in the configuration
-	path       string // config path of the job
-	paging     string // config path of its pagination; empty if it has no pagination
+	windows    []string // the windows of each variable that has some, as far as they are known
+	endpoint   string   // endpoint as written in the configuration
+	path       string   // config path of the job
+	paging     string   // config path of its pagination; empty if it has no pagination
 	properties []property
 }
 
@@ -150,6 +159,7 @@ type RequestExplanation struct {
 	Headers []string `json:"headers,omitempty" doc:"names of the headers that the configuration sets"`
 	Body    string   `json:"body,omitempty" doc:"body; what only a response can tell is in braces, in JSON in quotes, which only a text has"`
 
+	sent    []string // the headers that a run sends although the configuration does not set them
 	headers []string // the headers with their values, unless they may be secrets
 	typed   bool     // a value of the body, which is JSON, is a phrase in braces
 }
@@ -168,7 +178,8 @@ type ItemsExplanation struct {
 	Files []string `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
 	Added bool     `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
 
-	beside, published, added string // conditions under which the files are replaced, and under which rows are added
+	keepers                  []string // ids of the jobs whose kept values decide this, if they are not those of the job alone
+	beside, published, added string   // conditions under which the files are replaced, and under which rows are added
 }
 
 // RuleExplanation describes one rule.
@@ -204,6 +215,7 @@ type RuleExplanation struct {
 	later        bool     // ValueInWords is only that of requests after the first
 	leftOut      bool     // it is a part of the request that is left out, since no page size is set
 	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
+	base         string   // of an address: where a relative one is resolved
 	calls        []string // names of the functions that it calls
 }
 
@@ -237,6 +249,9 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 	if cfg.Env != nil {
 		e.Env = &EnvExplanation{Names: cfg.Env, Paths: cfg.EnvPaths, Unset: cfg.UnsetEnv}
 	}
+	for _, in := range cfg.Inputs {
+		e.Inputs = append(e.Inputs, InputExplanation{in.Name, run.Redact(inputInWords(in))})
+	}
 	e.Auth = explainAuth(run.Auth, cfg.Auth, run.Redact)
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name
@@ -260,6 +275,14 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, redact func(string) s
 		return nil
 	}
 	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary()), Request: redact(auth.Request())}
+	switch auth.Type {
+	case rules.AuthOAuth2:
+		x.Errors = fmt.Sprintf("its errors are those of any request, as below, except that status 400 or 401, "+
+			"or a response without access_token, such as HTML or one that is empty or cut off, fails the run (%s)", statusAPI)
+	case rules.AuthLogin:
+		x.Errors = fmt.Sprintf("its errors are those of any request, as below, except that any status below 400 that is no page "+
+			"fails the run with %s, and so does a response without a value that is read of it, such as HTML, with %s", statusAPI, statusResponse)
+	}
 	if auth.Values["grant"] == rules.GrantRefresh {
 		x.Says += "; if the API replaces the refresh token, the new one is saved in the file of --tokens, or with --state FILE in FILE.tokens, " +
 			"and the next run uses it; without them, it is lost when the run ends"

@@ -245,7 +245,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		{
 			"a client with a secret", `"type": "oauth2", "tokenUrl": "https://auth.example/token", "clientId": "a", "#clientSecret": "b"`,
 			"a token of OAuth 2.0 (grant client_credentials), in the header Authorization: Bearer, ",
-			"POST https://auth.example/token with grant_type in the body; clientId, clientSecret in the header Authorization",
+			"POST https://auth.example/token with grant_type in the body; clientId, clientSecret in the header Authorization: Basic, as user name and password",
 		},
 		{
 			"a client in the body", `"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b", "clientAuth": "body",
@@ -271,7 +271,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 			"POST https://auth.example/login with v in the query; user in the body",
 		},
 		{"no request", `"type": "bearer", "#token": "a"`, "a fixed token, in the header Authorization: Bearer", ""},
-		{"a password in a header", `"type": "basic", "username": "a", "#password": "b"`, "username and #password as base64 of both with a colon between them", ""},
+		{"a password in a header", `"type": "basic", "username": "a", "#password": "b"`, "the user name in username and the password in #password, as base64 of both with a colon between them", ""},
 		{"a signature", `"type": "sign", "headers": {"X-Sign": "md5(request.body)"}`, "params are added to the query, then headers are set, and each sees those before it", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

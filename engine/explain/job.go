@@ -39,7 +39,8 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	x.NoNext = j.noNext()
 	x.Bounds = j.bounds()
 	if x.Partitions = j.partitions(); x.Partitions != nil {
-		x.Partitions.Bounds = j.ofPartitions(cfg.MaxPartitions)
+		x.Partitions.Bounds, x.Partitions.capped = j.ofPartitions(cfg.MaxPartitions), cfg.MaxPartitions > 0
+		x.Partitions.Facts = slices.DeleteFunc(append(x.windows, x.Partitions.Facts...), func(fact string) bool { return fact == "" })
 	}
 	for _, f := range j.Functions {
 		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
@@ -92,6 +93,8 @@ func (x *JobExplanation) describeRules(j explainer) {
 // whyUnnoticed returns why a rule of the audit has no effect, if the list cannot have what the rule is about.
 func (j explainer) whyUnnoticed(r rules.Rule) string {
 	switch {
+	case j.isUnaudited(r):
+		return "the list always ends by a rule after which it is not sought"
 	case r.Keeps && len(j.Keeps) == 0:
 		return "no value is kept (keep)"
 	case r.Keeps && j.KeptUse() == compile.KeptFromFirst:
@@ -104,6 +107,18 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no link has parameters that those of the job override (includeParams)"
 	}
 	return ""
+}
+
+// isUnaudited reports whether the list has one page, and always an outcome after which a rule of the audit is not
+// evaluated.
+func (j explainer) isUnaudited(r rules.Rule) bool {
+	only, ok := j.OnlyPage()
+	if !ok || only.Rule.Outcome == rules.Complete || slices.Contains(r.Also, only.Rule.Outcome) {
+		return false
+	}
+	before := j.Stops[:slices.Index(j.Stops, only)]
+	return !slices.ContainsFunc(before, func(s *compile.Trigger) bool { return s.Rule.Outcome == rules.Complete && !s.Rule.Guard }) &&
+		!slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorStop })
 }
 
 // comparesCounts reports whether a stopping rule compares the number of items or pages with a number in a response.
@@ -162,6 +177,12 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		exceptions = append([]string{unlessPolled}, exceptions...)
 	}
 	x.Clause = x.clause + x.dropped() + unless(exceptions)
+	if r.Role.Addresses() {
+		x.base = "api.baseUrl"
+		if r.Role == rules.RoleURL && !rules.SwitchesOf(j.Ruleset.Dialect).RelativeToBase {
+			x.base = "the address of the response"
+		}
+	}
 	return x
 }
 
@@ -195,7 +216,7 @@ func (j explainer) items() ItemsExplanation {
 	case x.Format == rules.NDJSON:
 		x.Where = "each line of the response (NDJSON)"
 	case x.Format == rules.CSV:
-		x.Where = "each row of the response (CSV" + tableInWords(response) + ")"
+		x.Where = "each row of the response (CSV" + tableInWords(response) + "), " + rowInWords(response)
 	case field == nil:
 		x.Where = "the response itself if it is a list, otherwise the only list in its root (dataField is not set)"
 		x.Otherwise = fmt.Sprintf("no list, or status 204, is an empty page; several fail the run (%s)", statusResponse)
@@ -223,7 +244,8 @@ func (j explainer) items() ItemsExplanation {
 	case rules.XML:
 		x.Where += " (XML)"
 	case rules.Auto:
-		x.Where += "; each line or row of NDJSON and CSV (the format is that of the response" + tableInWords(response) + ")"
+		x.Where += "; each line or row of NDJSON and CSV (the format is that of the response" + tableInWords(response) +
+			"; a row of CSV is " + rowInWords(response) + ")"
 	}
 	return x
 }
@@ -262,6 +284,17 @@ func tableInWords(r rules.Response) string {
 	return out
 }
 
+// rowInWords says what the item of a row of CSV is.
+func rowInWords(r rules.Response) string {
+	switch {
+	case r.Columns != nil:
+		return "an object of texts"
+	case !r.Header:
+		return "a list of texts"
+	}
+	return "an object of texts by the names in the first row"
+}
+
 // noNext describes the end of a list because there is no next request. It is nil if
 // there always is one.
 func (j explainer) noNext() *RuleExplanation {
@@ -282,11 +315,15 @@ func (j explainer) noNext() *RuleExplanation {
 		return nil
 	}
 	part := j.rule(j.NextParts[i])
+	never := ""
+	if only, ok := j.OnlyPage(); ok {
+		never = only.Rule.ID + " comes first, and stops after page 1"
+	}
 	description := cmp.Or(part.ValueInWords, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
 	return &RuleExplanation{
 		ID: compile.ReasonNextRequest, Source: "empty(" + part.Source + ")", Reads: part.Reads, Outcome: rules.Complete,
 		Clause: fmt.Sprintf("there is no next request: %s is missing or empty", description),
-		Origin: part.Origin, Settings: part.Settings,
+		Origin: part.Origin, Settings: part.Settings, Never: never,
 		rule: rules.Rule{Role: roleNoNext, Source: "empty(" + part.rule.Source + ")"},
 	}
 }

@@ -21,6 +21,8 @@ type PartitionsExplanation struct {
 	OnError   rules.PartitionPolicy `json:"onError" doc:"what happens when one fails: fail or skip"`
 	Facts     []string              `json:"facts" doc:"what else holds of them, in words"`
 	Variables []VariableExplanation `json:"variables" doc:"the variables, in the order of their loops"`
+
+	capped bool // whether their number is limited (limits.partitions)
 }
 
 // VariableExplanation describes a variable of for.
@@ -62,6 +64,9 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it. "+
 			"It runs for the items of a page before the next page of %[2]s.", reads, x.Parent))
 	}
+	if text := j.withoutValue(); text != "" {
+		sentences = append(sentences, text)
+	}
 	for i := range j.For {
 		v := &j.For[i]
 		if v.Window == nil {
@@ -76,11 +81,41 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	sentences = append(sentences, fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together))
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
-			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only. "+
-			"If all fail, and there are several, the audit fails the run (audit.missing).", failOnStatus(rules.Partial)))
+			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only.%s",
+			failOnStatus(rules.Partial), j.ifAllFail()))
 	}
 	return append(sentences,
 		"If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
+}
+
+// ifAllFail says what happens if all partitions fail, unless there is only one.
+func (j explainer) ifAllFail() string {
+	if !slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return len(v.Constants) != 1 }) {
+		return ""
+	}
+	return " If all fail, and there are several, the audit fails the run (audit.missing)."
+}
+
+// withoutValue names the values of items of ancestors that requests send, and without which parts are left out.
+func (j explainer) withoutValue() string {
+	var paths []string
+	for _, e := range j.Computed {
+		if !j.ExpectsValue(e) {
+			continue
+		}
+		for _, r := range e.Reads {
+			paths = value.AppendNew(paths, j.redact(rules.FormatPath(r.Path[0], r.Path[1:])))
+		}
+	}
+	if paths == nil {
+		return ""
+	}
+	does := auditFails
+	if j.Ruleset.Dialect == rules.Keboola {
+		does = auditWarns
+	}
+	return fmt.Sprintf("If an item has no %s, that part of the request is left out; if no item has it, audit.missing %s.",
+		value.OrList(paths), does)
 }
 
 // readsNow reports whether an expression, which may be nil, reads the time of the run.

@@ -149,6 +149,11 @@ func (p *propertyCollector) addCredentials(cfg *rules.Config, x *AuthExplanation
 
 // addInput adds an input.
 func (p *propertyCollector) addInput(in rules.Input) {
+	p.add("inputs", in.Name, []any{in.Default, in.Optional, in.Secret, in.Pattern}, inputInWords(in))
+}
+
+// inputInWords says what the value of an input is if a run does not set it, and what else holds of it.
+func inputInWords(in rules.Input) string {
 	text := "set by each run"
 	switch shown, _ := value.Text(in.Default); {
 	case in.Default != nil && in.Secret:
@@ -164,7 +169,7 @@ func (p *propertyCollector) addInput(in rules.Input) {
 	if in.Pattern != "" {
 		text += "; matches " + in.Pattern
 	}
-	p.add("inputs", in.Name, []any{in.Default, in.Optional, in.Secret, in.Pattern}, text)
+	return text
 }
 
 // properties returns the properties of the job.

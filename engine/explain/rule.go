@@ -102,10 +102,15 @@ func (r RuleExplanation) underHeading() string {
 	switch role := r.rule.Role; {
 	case r.group() == groupSafety:
 		return fmt.Sprintf("%s when %s", r.effect(), r.Clause)
-	case role == rules.RoleOnError && r.Clause == r.Source:
-		return r.action()
 	case role == rules.RoleOnError:
-		return fmt.Sprintf("if %s, %s", r.Clause, r.action())
+		text := r.action()
+		if r.Clause != r.Source {
+			text = fmt.Sprintf("if %s, %s", r.Clause, text)
+		}
+		if r.Do == string(rules.ErrorStop) {
+			text += " with the pages before it; the audit does not see this response"
+		}
+		return text
 	case role == rules.RoleInit, role == rules.RoleNext:
 		return r.atItsTime()
 	case role.Builds() && !r.perPartition:
@@ -189,7 +194,8 @@ func (r RuleExplanation) partUnderHeading() string {
 		phrases = append(phrases, r.ValueInWords)
 	}
 	if r.rule.Role.Addresses() && len(r.Reads) > 0 {
-		phrases = append(phrases, "overrides the endpoint; the list ends if it is missing or empty")
+		phrases = append(phrases, "overrides the endpoint; the list ends if it is missing or empty; "+
+			"without scheme and host, it is resolved against "+r.base)
 	}
 	if r.rule.Role == rules.RoleAfter {
 		phrases = append(phrases, "the wait before the request, in seconds if it is a number; none if it is nil")

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/format"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 // describeRequests describes the first two requests of the job, which are made without an API.
@@ -26,6 +29,11 @@ func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
 	}
 	first, err := s.first()
 	x.First = s.describe(first, err)
+	for i := range j.For {
+		if j.For[i].Window != nil {
+			x.windows = append(x.windows, s.windowsInWords(&j.For[i]))
+		}
+	}
 	if err != nil {
 		return
 	}
@@ -218,8 +226,71 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 		typed:  isJSON && quotedPlaceholder().Match(payload),
 		Method: request.Verb(), URL: s.redact(s.phrased(address, false)), Headers: request.Headers.Names(),
 		Body:    s.redact(s.phrased(string(payload), isJSON)),
-		headers: value.Map(request.Headers, s.header),
+		headers: value.Map(request.Headers, s.header), sent: s.implied(request.Headers, kind),
 	}
+}
+
+// implied returns the headers that a run adds to a request, whose body has a content type or is empty.
+func (s *simulation) implied(own rules.Object, kind string) (list []string) {
+	for _, h := range [][2]string{{"Accept", format.Accept(s.Spec().Response.Format)}, {"Content-Type", kind}} {
+		isSet := slices.ContainsFunc(own, func(m rules.Member) bool { return strings.EqualFold(m.Name, h[0]) })
+		if h[1] != "" && !isSet {
+			list = append(list, h[0]+": "+h[1])
+		}
+	}
+	return list
+}
+
+// windowsInWords says which windows a run has, as far as that is known before it.
+func (s *simulation) windowsInWords(v *compile.ForVariable) string {
+	const most = 10_000
+	firstRun, open := false, false
+	few, n, err := partition.Windows(v, most, func(e *language.Expression) (any, error) {
+		isKept := func(r language.Read) bool { return r.Is("kept") }
+		switch unknown := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, &s.page) }); {
+		case unknown && e == v.To && !slices.ContainsFunc(e.Reads, isKept):
+			open = true
+			return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), nil
+		case unknown || e.Rule.Secret:
+			return nil, errUnknownWindow
+		}
+		firstRun = firstRun || s.kept == nil && slices.ContainsFunc(e.Reads, isKept)
+		return e.Value(&language.Machine{}, &s.page, language.MaxValueBytes)
+	})
+	shown := value.Map(few, func(w map[string]any) string { return boundInWords(w["from"]) + " to " + boundInWords(w["to"]) })
+	subject := "The windows of " + v.Name + " are "
+	switch {
+	case err != nil || n == 0 || open && n == 1:
+		return ""
+	case n == 1:
+		subject = "The only window of " + v.Name + " is "
+	case open:
+		shown = append(shown[:2], "and so on up to "+v.To.Rule.Source)
+	case n > 3:
+		shown[1] += ", …"
+		fallthrough
+	default:
+		subject = fmt.Sprintf("The %d windows of %s are ", n, v.Name)
+		if n == most {
+			subject = fmt.Sprintf("The first %d windows of %s are ", n, v.Name)
+		}
+	}
+	if firstRun {
+		subject = "Without kept values, " + strings.ToLower(subject[:1]) + subject[1:]
+	}
+	return s.redact(subject+strings.Join(shown, ", ")) + "."
+}
+
+// errUnknownWindow says that the windows depend on something that only a run can tell.
+var errUnknownWindow = errors.New("the windows are not known before the run")
+
+// boundInWords writes the bound of a window as it is sent.
+func boundInWords(v any) string {
+	if t, ok := v.(time.Time); ok {
+		return t.Format(time.RFC3339Nano)
+	}
+	text, _ := value.Text(v)
+	return text
 }
 
 // header describes a header: its name, and its value unless that may be a secret.

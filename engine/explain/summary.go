@@ -50,7 +50,7 @@ func (x *JobExplanation) endClauses() map[string][]string {
 	for _, need := range x.Needs {
 		add(groupError, need.String())
 	}
-	if x.NoNext != nil && !x.endsWithoutAddress() {
+	if x.NoNext != nil && x.NoNext.Never == "" && !x.endsWithoutAddress() {
 		add(groupNormal, x.NoNext.Clause)
 	}
 	for _, r := range x.OnError {

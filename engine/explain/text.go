@@ -29,10 +29,17 @@ func (e *Explanation) Text(o TextOptions) string {
 		t.writeParagraph(0, e.Env.String())
 		t.writeBlank()
 	}
+	if e.Inputs != nil {
+		t.writeParagraph(0, "inputs: "+strings.Join(value.Map(e.Inputs, func(in InputExplanation) string {
+			return fmt.Sprintf("%s (%s)", in.Name, in.Says)
+		}), ", "))
+		t.writeBlank()
+	}
 	if x := e.Auth; x != nil {
 		t.writeParagraph(0, fmt.Sprintf("credentials: type %s, %s; sent only to the origin of api.baseUrl", x.Type, x.Says))
 		if x.Request != "" {
 			t.writeRow("obtained by", x.Request)
+			t.writeRow("", x.Errors)
 		}
 		t.writeRules(x.Rules)
 		t.writeBlank()
@@ -217,7 +224,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	t.writeRequest("with kept values", x.FirstKept)
 	t.writeRequest("second request", x.Second)
 	if x.First.typed || x.FirstKept != nil && x.FirstKept.typed || x.Second != nil && x.Second.typed {
-		t.writeRow("", `of "{value}" in a body, the quotes are sent only if the value is a text`)
+		t.writeRow("", `of "{value}" in a body, the quotes are sent only if the value is a text: 7, true or [7] has none`)
 	}
 	t.writeRow("items", x.Items.Where+origin(x.Items.From))
 	if x.Items.Otherwise != "" {
@@ -252,6 +259,9 @@ func (t *textWriter) writeRequest(name string, r *RequestExplanation) {
 	t.writeRow(name, r.Method+" "+r.URL)
 	if r.Body != "" {
 		t.writeRow("", "body "+r.Body)
+	}
+	if t.full && r.sent != nil {
+		t.writeRow("", "sent besides: "+strings.Join(r.sent, ", "))
 	}
 	if len(r.headers) > 0 {
 		t.writeRow("", "headers "+strings.Join(value.Map(r.headers, printable.Text), ", "))

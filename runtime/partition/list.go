@@ -230,6 +230,28 @@ func evaluateWindows(variable *compile.ForVariable, evaluate func(*language.Expr
 	return w, err
 }
 
+// Windows returns what an explanation says of the windows of a variable: the first, the second and the last one,
+// and their number, which is at most most. Then the last one is that with this number.
+func Windows(v *compile.ForVariable, most int, evaluate func(*language.Expression) (any, error)) (few []map[string]any, n int, err error) {
+	w, err := evaluateWindows(v, evaluate)
+	if err != nil {
+		return nil, 0, err
+	}
+	for last := map[string]any(nil); ; n++ {
+		next, more := w.next()
+		switch {
+		case more && n < most:
+			if last, _ = next.(map[string]any); n < 2 {
+				few = append(few, last)
+			}
+			continue
+		case n > 2:
+			few = append(few, last)
+		}
+		return few, n, nil
+	}
+}
+
 // rereadAll returns values as a resumed run reads them.
 func rereadAll(values []any) ([]any, error) {
 	results := make([]any, len(values))

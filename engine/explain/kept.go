@@ -1,0 +1,90 @@
+package explain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// keepInWords says when the values for the next run are saved, which value is saved if the pages have several,
+// and which partitions have values of the previous run.
+func (j explainer) keepInWords(kept map[string]map[string]any) string {
+	if len(j.Keeps) == 0 {
+		return ""
+	}
+	time := "the list is complete"
+	switch {
+	case j.Parent != nil || len(j.Children) > 0:
+		time = "all jobs of the tree are complete"
+	case len(j.For) > 0:
+		time = "all partitions are complete"
+	}
+	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s. "+
+		"A run with another address, parameters or inputs, or whose file has changed since, is refused (%s).", time, statusState)}, ""
+	switch {
+	case j.KeepFor != nil:
+		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, "+
+			"the greatest is saved, and each partition reads its own.", j.redact(j.KeepFor.Rule.Source)))
+		stay = ", and so do those for which there is no partition"
+	case len(j.For) > 0:
+		sentences = append(sentences, "Each partition gives its own value, and the greatest is saved.")
+	}
+	if slices.ContainsFunc(j.Keeps, func(e *language.Expression) bool { return slices.Contains(e.Calls(), "latestOf") }) {
+		sentences = append(sentences, fmt.Sprintf("A date that does not sort as text, such as 3 Jan 26, fails the run (%s), "+
+			"unless its form is given (format).", statusResponse))
+	}
+	var ofAll, ofLast []string
+	for _, e := range j.Keeps {
+		switch {
+		case compile.AccumulatesItems(e):
+			ofAll = append(ofAll, e.Rule.Target)
+		case slices.ContainsFunc(e.Reads, variesByPage):
+			ofLast = append(ofLast, e.Rule.Target)
+		}
+	}
+	if ofAll != nil {
+		sentences = append(sentences, fmt.Sprintf("In %s, items are the items of all pages, and kept.%s is the value so far.",
+			strings.Join(ofAll, ", "), ofAll[0]))
+	}
+	if ofLast != nil {
+		sentences = append(sentences, fmt.Sprintf("The value of %s is that of the last page.", strings.Join(ofLast, ", ")))
+	}
+	sentences = append(sentences, "If a value is missing, that of the run before stays"+stay+".")
+	if j.KeepFor != nil && kept != nil {
+		sentences = append(sentences, j.keptInWords(kept[j.ID()]))
+	}
+	return strings.Join(sentences, " ")
+}
+
+// keptInWords says for which values of keepFor the previous run kept values.
+func (j explainer) keptInWords(kept map[string]any) string {
+	const most = 5
+	known := map[string]bool{}
+	for _, v := range kept {
+		byKey, _ := v.(map[string]any)
+		for key, v := range byKey {
+			if v != nil {
+				known[key] = true
+			}
+		}
+	}
+	keys := slices.Sorted(maps.Keys(known))
+	switch n := len(keys); {
+	case n == 0:
+		return "The previous run kept none, so every partition begins without them."
+	case n > most:
+		keys = append(keys[:most], fmt.Sprintf("and %d others", n-most))
+	}
+	return fmt.Sprintf("The previous run kept values for %d of them (%s); a partition with another begins without.",
+		len(known), j.redact(strings.Join(keys, ", ")))
+}
+
+// variesByPage reports whether an expression reads a value that differs from page to page.
+func variesByPage(r language.Read) bool {
+	return r.Past == "" && (r.Phase() == rules.PhasePlan || r.Phase() == rules.PhaseResponse)
+}

@@ -1,0 +1,118 @@
+package explain
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// Waits are the longest times that a request waits for its response, and those before retries.
+type Waits struct {
+	Begin    time.Duration // until the response begins, if no timeout is configured
+	Pause    time.Duration // between two pieces of its body
+	Response time.Duration // until it is complete, if no timeout is configured
+
+	First   time.Duration // the longest wait before the first retry; it doubles with each retry
+	Longest time.Duration // the longest wait before any retry
+	Asked   time.Duration // the longest wait that the API may ask for
+}
+
+// String says in words how often a request is made again.
+func (r RetryExplanation) String() string {
+	if r.Max == 0 {
+		return fmt.Sprintf("It fails the run: no request is retried (api.http.maxRetries). The exit status is %d for a request "+
+			"without a response%s, %d for an unknown host, an untrusted certificate and any other status of 400 or above, and %d for "+
+			"another status than "+requests.PageStatuses+"%s. Redirects are followed, up to 10. %s",
+			failure.Transient.ExitStatus(), r.transient(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(),
+			strings.TrimSuffix(r.describeTimeouts(), " "))
+	}
+	subject := "A request without a response"
+	if len(r.Statuses) > 0 {
+		subject += ", with status " + statusesInWords(r.Statuses) + ","
+	}
+	if len(r.Limited) > 0 {
+		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
+	}
+	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). %s"+
+		"An unknown host or an untrusted certificate fails it at once (%s). "+
+		"HTML by its Content-Type, or an empty body except of CSV and NDJSON, is retried once or twice; then it fails the run (%s). %s"+
+		"Redirects are followed, up to 10. "+
+		"Any other status than "+requests.PageStatuses+" fails the run at once (%s, or %d below 400)%s.",
+		subject, value.Counted(r.Max, "time"), statusTransient, r.describeTimeouts(), statusAPI, statusResponse,
+		r.describeWaits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
+}
+
+// transient names the statuses that are retried, or would be, as the end of a list that begins with requests without a response.
+func (r RetryExplanation) transient() string {
+	if len(r.Statuses) == 0 {
+		return ""
+	}
+	return " or with status " + statusesInWords(r.Statuses)
+}
+
+// statusesInWords lists statuses: "429, 500 or 520 to 524".
+func statusesInWords(list []int) string {
+	var ranges []string
+	for i := 0; i < len(list); {
+		end := i
+		for end+1 < len(list) && list[end+1] == list[end]+1 {
+			end++
+		}
+		if end-i >= 2 {
+			ranges = append(ranges, fmt.Sprintf("%d to %d", list[i], list[end]))
+		} else {
+			ranges = append(ranges, value.Map(list[i:end+1], strconv.Itoa)...)
+		}
+		i = end + 1
+	}
+	return value.OrList(ranges)
+}
+
+// describeTimeouts says how long a request waits for its response.
+func (r RetryExplanation) describeTimeouts() string {
+	pauses := " or pauses for " + inWords(r.wait.Pause)
+	switch {
+	case r.wait.Pause == 0:
+		return ""
+	case r.timeout == 0:
+		return fmt.Sprintf("A response that does not begin within %s, is not complete after %s%s counts as none (api.http.timeout). ",
+			inWords(r.wait.Begin), inWords(r.wait.Response), pauses)
+	case r.timeout <= r.wait.Pause:
+		pauses = ""
+	}
+	return fmt.Sprintf("A response that is not complete after %s (api.http.timeout)%s counts as none. ", inWords(r.timeout), pauses)
+}
+
+// describeWaits says how long a run waits before retries.
+func (r RetryExplanation) describeWaits() string {
+	if r.wait.First == 0 {
+		return fmt.Sprintf("The header %s gives the wait. ", r.Header)
+	}
+	return fmt.Sprintf("The header %s gives the wait (more than %s: the run fails at once, %s). Without it, the wait is random, "+
+		"at most %s before the first retry and twice as long before each further one, up to %s. ",
+		r.Header, inWords(r.wait.Asked), statusTransient, inWords(r.wait.First), inWords(r.wait.Longest))
+}
+
+// renewed says that credentials are renewed, if they are.
+func (r RetryExplanation) renewed() string {
+	if !r.Renewed {
+		return ""
+	}
+	return "; after 401, the credentials are renewed first, and the request is made again, once"
+}
+
+// inWords writes a duration without the zeros of [time.Duration.String].
+func inWords(d time.Duration) string {
+	switch {
+	case d%time.Minute == 0:
+		return value.Counted(int(d/time.Minute), "minute")
+	case d%time.Second == 0:
+		return value.Counted(int(d/time.Second), "second")
+	}
+	return d.String()
+}

@@ -1,0 +1,84 @@
+package explain
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// A TermExplanation explains a name or a function in the expressions.
+type TermExplanation struct {
+	Name string `json:"name" doc:"the name, or the function as it is called"`
+	Says string `json:"says" doc:"what it means"`
+}
+
+// explainedNames are the fields of the page context that are explained if a rule reads them.
+var explainedNames = []string{"page", "sent", "samePage", "emptyWindow", "polled", "key", "request", "uuid"}
+
+// lacking are the names whose members a response, an item or the previous run may lack.
+var lacking = []string{"body", "header", "link", "item", "items", "kept", "first", "prev"}
+
+// usedNames are the functions and names that expressions use.
+type usedNames struct {
+	calls, reads map[string]bool
+	lacks        bool // whether an expression of the configuration reads a value that a response or an item may lack
+}
+
+// add adds the names that the expressions of rules use.
+func (u *usedNames) add(list []RuleExplanation) {
+	if u.calls == nil {
+		u.calls, u.reads = map[string]bool{}, map[string]bool{}
+	}
+	for _, r := range list {
+		for _, name := range r.calls {
+			u.calls[name] = true
+		}
+		for _, name := range r.Reads {
+			u.reads[name] = true
+			root := name[:max(0, strings.IndexAny(name, ".[("))]
+			u.reads[root] = true
+			u.lacks = u.lacks || r.Origin.By.Kind == rules.AuthorConfig && slices.Contains(lacking, root)
+		}
+	}
+}
+
+// join adds the names of other.
+func (u *usedNames) join(other usedNames) {
+	u.add(nil)
+	u.lacks = u.lacks || other.lacks
+	maps.Copy(u.calls, other.calls)
+	maps.Copy(u.reads, other.reads)
+}
+
+// terms returns the functions and the less obvious names, in the order of their tables.
+func (u usedNames) terms() (terms []TermExplanation) {
+	for _, f := range language.Builtin().Functions() {
+		if u.calls[f.Name] {
+			terms = append(terms, TermExplanation{Name: f.Signature, Says: f.Doc})
+		}
+	}
+	for _, f := range rules.ContextFields() {
+		if u.reads[f.Name] && slices.Contains(explainedNames, f.Name) {
+			terms = append(terms, TermExplanation{Name: f.Name, Says: f.Doc})
+		}
+	}
+	if u.lacks {
+		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing: " +
+			"a comparison with it is false, unless it is == or !=; arithmetic with it gives nil; a part of a request that is nil is left out"})
+	}
+	return terms
+}
+
+// terms returns the functions and the less obvious names in all rules.
+func (e *Explanation) terms() []TermExplanation {
+	var used usedNames
+	used.add(e.Auth.rules())
+	for i := range e.Jobs {
+		x := &e.Jobs[i]
+		used.add(slices.Concat(x.variables(), x.Computed, x.State, x.Next, x.Shape, x.Stops, x.OnError, x.Keep))
+	}
+	return used.terms()
+}

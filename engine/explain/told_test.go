@@ -1,0 +1,96 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// toldOf returns the complete text about a configuration, on one line.
+func toldOf(t *testing.T, config string) string {
+	t.Helper()
+	return strings.Join(strings.Fields(explainedConfig(t, config, nil).Text(TextOptions{Full: true})), " ")
+}
+
+// Windows are written with their bounds, as far as these are known before a run.
+func TestTheWindowsAreTold(t *testing.T) {
+	for _, c := range []struct{ name, window, want string }{
+		{"numbers", `"from": 1, "to": 25, "step": 10, "granularity": 1`, "The 3 windows of w are 1 to 10, 11 to 20, 21 to 25."},
+		{"dates", `"from": "2026-01-01", "to": "2026-03-05", "step": "7d"`,
+			"The 9 windows of w are 2026-01-01T00:00:00Z to 2026-01-08T00:00:00Z, 2026-01-08T00:00:00Z to 2026-01-15T00:00:00Z, …, " +
+				"2026-02-26T00:00:00Z to 2026-03-05T00:00:00Z."},
+		{"one window", `"from": 1, "to": 5`, "The only window of w is 1 to 5."},
+		{"very many", `"from": 0, "to": 1000000, "step": 1`, "The first 10000 windows of w are 0 to 1, 1 to 2, …, 9999 to 10000."},
+		{"an end that the run decides", `"from": "2026-01-01", "to": "now()", "step": "1d"`,
+			"The windows of w are 2026-01-01T00:00:00Z to 2026-01-02T00:00:00Z, 2026-01-02T00:00:00Z to 2026-01-03T00:00:00Z, and so on up to now()."},
+	} {
+		config := `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"endpoint": "users", "for": {"w": {` + c.window + `}},
+			"params": {"from": {"expr": "w.from"}}}]}}`
+		require.Contains(t, toldOf(t, config), c.want, c.name)
+	}
+}
+
+// What a run decides is not told of windows, rather than guessed.
+func TestWindowsThatARunDecidesAreNotTold(t *testing.T) {
+	for _, window := range []string{`"from": "now()", "to": "now()", "step": "1d"`, `"from": 1, "to": {"input": "end"}`, `"from": {"input": "end"}, "to": 5`} {
+		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "inputs": {"end": {}}, "config": {"jobs": [{"endpoint": "users",
+			"for": {"w": {`+strings.NewReplacer(`{"input": "end"}`, `"input.end"`).Replace(window)+`}}, "params": {"from": {"expr": "w.from"}}}]}}`, nil)
+		require.NotContains(t, x.String(), "of w are", window)
+		require.NotContains(t, x.String(), "of w is", window)
+	}
+}
+
+// A rule that stops after page 1 comes before the ends of methods, which therefore decide nothing.
+func TestWhatComesAfterARuleThatStopsAfterOnePageIsNotInEffect(t *testing.T) {
+	x := explained(t, `{"method": "pagenum", "forceStop": {"pages": 1}}`)
+	require.Empty(t, x.stops(groupNormal))
+	for _, r := range x.Audit {
+		if r.ID == "audit.total" {
+			require.NotEmpty(t, r.Never)
+		}
+	}
+	two := explained(t, `{"method": "pagenum", "forceStop": {"pages": 2}}`)
+	require.Len(t, two.stops(groupNormal), 1)
+}
+
+func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
+	job := func(pagination, job string) string {
+		return `{"api": {"baseUrl": "https://x.example/v1/"` + pagination + `}, "inputs": {"team": {"default": "a"}, "key": {"secret": true, "default": "k"}},
+			"config": {"jobs": [{"endpoint": "users", ` + job + `}]}}`
+	}
+	const any = `"dataField": "data"`
+	for _, c := range []struct{ name, config, want string }{
+		{"inputs", job("", any), "inputs: team (by default a), key (has a default; secret)"},
+		{"a link", job(`, "pagination": {"method": "response.url", "urlKey": "next"}`, any), "without scheme and host, it is resolved against the address of the response"},
+		{"an endpoint", job(`, "pagination": {"method": "expression", "nextRequest": {"endpoint": "body.next"}}`, any),
+			"without scheme and host, it is resolved against api.baseUrl"},
+		{"headers", job("", `"method": "POST", "params": {"a": 1}`), "sent besides: Accept: application/json, */*;q=0.5, Content-Type: application/json"},
+		{"a header of its own", job("", `"headers": {"accept": "text/x"}`), "headers accept: text/x"},
+		{"CSV", job("", `"response": {"format": "csv"}`), "each row of the response (CSV), an object of texts by the names in the first row"},
+		{"CSV without a header", job("", `"response": {"format": "csv", "header": false}`), "(CSV, no header), a list of texts"},
+		{"CSV with columns", job("", `"response": {"format": "csv", "columns": ["a"]}`), "(CSV, columns a), an object of texts"},
+		{"a page that fails", job("", any), "so are those of a page on which a stopping rule or a guard fails it."},
+		{"an error that ends the list", job(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 404", "do": "stop"}]}`, any),
+			"the list ends (complete) with the pages before it; the audit does not see this response"},
+		{"a list that is cut off", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, any),
+			"A list that is limited counts as one without an error, unless --fail-on names it."},
+		{"one partition", job("", `"for": {"k": {"values": ["a", "b"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`), "If all fail, and there are several"},
+		{"a token", job(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, any),
+			"a response without access_token, such as HTML or one that is empty or cut off, fails the run (exit status 3)"},
+		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
+	} {
+		require.Contains(t, toldOf(t, c.config), c.want, c.name)
+	}
+	require.NotContains(t, toldOf(t, job("", `"for": {"k": {"values": ["a"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`)), "If all fail")
+}
+
+func TestFactsOfChildrenAreTold(t *testing.T) {
+	text := toldOf(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [
+		{"id": "orders", "endpoint": "orders", "incremental": {"cursor": "at", "param": "since"}},
+		{"id": "lines", "endpoint": "lines", "for": {"order": {"items": "orders"}}, "params": {"group": {"expr": "order.group"}}}]}}`)
+	require.Contains(t, text, "If an item has no order.group, that part of the request is left out; "+
+		"if no item has it, audit.missing fails the run (exit status 9).")
+	require.Contains(t, text, "Without kept values of orders, the file is replaced if no job of the tree fails")
+	require.Contains(t, text, "Saved for this job, and read by no other, in the --kept or --state file")
+}

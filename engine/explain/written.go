@@ -1,0 +1,109 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// addFiles adds the files to which the items of the job are written.
+func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
+	if !j.Spec().Emits {
+		return
+	}
+	for _, dataType := range j.Spec().DataTypes() {
+		x.Files = value.AppendNew(x.Files, rules.FileName(dataType))
+	}
+	for job := j.Job; job != nil; job = job.Parent {
+		if len(job.Keeps) > 0 {
+			x.Added, x.keepers = true, append(x.keepers, job.ID())
+		}
+	}
+	if slices.Equal(x.keepers, []string{j.ID()}) {
+		x.keepers = nil
+	}
+	if slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return other.Emits && other.ID != j.ID() }) {
+		x.beside = ", among those of the other jobs,"
+	}
+	x.published, x.added = "the list ends without an error or evidence", "the list is complete"
+	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
+		return other.ID != j.ID() && other.Emits &&
+			slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, rules.FileName(t)) })
+	})
+	if len(j.For) > 0 {
+		x.published, x.added = "the job does not fail, and has no evidence", "all partitions are complete"
+	}
+	if shared {
+		x.published, x.added = "no job that writes to it fails", "all jobs that write to it are complete"
+	}
+	if j.Parent != nil || len(j.Children) > 0 {
+		x.published, x.added = "no job of the tree fails or has evidence", "all jobs of the tree are complete"
+		if shared {
+			x.published += ", and no other job that writes to it"
+		}
+	}
+}
+
+// outputInWords says where the items go, and in which form.
+func (x *JobExplanation) outputInWords() string {
+	if len(x.Items.Files) == 0 {
+		return "nowhere: they are for other jobs only (emit)"
+	}
+	form := "as the API sent them"
+	switch {
+	case len(x.Shape) > 0:
+		form = "after " + strings.Join(shapes(x.Shape), " and ")
+	case x.Items.Format != "" && x.Items.Format != rules.NDJSON:
+		form = "as JSON"
+	}
+	names := strings.Join(value.Map(x.Items.Files, func(name string) string { return name + ".ndjson" }), " and ")
+	also := ""
+	file, stays, partial := "the file is replaced", "it stays as it is", names+".partial"
+	if len(x.Items.Files) > 1 {
+		file, stays, partial = "the files are replaced", "they stay as they are", "NAME.ndjson.partial"
+	}
+	replaced := fmt.Sprintf("If %s, %s; otherwise ", x.Items.published, file)
+	if x.Items.Added {
+		of := ""
+		if x.Items.keepers != nil {
+			of = " of " + value.OrList(x.Items.keepers)
+		}
+		replaced = fmt.Sprintf("Without kept values%s, %s if %s; with them, the rows are added (keep) if %s. Otherwise ",
+			of, file, x.Items.published, x.Items.added)
+	}
+	if cut := x.cutOff(); cut != nil {
+		names := value.OrList(cut)
+		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it.", names)
+	}
+	return fmt.Sprintf("one per line, %s, to standard output%s or, with --out, to %s (--format changes this). "+
+		"%s%s, and any new rows are in %s.%s", form, x.Items.beside, names, replaced, stays, partial, also)
+}
+
+// cutOff returns the outcomes with which the list may end although there may be more.
+func (x *JobExplanation) cutOff() (outcomes []string) {
+	if len(x.stops(groupCutOff)) > 0 || x.Partitions != nil && x.Partitions.capped {
+		outcomes = append(outcomes, string(rules.Limited))
+	}
+	if slices.ContainsFunc(x.stops(groupSafety), func(r RuleExplanation) bool { return r.Outcome == rules.Guarded }) {
+		outcomes = append(outcomes, string(rules.Guarded))
+	}
+	if x.Partitions != nil && x.Partitions.OnError == rules.PartitionSkip {
+		outcomes = append(outcomes, string(rules.Partial))
+	}
+	return outcomes
+}
+
+// shapes returns the keys of a job whose rules change its items.
+func shapes(list []RuleExplanation) (keys []string) {
+	for _, r := range list {
+		key := "fields"
+		if r.rule.Role == rules.RoleFilter {
+			key = "filter"
+		}
+		keys = value.AppendNew(keys, key)
+	}
+	return keys
+}
