@@ -56,5 +56,5 @@ func (a Auditor) AuditContract(job, file, drift string, frozen bool) *Finding {
 	if compiled == nil {
 		return nil
 	}
-	return evidence.AuditContract(compiled, file, a.engine.Redactor().String(drift), frozen)
+	return evidence.AuditContract(compiled, file, a.engine.Redactor().Text(drift), frozen)
 }

@@ -146,8 +146,8 @@ func hideSecrets(found diag.Diagnostics, secrets []string, source *diag.Source) 
 	secrets = slices.Concat(secrets, source.Secrets())
 	redactor, stars := redact.New(secrets), starReplacer(secrets)
 	for _, d := range found {
-		d.Hide(redactor.String)
-		d.Snippet = redactor.String(stars.Replace(d.Snippet))
+		d.Hide(redactor.Text)
+		d.Snippet = redactor.Text(stars.Replace(d.Snippet))
 	}
 	return found
 }
@@ -333,7 +333,7 @@ func (e *Engine) invalidAddress(path, example string, err error) error {
 	if failed, ok := errors.AsType[*language.RuleError](err); ok { // the diagnostic already states the place
 		text = fmt.Sprintf("%v, in %s", failed.Err, failed.Rule.Source)
 	}
-	found.Errorf(diag.Value(e.cfg.Path(path)), "%s", e.Redactor().String(text)).
+	found.Errorf(diag.Value(e.cfg.Path(path)), "%s", e.Redactor().Text(text)).
 		WithHint("the address that results must be like " + example)
 	return found.Diagnostics()
 }
@@ -372,7 +372,7 @@ func (e *Engine) checkResume() error {
 func (e *Engine) Explain() *explain.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.options.run.Inputs) // missing inputs are nil
 	return explain.Explain(e.cfg, e.selected(), explain.RunDetails{
-		Inputs: inputs, Kept: e.options.run.Kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
+		Inputs: inputs, Kept: e.options.run.Kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().Text,
 		Waits: explain.Waits{
 			Begin: transport.HeaderTimeout, Pause: transport.IdleTimeout, Response: transport.PageTimeout,
 			First: transport.BackoffBase, Longest: transport.BackoffCap, Asked: transport.MaxWait,
@@ -409,7 +409,7 @@ func (e *Engine) suiteBase() *url.URL {
 func (e *Engine) suite() *configtest.Suite {
 	base := e.suiteBase()
 	return &configtest.Suite{
-		Tests: e.tests(), Jobs: e.selected(), Source: e.cfg.Source, BaseURL: base, Redact: e.Redactor().String, ExitStatus: failure.ExitStatus,
+		Tests: e.tests(), Jobs: e.selected(), Source: e.cfg.Source, BaseURL: base, Redact: e.Redactor().Text, ExitStatus: failure.ExitStatus,
 		CheckInputs: func(values map[string]any) diag.Diagnostics {
 			_, found := e.cfg.BindInputs(values)
 			return found

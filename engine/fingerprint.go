@@ -74,7 +74,7 @@ func (f *fingerprint) note(part string, values ...any) {
 	if f.parts[part] == nil {
 		f.parts[part] = &strings.Builder{}
 	}
-	fmt.Fprintf(f.parts[part], "%s\n", f.redactor.String(string(encoded(values))))
+	fmt.Fprintf(f.parts[part], "%s\n", f.redactor.Text(string(encoded(values))))
 }
 
 // encoded returns values as JSON, or as Go prints them if they have no JSON.

@@ -233,11 +233,11 @@ func (e *Engine) log() *slog.Logger {
 	if log == nil {
 		return nil
 	}
-	return slog.New(redact.Handler(log.Handler(), e.Redactor().String))
+	return slog.New(redact.Handler(log.Handler(), e.Redactor().Text))
 }
 
 // redact returns an error for the caller of a run, without the secrets of the engine.
-func (e *Engine) redact(err error) error { return failure.Redact(err, e.Redactor().String) }
+func (e *Engine) redact(err error) error { return failure.Redact(err, e.Redactor().Text) }
 
 // join joins errors; a single one stays as it is.
 func join(errs ...error) error {

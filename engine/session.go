@@ -72,7 +72,7 @@ func (s *Session) FailedEnding(ctx context.Context, task partition.Task, err err
 }
 
 // Redact returns an error without the secrets of the session.
-func (s *Session) Redact(err error) error { return failure.Redact(err, s.loop.Redactor.String) }
+func (s *Session) Redact(err error) error { return failure.Redact(err, s.loop.Redactor.Text) }
 
 // InTurn returns the session for a task that requests a page only after the page before it has been
 // stored. The caller closes only the session itself.

@@ -22,7 +22,7 @@ func (r *listRun) end(ctx context.Context, err error) ListResult {
 	r.state.Result = r.conclude(r.state.Result, err)
 	if r.observes(EventEnd) {
 		ended := r.state.Result
-		r.observe(ctx, Event{Kind: EventEnd, Result: &ended, Err: failure.Redact(err, r.Redactor.String)})
+		r.observe(ctx, Event{Kind: EventEnd, Result: &ended, Err: failure.Redact(err, r.Redactor.Text)})
 	}
 	return r.withSeen(r.state.Result)
 }
@@ -34,7 +34,7 @@ func (r *listRun) conclude(result Result, err error) Result {
 		result.Outcome = rules.Failed
 		result.Reason = ReasonError
 		result.StoppedBy = []string{}
-		result.Message = r.Redactor.URL(err.Error())
+		result.Message = r.Redactor.Shown(err.Error())
 	}
 	if err != nil {
 		result.Error = trace.FaultOf(err, r.Redactor)

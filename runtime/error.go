@@ -42,7 +42,7 @@ func (r *listRun) onErrorFailure(refused *failure.Error, err error) error {
 func (r *listRun) responseError(f fetchResult, size int, err error) error {
 	e := &failure.Error{
 		Class: failure.Response, Job: r.job.ID(), Page: r.context().Page + 1, Op: "read",
-		URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err,
+		URL: r.Redactor.Shown(f.URL), Status: f.Status, Err: err,
 	}
 	if known, ok := errors.AsType[*failure.Error](err); ok { // the error of a temporary file
 		e.Class, e.Message, e.Hint = known.Class, known.Message, known.Hint
@@ -76,7 +76,7 @@ func (l *Loop) CompleteError(ctx context.Context, failed *failure.Error) *failur
 
 func (l *Loop) complete(ctx context.Context, e *failure.Error) {
 	err := e.Err
-	e.Message = l.Redactor.URL(err.Error())
+	e.Message = l.Redactor.Shown(err.Error())
 	if errors.As(err, new(*requests.LengthError)) {
 		e.Class = failure.Policy
 	}
@@ -91,7 +91,7 @@ func (l *Loop) complete(ctx context.Context, e *failure.Error) {
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 			e.Class, e.Err = failure.Cancelled, errors.Join(ctx.Err(), context.Cause(ctx))
 		}
-		e.Message = l.Redactor.URL(failed.Placed())
+		e.Message = l.Redactor.Shown(failed.Placed())
 	}
 	e.Class = failure.ClassFor(err, e.Class)
 }
@@ -112,7 +112,7 @@ func (r *listRun) warn(code, message string) {
 // note records a remark on the values that an expression read for its verdict, and logs the first
 // remark on each expression.
 func (r *listRun) note(e *language.Expression, text string) {
-	text = r.Redactor.URL(text)
+	text = r.Redactor.Shown(text)
 	r.current.notes = append(r.current.notes, text)
 	r.warn("note "+e.Rule.ID, fmt.Sprintf("%s: %s", e.Rule.ID, text))
 }

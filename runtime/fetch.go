@@ -150,7 +150,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 		if ok {
 			return errorAction{
 				do: rule.Rule.Do, rule: rule.Rule.ID, outcome: rule.Rule.Outcome,
-				text: r.message(rule, &c), because: r.Redactor.URL(rule.Because(&c)),
+				text: r.message(rule, &c), because: r.Redactor.Shown(rule.Because(&c)),
 			}
 		}
 	}
@@ -206,7 +206,7 @@ func (r *listRun) prefetch(ctx context.Context) {
 	if reason := r.job.WhySequential(); reason == "" {
 		r.queue = r.newQueue(ctx)
 	} else if !r.Ahead.Grows && r.job.Paged() {
-		r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.name(), r.Redactor.String(reason)),
+		r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.name(), r.Redactor.Text(reason)),
 			"event", "sequential", "job", r.job.ID())
 	}
 }
@@ -272,7 +272,7 @@ func (r *listRun) pause(ctx context.Context, request requests.Request, call tran
 		"event", "poll_wait", "job", r.job.ID(), "page", call.Page, "wait_ms", wait.Milliseconds())
 	event := transport.Event{
 		Kind: transport.EventWait, Job: call.Job, Page: call.Page, Time: now, Duration: wait,
-		Method: call.Method, URL: r.Redactor.URL(call.URL), Attempt: 1, Source: SourceAfter,
+		Method: call.Method, URL: r.Redactor.Shown(call.URL), Attempt: 1, Source: SourceAfter,
 	}
 	call.OnWait(event)
 	r.observe(ctx, Event{Kind: EventWait, Page: call.Page, Exchange: &event})

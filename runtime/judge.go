@@ -28,7 +28,7 @@ func (r *listRun) judge(page *Page) error {
 		}
 		verdict := trace.Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.current.notes}
 		if met || r.VerdictValues {
-			verdict.Because, verdict.Missing = r.Redactor.URL(stop.Because(r.context())), stop.Missing(r.context())
+			verdict.Because, verdict.Missing = r.Redactor.Shown(stop.Because(r.context())), stop.Missing(r.context())
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
 		if !met {

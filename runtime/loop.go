@@ -270,7 +270,7 @@ func (r *listRun) noAddress() trace.Verdict {
 			verdict.Missing = append(verdict.Missing, part.Missing(r.context())...)
 		}
 	}
-	verdict.Because = r.Redactor.URL(strings.Join(because, ", "))
+	verdict.Because = r.Redactor.Shown(strings.Join(because, ", "))
 	return verdict
 }
 
@@ -278,5 +278,5 @@ func (r *listRun) noAddress() trace.Verdict {
 func (r *listRun) stop(page *Page, by []string, outcome rules.Outcome, message string) {
 	page.Decision, page.StoppedBy, page.Outcome, page.Reason = trace.Stop, by, outcome, by[0]
 	result := &r.state.Result
-	result.Outcome, result.StoppedBy, result.Reason, result.Message = outcome, by, by[0], r.Redactor.URL(message)
+	result.Outcome, result.StoppedBy, result.Reason, result.Message = outcome, by, by[0], r.Redactor.Shown(message)
 }

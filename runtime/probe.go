@@ -33,19 +33,19 @@ func (r *listRun) probe(page *Page) {
 	r.current.notes = nil
 	v, err := p.Eval(&r.pooled.machine, c)
 	if err != nil {
-		result.Err = errors.New(r.Redactor.URL(err.Error()))
+		result.Err = errors.New(r.Redactor.Shown(err.Error()))
 	}
 	result.Value = r.redacted(language.JSONForm(v))
-	result.Because, result.Missing, result.Notes = r.Redactor.URL(p.Because(c)), p.Missing(c), r.current.notes
+	result.Because, result.Missing, result.Notes = r.Redactor.Shown(p.Because(c)), p.Missing(c), r.current.notes
 }
 
 // redacted returns a value with its texts, numbers and names as they may be shown.
 func (r *listRun) redacted(v any) any {
 	hidden, _ := value.Replace(v, value.Replacement{
-		Name: func(name string) (string, error) { return r.Redactor.String(name), nil },
+		Name: func(name string) (string, error) { return r.Redactor.Text(name), nil },
 		Scalar: func(v any) (any, error) {
 			if text, ok := value.Text(v); ok && r.Redactor.Contains(text) {
-				return r.Redactor.String(text), nil
+				return r.Redactor.Text(text), nil
 			}
 			return v, nil
 		},

@@ -102,7 +102,7 @@ func (r *listRun) shownBinding() map[string]any {
 	if len(r.list.Partition.Binding) == 0 {
 		return nil
 	}
-	shown := r.sender.redactedCopy(r.list.Partition.Binding, func(text string) string { return redact.Parameters(r.Redactor.String(text)) })
+	shown := r.sender.redactedCopy(r.list.Partition.Binding, func(text string) string { return redact.Parameters(r.Redactor.Text(text)) })
 	binding, _ := shown.(map[string]any)
 	return binding
 }

@@ -138,7 +138,7 @@ func (r *listRun) bind() error {
 func (r *listRun) describeJob() {
 	c := r.context()
 	c.Limit = r.builder.Limit
-	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.builder.First.Endpoint), r.sender.redacted(r.builder.First.Params)
+	c.Job.Endpoint, c.Job.Params = r.Redactor.Text(r.builder.First.Endpoint), r.sender.redacted(r.builder.First.Params)
 }
 
 // close cancels the requests made ahead and returns the reader and the buffers to the pool.
@@ -230,7 +230,7 @@ func (r *listRun) reportOverridden(next requests.Request) {
 		}
 		if text, ok := value.Text(param); ok && text != m.Value {
 			remark := fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it", m.Name, m.Value, m.Name, text)
-			r.watcher.NoticeOverridden(r.Redactor.URL(remark))
+			r.watcher.NoticeOverridden(r.Redactor.Shown(remark))
 			r.warn("overridden "+m.Name, remark+" (includeParams)")
 		}
 	}
@@ -241,11 +241,11 @@ func (r *listRun) shownLabel() string {
 	if r.label == "" {
 		r.label = r.list.Partition.Label()
 	}
-	return r.Redactor.URL(r.label)
+	return r.Redactor.Shown(r.label)
 }
 
 // name returns the name of the job for the log, with its partition and without secrets.
-func (r *listRun) name() string { return r.Redactor.URL(r.list.Partition.Name()) }
+func (r *listRun) name() string { return r.Redactor.Shown(r.list.Partition.Name()) }
 
 // restart starts again from the first request, after an error response which says that the position
 // was lost. The record of the next page lists the restart.

@@ -61,18 +61,18 @@ func (s *sender) encode(request requests.Request) (call transport.Call, withheld
 func (s *sender) shown(request requests.Request) trace.Sent {
 	call, _, err := s.encode(request)
 	if err != nil {
-		return trace.Sent{Method: request.Verb(), URL: s.redactor.URL(request.Endpoint)}
+		return trace.Sent{Method: request.Verb(), URL: s.redactor.Shown(request.Endpoint)}
 	}
 	return s.shownCall(request, call)
 }
 
 // shownCall returns a request as shown does, given its encoded call.
 func (s *sender) shownCall(request requests.Request, call transport.Call) trace.Sent {
-	out := trace.Sent{Method: call.Method, URL: s.redactor.String(call.URL)}
+	out := trace.Sent{Method: call.Method, URL: s.redactor.Text(call.URL)}
 	switch {
 	case call.Body == nil:
 	case request.Method == "FORM":
-		out.Body, _ = json.Marshal(s.redactor.String(string(call.Body))) // a string always has an encoding
+		out.Body, _ = json.Marshal(s.redactor.Text(string(call.Body))) // a string always has an encoding
 	default:
 		out.Body = json.RawMessage(s.redactor.JSON(string(call.Body)))
 	}
@@ -103,7 +103,7 @@ func (s *sender) sentFacts(request requests.Request, shown trace.Sent) rules.Sen
 // nothing to change.
 func (s *sender) redacted(v any) any {
 	if o, isObject := v.(rules.Object); isObject && o == nil || value.Any(v, s.differs, nil) {
-		return s.redactedCopy(v, s.redactor.String)
+		return s.redactedCopy(v, s.redactor.Text)
 	}
 	return v
 }
@@ -112,7 +112,7 @@ func (s *sender) redacted(v any) any {
 func (s *sender) differs(scalar any) bool {
 	switch v := scalar.(type) {
 	case string:
-		return s.redactor.String(v) != v
+		return s.redactor.Text(v) != v
 	case json.Number:
 		return true
 	}
@@ -168,7 +168,7 @@ func (s *sender) withoutSecrets(o rules.Object, path string, removed *[]string) 
 		inner, isObject := value.Members(m.Value)
 		switch {
 		case s.redactor.Contains(m.Name), !isObject && s.isSecret(m.Value):
-			*removed = append(*removed, s.redactor.String(name))
+			*removed = append(*removed, s.redactor.Text(name))
 			continue
 		case isObject:
 			m.Value = s.withoutSecrets(inner, name, removed)
@@ -197,7 +197,7 @@ func (s *sender) checkAddress(address string) error {
 		return nil
 	}
 	return &failure.Error{
-		Class: failure.Policy, Op: "request", URL: s.redactor.URL(address),
+		Class: failure.Policy, Op: "request", URL: s.redactor.Shown(address),
 		Message: "refused: the address contains a secret, and is outside the origin of baseUrl",
 		Hint:    "secrets are only sent to the origin of baseUrl",
 	}

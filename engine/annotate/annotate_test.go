@@ -61,7 +61,7 @@ func annotated(t *testing.T, name string, text []byte, options []engine.Option) 
 	t.Helper()
 	e, err := engine.Load(name, text, options...)
 	require.NoError(t, err)
-	out, _, err := annotate.YAML(annotate.Config{Name: name, Text: text, Explanation: e.Explain(), Redact: e.Redactor().String})
+	out, _, err := annotate.YAML(annotate.Config{Name: name, Text: text, Explanation: e.Explain(), Redact: e.Redactor().Text})
 	require.NoError(t, err)
 	return e, out
 }
@@ -136,7 +136,7 @@ tests:
 `)
 	e, err := engine.Load("c.yaml", text, engine.WithFormat(".yaml", yaml.Parse))
 	require.NoError(t, err)
-	out, names, err := annotate.YAML(annotate.Config{Name: "c.yaml", Text: text, Explanation: e.Explain(), Redact: e.Redactor().String})
+	out, names, err := annotate.YAML(annotate.Config{Name: "c.yaml", Text: text, Explanation: e.Explain(), Redact: e.Redactor().Text})
 	require.NoError(t, err)
 	require.NotContains(t, string(out), "topsecret")
 	require.NotContains(t, string(out), "123456789")
@@ -162,7 +162,7 @@ func TestAnnotatedYAMLKeepsItsOwnLines(t *testing.T) {
 				own = append(own, line)
 			}
 		}
-		if text := string(block); e.Redactor().String(text) == text {
+		if text := string(block); e.Redactor().Text(text) == text {
 			require.Equal(t, text, strings.Join(own, ""))
 		}
 	})

@@ -14,7 +14,7 @@ func ExampleYAML() {
 		"config": {"jobs": [{"endpoint": "users"}]}}`)
 	e, _ := engine.Load("users.json", text)
 	out, _, _ := annotate.YAML(annotate.Config{
-		Name: "users.json", Text: text, Explanation: e.Explain(), Redact: e.Redactor().String, Width: 72,
+		Name: "users.json", Text: text, Explanation: e.Explain(), Redact: e.Redactor().Text, Width: 72,
 	})
 	_, rest, _ := strings.Cut(string(out), "method: pagenum\n")
 	part, _, _ := strings.Cut(rest, "    #: by default")

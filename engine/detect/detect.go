@@ -272,5 +272,5 @@ func (d *detection) advise(format string, args ...any) {
 // hide returns a text without secrets, and without bytes that are not text. Parameters of addresses in
 // the text are hidden by their names, and tokens of well-known services by their form.
 func (d *detection) hide(text string) string {
-	return secret.ReplaceIssued(d.redactor.URL(strings.ToValidUTF8(text, "\uFFFD")), hiddenText)
+	return secret.ReplaceIssued(d.redactor.Shown(strings.ToValidUTF8(text, "\uFFFD")), hiddenText)
 }

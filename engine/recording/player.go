@@ -92,8 +92,8 @@ func (p *Player) skipRepeated() {
 }
 
 func (p *Player) key(method, address string, body []byte) requestKey {
-	address = p.redactor.URL(address)
-	text := p.redactor.String(string(body))
+	address = p.redactor.Shown(address)
+	text := p.redactor.Text(string(body))
 	path, query, _ := strings.Cut(address, "?")
 	return requestKey{
 		method + " " + address + "\n" + text,
@@ -180,7 +180,7 @@ func (p *Player) nearest(req *http.Request) string {
 	for _, x := range p.exchanges {
 		if found := differences(x.Exchange, req); len(found) > 0 && len(found) < fewest {
 			hint = fmt.Sprintf("the nearest recorded request is %s, where %s",
-				p.show(x.Method, x.URL, nil), p.redactor.String(strings.Join(found, " and ")))
+				p.show(x.Method, x.URL, nil), p.redactor.Text(strings.Join(found, " and ")))
 			fewest = len(found)
 		}
 	}
@@ -220,9 +220,9 @@ func differences(x Exchange, req *http.Request) []string {
 
 // show writes a request for people, without its secrets.
 func (p *Player) show(method, address string, body []byte) string {
-	text := method + " " + p.redactor.URL(address)
+	text := method + " " + p.redactor.Shown(address)
 	if len(body) > 0 {
-		text += " " + p.redactor.String(string(body))
+		text += " " + p.redactor.Text(string(body))
 	}
 	return text
 }

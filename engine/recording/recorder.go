@@ -114,22 +114,22 @@ func (e *entry) end(waited, took time.Duration, err error, redactor *redact.Reda
 	e.Time = milliseconds(took)
 	e.Timings = timings{Wait: milliseconds(waited), Receive: milliseconds(took - waited)}
 	if err != nil {
-		e.Error = redactor.String(err.Error())
+		e.Error = redactor.Text(err.Error())
 	}
 }
 
 func (r *Recorder) request(req *http.Request) (request, error) {
 	address, header := transport.Recorded(req)
 	out := request{
-		Method: req.Method, URL: r.redactor.URL(address), HTTPVersion: "HTTP/1.1",
+		Method: req.Method, URL: r.redactor.Shown(address), HTTPVersion: "HTTP/1.1",
 		Cookies: []pair{}, Headers: newPairs(header, r.redactor.Header), Query: []pair{}, HeadersSize: -1, BodySize: 0,
 	}
 	_, query, _ := strings.Cut(address, "?")
 	params, _ := url.ParseQuery(query) // malformed parameters are in the address
 	for name, values := range params {
 		for _, v := range values {
-			shown := strings.TrimPrefix(r.redactor.URL("?"+name+"="+v), "?"+name+"=")
-			out.Query = append(out.Query, pair{r.redactor.String(name), shown})
+			shown := strings.TrimPrefix(r.redactor.Shown("?"+name+"="+v), "?"+name+"=")
+			out.Query = append(out.Query, pair{r.redactor.Text(name), shown})
 		}
 	}
 	body, err := readBody(req)
@@ -159,7 +159,7 @@ func (r *Recorder) response(resp *http.Response, body string, size int) response
 		Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), HTTPVersion: resp.Proto,
 		Cookies: []pair{}, Headers: newPairs(resp.Header, r.redactor.Header),
 		Content:     newContent(r.redactor.JSON(body), resp.Header.Get("Content-Type")),
-		RedirectURL: r.redactor.URL(resp.Header.Get("Location")), HeadersSize: -1, BodySize: size,
+		RedirectURL: r.redactor.Shown(resp.Header.Get("Location")), HeadersSize: -1, BodySize: size,
 	}
 }
 

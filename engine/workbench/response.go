@@ -69,7 +69,7 @@ func (r *Response) shownOnce() *Response {
 // read fills in the response from its exchange.
 func (r *Response) read() {
 	x := r.exchange
-	r.Method, r.URL, r.Status, r.Bytes = x.method, r.redactor.URL(x.address), x.status, len(x.answer)
+	r.Method, r.URL, r.Status, r.Bytes = x.method, r.redactor.Shown(x.address), x.status, len(x.answer)
 	r.RequestHeaders, r.Headers = r.headers(x.header), r.headers(x.answered)
 	r.RequestBody, _ = r.shown(x.body)
 	r.Read = r.readers.Headers(x.answered)
@@ -77,7 +77,7 @@ func (r *Response) read() {
 		r.Read[i].Value = r.redactor.Header(r.Read[i].Name, r.Read[i].Value)
 	}
 	if x.err != nil {
-		r.Error = r.redactor.String(x.err.Error())
+		r.Error = r.redactor.Text(x.err.Error())
 	}
 	r.Spans, r.Paths = []Span{}, []ReadPath{}
 	body, isJSON := r.shown(x.answer)
@@ -113,7 +113,7 @@ func (r *Response) shown(body []byte) (text string, isJSON bool) {
 		if !utf8.Valid(body) && len(body) > 0 {
 			return fmt.Sprintf("(%d bytes that are not text)", len(body)), false
 		}
-		return secret.ReplaceIssued(r.redactor.String(string(body)), hiddenSample), false
+		return secret.ReplaceIssued(r.redactor.Text(string(body)), hiddenSample), false
 	}
 	var b bytes.Buffer
 	if json.Indent(&b, bytes.TrimSpace([]byte(r.redactor.JSON(string(body)))), "", "  ") != nil {

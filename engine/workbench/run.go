@@ -209,9 +209,9 @@ func (r *runBuilder) end(result *engine.Result, err error) {
 	if err == nil || r.More {
 		return
 	}
-	r.Error = r.redactor.String(err.Error())
+	r.Error = r.redactor.Text(err.Error())
 	if failed, ok := errors.AsType[*engine.Error](err); ok {
-		r.Hint = r.redactor.String(failed.Hint)
+		r.Hint = r.redactor.Text(failed.Hint)
 	}
 }
 

@@ -164,7 +164,7 @@ func addPart(lease *transport.Lease, rule rules.Rule, text string) {
 func (l *login) unusable(r *transport.Response, err error) error {
 	what := fmt.Sprintf("the response of the login (status %d, %s) does not give what requests need: ", r.Status, r.ContentType())
 	return l.fault(failure.Response, what, err).With(func(e *failure.Error) {
-		e.Method, e.URL, e.Status = l.call.Method, l.Redactor.URL(l.call.URL), r.Status
+		e.Method, e.URL, e.Status = l.call.Method, l.Redactor.Shown(l.call.URL), r.Status
 	})
 }
 

@@ -87,7 +87,7 @@ func (o *oauth) storeFault(issued tokenSet, err error) error {
 		e.Message = "the API has replaced the refresh token, and the new one is lost, because it cannot be stored: " + err.Error()
 		e.Hint = "the old token is probably of no use: authorize again, and set #refreshToken"
 	}
-	e.Message = o.Redactor.String(e.Message)
+	e.Message = o.Redactor.Text(e.Message)
 	return e
 }
 
@@ -227,7 +227,7 @@ func (o *oauth) read(r *transport.Response) (tokenSet, error) {
 		return out, nil
 	}
 	e := &failure.Error{
-		Class: failure.API, Op: "authenticate", Method: http.MethodPost, URL: o.Redactor.URL(o.address), Status: r.Status,
+		Class: failure.API, Op: "authenticate", Method: http.MethodPost, URL: o.Redactor.Shown(o.address), Status: r.Status,
 		Message: fmt.Sprintf("cannot obtain a token: the response (status %d, %s) has no access_token", r.Status, r.ContentType()),
 		Hint:    "check tokenUrl, and whether the API has a token endpoint of OAuth 2.0",
 	}

@@ -48,7 +48,7 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 		}
 		findings = append(findings, trace.Finding{
 			ID: rule.Rule.ID, Weight: rule.Weight(m, c),
-			Message: w.redactor.URL(rule.Message.Text(m, c)), Because: w.redactor.URL(rule.Because(c)),
+			Message: w.redactor.Shown(rule.Message.Text(m, c)), Because: w.redactor.Shown(rule.Because(c)),
 		})
 	}
 	return findings

@@ -27,7 +27,7 @@ func (w *Watcher) NoticeKeys(items document.Items) {
 		if earlier, known := w.history.Keys.Get(digest); known {
 			if f.SameKey++; f.SameKey == 1 {
 				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(itemSighting(earlier).page()), w.subject.keyPaths
-				f.SameKeyText = value.Clip(w.redactor.String(string(bytes.TrimSuffix(key, []byte{','}))), 60)
+				f.SameKeyText = value.Clip(w.redactor.Text(string(bytes.TrimSuffix(key, []byte{','}))), 60)
 			}
 		}
 		w.history.Keys.Put(digest, uint64(newItemSighting(page, item)))

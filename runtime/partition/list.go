@@ -87,7 +87,7 @@ func resultAt(job string, at position) runtime.Result {
 // failed returns r as the result of a partition that failed with err.
 func (w *Walk) failed(r runtime.Result, err error) runtime.Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
-	r.Message, r.Error = w.Redactor.URL(err.Error()), trace.FaultOf(err, w.Redactor)
+	r.Message, r.Error = w.Redactor.Shown(err.Error()), trace.FaultOf(err, w.Redactor)
 	return r
 }
 
@@ -168,7 +168,7 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 	case variable.From != nil:
 		w, err = evaluateWindows(variable, evaluate)
 		if none, ok := errors.AsType[*backwardsError](err); ok && variable.MayRunBackwards() {
-			t.walk.Log.Warn(fmt.Sprintf("Job '%s': %s, so there are none", p.Job.ID(), t.walk.Redactor.URL(none.Error())),
+			t.walk.Log.Warn(fmt.Sprintf("Job '%s': %s, so there are none", p.Job.ID(), t.walk.Redactor.Shown(none.Error())),
 				"event", "warn", "code", "windows_backwards", "job", p.Job.ID())
 			w, err = nil, nil
 		}

@@ -71,7 +71,7 @@ func newTally(w Walk, root *compile.Job) *Tally {
 
 // end adds a partition that has ended.
 func (t *Tally) end(p runtime.Partition, result EndedResult) {
-	t.addPartition(p.Job, func() (label, name string) { return t.redactor.URL(p.Label()), t.redactor.URL(p.Name()) }, result)
+	t.addPartition(p.Job, func() (label, name string) { return t.redactor.Shown(p.Label()), t.redactor.Shown(p.Name()) }, result)
 }
 
 // addPartition adds a partition of a job. names returns its label and its name, both without
@@ -124,7 +124,7 @@ func (t *Tally) ordered(err error) []EndedResult {
 			if err != nil {
 				break
 			}
-			f.Message, f.Because = t.redactor.URL(f.Message), t.redactor.URL(f.Because)
+			f.Message, f.Because = t.redactor.Shown(f.Message), t.redactor.Shown(f.Because)
 			r.Findings = append(r.Findings, f)
 			t.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
 		}
@@ -193,7 +193,7 @@ func (t *Tally) logPartitions(results []EndedResult) {
 		if r.Outcome == rules.Partial {
 			level = slog.LevelWarn
 		}
-		t.log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.redactor.URL(r.Message)), "event", "stop", "job", r.Job,
+		t.log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.redactor.Shown(r.Message)), "event", "stop", "job", r.Job,
 			"outcome", r.Outcome, "partitions", r.Partitions.Count)
 	}
 }
@@ -217,7 +217,7 @@ func (t *Tally) logKept(results []EndedResult) {
 	if r.Outcome == rules.Partial {
 		fix = "; if an error like this is how the API says that there is nothing, end the partition with onError"
 	}
-	why := fmt.Sprintf("%s: %s", r.Outcome, t.redactor.URL(r.Message))
+	why := fmt.Sprintf("%s: %s", r.Outcome, t.redactor.Shown(r.Message))
 	if r.Outcome == rules.Complete { // it is refused for its findings
 		why = "refused (" + strings.Join(value.Map(r.Findings, func(f trace.Finding) string { return f.ID }), ", ") + ")"
 	}
@@ -231,7 +231,7 @@ func (t *Tally) logKept(results []EndedResult) {
 func (t *Tally) LogStops() {
 	for _, job := range t.all {
 		if r := t.results[job]; r.Partitions == nil && r.Outcome != "" && r.Outcome != rules.Failed {
-			runtime.LogStop(t.log, job, t.redactor.URL(r.Job), r.Pages, r.Result)
+			runtime.LogStop(t.log, job, t.redactor.Shown(r.Job), r.Pages, r.Result)
 		}
 	}
 }

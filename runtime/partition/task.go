@@ -184,12 +184,12 @@ func (r *taskRun) child(c *saved.Concealer, job *compile.Job, level int, step st
 	return Task{ID: r.task.ID + "-" + step, Job: job.ID(), Level: level + 1, Binding: raw}, err
 }
 
-func (r *taskRun) label() string { return r.tree.walk.Redactor.URL(r.partition.Label()) }
+func (r *taskRun) label() string { return r.tree.walk.Redactor.Shown(r.partition.Label()) }
 
 // ending returns the ending of the task, given the result of its partition.
 func (r *taskRun) ending(result runtime.ListResult) *Ending {
 	ended := endOf(result)
-	ended.Name = r.tree.walk.Redactor.URL(r.partition.Name())
+	ended.Name = r.tree.walk.Redactor.Shown(r.partition.Name())
 	return &Ending{Label: r.label(), Failed: result.FailedPage, Results: []EndedResult{ended}}
 }
 

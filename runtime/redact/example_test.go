@@ -8,8 +8,8 @@ import (
 
 func ExampleRedactor() {
 	r := redact.New([]string{"s3cret/token"})
-	fmt.Println(r.String("Authorization: Bearer s3cret/token"))
-	fmt.Println(r.URL("https://user:password@api.test/users?page=2&state=s3cret%2Ftoken"))
+	fmt.Println(r.Text("Authorization: Bearer s3cret/token"))
+	fmt.Println(r.Shown("https://user:password@api.test/users?page=2&state=s3cret%2Ftoken"))
 	fmt.Println(r.Header("Cookie", "session=1"))
 	// Output:
 	// Authorization: Bearer ***

@@ -118,7 +118,7 @@ func (w *redactingWriter) Close() error {
 // lines hides the secrets in lines. A JSON line remains JSON.
 func (r *Redactor) lines(text string) string {
 	if !strings.HasPrefix(text, "{") {
-		return r.String(text)
+		return r.Text(text)
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {

@@ -97,7 +97,7 @@ func (r *Redactor) update() {
 }
 
 // Find returns the places in a text that contain a secret, in any order; they may overlap. It is
-// for a text that must be restored later: unlike [Redactor.String], it finds neither the beginnings
+// for a text that must be restored later: unlike [Redactor.Text], it finds neither the beginnings
 // of secrets in a clipped text nor the surrounding text that reveals them in base64.
 func (r *Redactor) Find(text string) []Match { return r.finder.Load().find(text, toSpellAgain) }
 
@@ -111,9 +111,9 @@ func (r *Redactor) Contains(text string) bool { return len(r.Find(text)) > 0 }
 // hidden replaces a secret.
 const hidden = "***"
 
-// String returns a text with the secrets replaced by "***". It also hides the user
+// Text returns a text with the secrets replaced by "***". It also hides the user
 // name and the password in an address.
-func (r *Redactor) String(text string) string { return r.hide(text, toHide) }
+func (r *Redactor) Text(text string) string { return r.hide(text, toHide) }
 
 func (r *Redactor) hide(text string, why purpose) string {
 	text = hideUser(text)
@@ -160,9 +160,9 @@ func hideUser(text string) string {
 // JSON of PHP.
 var slashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:\\?/\\?/$`) })
 
-// URL returns an address with the secrets hidden. It also hides the parts that usually are secret:
+// Shown returns a message or an address as people may see it: with the secrets hidden. In addresses, it also hides the parts that usually are secret:
 // user name, password, and the values of parameters such as token.
-func (r *Redactor) URL(address string) string { return r.String(Parameters(address)) }
+func (r *Redactor) Shown(address string) string { return r.Text(Parameters(address)) }
 
 // Parameters returns a text with the values of such parameters hidden in its addresses. In a form without an address, the
 // first parameter must follow a "&".
@@ -221,18 +221,18 @@ func (r *Redactor) Header(name, value string) string {
 	if secret.IsName(name) {
 		return hidden
 	}
-	return r.URL(value)
+	return r.Shown(value)
 }
 
-// JSON is [Redactor.String] for a JSON text. The result is also JSON: a number that is a secret
+// JSON is [Redactor.Text] for a JSON text. The result is also JSON: a number that is a secret
 // becomes a string.
 func (r *Redactor) JSON(text string) string {
-	out := r.String(text)
+	out := r.Text(text)
 	if out == text || json.Valid([]byte(out)) || !json.Valid([]byte(text)) {
 		return out
 	}
 	return scalar().ReplaceAllStringFunc(text, func(one string) string {
-		shown := r.String(one)
+		shown := r.Text(one)
 		if one[0] == '"' || shown == one {
 			return shown
 		}

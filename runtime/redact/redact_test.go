@@ -26,7 +26,7 @@ func TestSecretsAreHiddenInEveryForm(t *testing.T) {
 		{"base64", base64.StdEncoding.EncodeToString([]byte(marker))},
 		{"base64 for URLs, without padding", base64.RawURLEncoding.EncodeToString([]byte(marker))},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, "x***y", r.String("x"+c.form+"y")) })
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, "x***y", r.Text("x"+c.form+"y")) })
 	}
 }
 
@@ -52,12 +52,12 @@ func TestASecretIsHiddenInEveryEscape(t *testing.T) {
 	}
 	for name, form := range escaped {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, "x=***;", New([]string{text}).String("x="+form+";"))
+			require.Equal(t, "x=***;", New([]string{text}).Text("x="+form+";"))
 			require.True(t, New([]string{text}).Contains(form))
 		})
 	}
 	for _, unlike := range []string{"", "pä/s", `pä/s <w&r'd`, "%", `\`, "&", "%zz", `\u12`, "&nothing;", "100% & more \\ than"} {
-		require.Equal(t, unlike, New([]string{text}).String(unlike))
+		require.Equal(t, unlike, New([]string{text}).Text(unlike))
 	}
 }
 
@@ -67,7 +67,7 @@ func TestASecretIsHiddenWithinBase64(t *testing.T) {
 			for _, after := range []string{"", ":", "::", ":::"} {
 				for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 					form := encoding.EncodeToString([]byte(before + text + after))
-					shown := New([]string{text}).String("Basic " + form)
+					shown := New([]string{text}).Text("Basic " + form)
 					kept, rest, hidden := strings.Cut(strings.TrimPrefix(shown, "Basic "), "***")
 					require.True(t, hidden, shown)
 					require.Equal(t, form[:len(before)*8/6], kept, "what the text before the secret decides remains")
@@ -85,9 +85,9 @@ func TestASecretThatIsEscapedWithinBase64IsHidden(t *testing.T) {
 	for _, id := range []string{"i", "id", "id7"} {
 		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
 			form := encoding.EncodeToString([]byte(id + ":" + url.QueryEscape(text)))
-			shown := New([]string{text}).String("error: Basic " + form + " is unknown")
+			shown := New([]string{text}).Text("error: Basic " + form + " is unknown")
 			require.Regexp(t, `^error: Basic \w{1,5}\*\*\* is unknown$`, shown)
-			require.Contains(t, New([]string{text}).String("error: Basic "+form[:20]+"…"), "***…")
+			require.Contains(t, New([]string{text}).Text("error: Basic "+form[:20]+"…"), "***…")
 		}
 	}
 }
@@ -104,15 +104,15 @@ func TestTheBeginningOfASecretIsHiddenWhereATextWasClipped(t *testing.T) {
 		{"an unrelated text…", "an unrelated text…"},
 		{"s3c…", "s3c…"},
 	} {
-		require.Equal(t, c.want, r.String(c.text))
+		require.Equal(t, c.want, r.Text(c.text))
 	}
 	require.Equal(t, `"the token ***"`, r.Excerpt([]byte("the token " + long)[:ExcerptBytes], len(long)+10))
 }
 
 func TestAShortSecretIsHiddenWhereItStandsAlone(t *testing.T) {
 	r := New([]string{"abc", "longer-than-abc", "7", ""})
-	require.Equal(t, "key=***&x=abcd, *** and *** of 17", r.String("key=abc&x=abcd, abc and 7 of 17"))
-	require.Equal(t, "***", r.String("%61bc"))
+	require.Equal(t, "key=***&x=abcd, *** and *** of 17", r.Text("key=abc&x=abcd, abc and 7 of 17"))
+	require.Equal(t, "***", r.Text("%61bc"))
 }
 
 func TestJSONRemainsJSON(t *testing.T) {
@@ -148,7 +148,7 @@ func TestAFoundSecretCanBeSpelledAgain(t *testing.T) {
 
 func TestASecretThatContainsAnotherIsHiddenCompletely(t *testing.T) {
 	r := New([]string{"token", "token-of-a-user"})
-	require.Equal(t, "a *** and a ***", r.String("a token-of-a-user and a token"))
+	require.Equal(t, "a *** and a ***", r.Text("a token-of-a-user and a token"))
 }
 
 func TestAPartOfASecretIsHidden(t *testing.T) {
@@ -166,7 +166,7 @@ func TestAPartOfASecretIsHidden(t *testing.T) {
 			r := New([]string{"user7:hunter22zz", "YWRtaW46c3dvcmRmaXNo", // admin:swordfish
 				`{"key": "key\/one", "on": true}`, "b25lOnBhc3Mx,dHdvOnBhc3My"}) // one:pass1, two:pass2
 			r.HideParts(c.part)
-			require.Equal(t, c.want, r.String(c.text))
+			require.Equal(t, c.want, r.Text(c.text))
 		})
 	}
 }
@@ -199,24 +199,24 @@ func TestEveryPartOfASecretStaysHidden(t *testing.T) {
 	}
 	r := New([]string{fmt.Sprint(parts...)})
 	r.HideParts(parts...)
-	require.Equal(t, "***, ***", r.String("key-100, key-199"))
+	require.Equal(t, "***, ***", r.Text("key-100, key-199"))
 }
 
 func TestWhatUsuallyIsASecretIsHidden(t *testing.T) {
 	r := New(nil)
 	for _, c := range []struct{ name, got, want string }{
-		{"user, password and parameters", r.URL("https://u:pw@h/?token=t&a=1&API_KEY=k"), "https://***@h/?token=***&a=1&API_KEY=***"},
+		{"user, password and parameters", r.Shown("https://u:pw@h/?token=t&a=1&API_KEY=k"), "https://***@h/?token=***&a=1&API_KEY=***"},
 		{"header", r.Header("X-Api-Key", "k"), "***"},
 		{"address in another header", r.Header("Location", "https://h/?sig=s&page=2"), "https://h/?sig=***&page=2"},
-		{"names with separators", r.URL("https://h/?x-api.key=k&Client%5FSecret=s&page_token=t&next_key=n"),
+		{"names with separators", r.Shown("https://h/?x-api.key=k&Client%5FSecret=s&page_token=t&next_key=n"),
 			"https://h/?x-api.key=***&Client%5FSecret=***&page_token=t&next_key=n"},
-		{"an address in a parameter", r.URL("https://h/?to=https://g/?sig=s1&page=2#access_token=t"),
+		{"an address in a parameter", r.Shown("https://h/?to=https://g/?sig=s1&page=2#access_token=t"),
 			"https://h/?to=https://g/?sig=***&page=2#access_token=***"},
 		{"addresses in a text", Parameters(`next = "https://h/?page=2&amp;api_key=k", <https://h/?jwt=j>; no=thing, a?b, token=t`),
 			`next = "https://h/?page=2&amp;api_key=***", <https://h/?jwt=***>; no=thing, a?b, token=t`},
 		{"a form", Parameters("&grant=code&client_secret=s"), "&grant=code&client_secret=***"},
 		{"parameters without a value or a name", Parameters("https://h/?token&key=&=x&sig"), "https://h/?token&key=&=x&sig"},
-		{"user and password in a text", r.String("GET https://u:p%40w@h/x, then ftp://me@h and https:\\/\\/a:b@h; a@b stays"),
+		{"user and password in a text", r.Text("GET https://u:p%40w@h/x, then ftp://me@h and https:\\/\\/a:b@h; a@b stays"),
 			"GET https://***@h/x, then ftp://***@h and https:\\/\\/***@h; a@b stays"},
 		{"other header", r.Header("X-Request-Id", "7"), "7"},
 	} {
@@ -270,7 +270,7 @@ func BenchmarkString(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				r.String(text)
+				r.Text(text)
 			}
 		})
 	}

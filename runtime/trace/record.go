@@ -154,9 +154,9 @@ func FaultOf(err error, secrets *redact.Redactor) *Fault {
 	}
 	known, ok := errors.AsType[*failure.Error](err)
 	if !ok {
-		return &Fault{Message: secrets.String(err.Error())}
+		return &Fault{Message: secrets.Text(err.Error())}
 	}
-	fault := &Fault{Class: string(known.Class), Message: secrets.String(known.WithHint("").Error()), Hint: secrets.String(known.Hint)}
+	fault := &Fault{Class: string(known.Class), Message: secrets.Text(known.WithHint("").Error()), Hint: secrets.Text(known.Hint)}
 	if fault.Hint == known.Hint {
 		fault.Remedy = known.Remedy
 	}
@@ -172,7 +172,7 @@ func WaitsOf(events []transport.Event, secrets *redact.Redactor) []Wait {
 			w.Attempt, w.Status = e.Attempt, e.Status
 		}
 		if known, ok := errors.AsType[*failure.Error](e.Err); ok {
-			w.Cause = secrets.URL(known.Message)
+			w.Cause = secrets.Shown(known.Message)
 		}
 		waits = append(waits, w)
 	}

@@ -123,4 +123,4 @@ func (c *Client) Complete(ctx context.Context, call Call, first Attempt, decide 
 }
 
 // show returns an address without secrets.
-func (c *Client) show(address string) string { return c.options.Redactor.URL(address) }
+func (c *Client) show(address string) string { return c.options.Redactor.Shown(address) }

@@ -38,7 +38,7 @@ func (c *Client) observe(ctx context.Context, call Call, e Event) {
 		return
 	}
 	e.Job, e.Page, e.Method, e.URL, e.Attempt = call.Job, call.Page, call.Method, c.show(call.URL), max(call.attempt, 1)
-	e.Err = failure.Redact(e.Err, c.options.Redactor.String)
+	e.Err = failure.Redact(e.Err, c.options.Redactor.Text)
 	if wait {
 		call.OnWait(e)
 	}

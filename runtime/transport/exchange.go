@@ -281,7 +281,7 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 	}
 	request, err := http.NewRequestWithContext(ctx, call.Method, address, body)
 	if err != nil {
-		return nil, c.fault(failure.Config, call, 0, "invalid request: "+c.options.Redactor.String(withoutURL(err).Error()))
+		return nil, c.fault(failure.Config, call, 0, "invalid request: "+c.options.Redactor.Text(withoutURL(err).Error()))
 	}
 	request.Header.Set("User-Agent", c.options.UserAgent)
 	request.Header.Set("Accept", requests.AcceptJSON)

@@ -86,7 +86,7 @@ func (c *Client) judgeError(ctx context.Context, call Call, err error) (*failure
 		return placed, known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)
 	}
 	e.Err = withoutURL(err)
-	e.Message = c.options.Redactor.String(e.Err.Error())
+	e.Message = c.options.Redactor.Text(e.Err.Error())
 	switch {
 	case c.unknownHost(err):
 		u, _ := c.parse(call.URL) // it was looked up, so it is valid

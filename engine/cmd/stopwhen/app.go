@@ -48,7 +48,7 @@ func (a *app) run(args []string) (status int) {
 		if reason := recover(); reason != nil {
 			a.report(fmt.Errorf("internal error: %v", reason))
 			if a.verbose {
-				_, _ = fmt.Fprint(a.stderr, a.redactor.String(string(debug.Stack())))
+				_, _ = fmt.Fprint(a.stderr, a.redactor.Text(string(debug.Stack())))
 			}
 			status = exitInternal
 		}

@@ -88,7 +88,7 @@ func (a *app) writeReport(out string, write func(io.Writer) error) error {
 	if err := write(&text); err != nil {
 		return err
 	}
-	return printError(a.writeFile(out, a.redactor.String(text.String())))
+	return printError(a.writeFile(out, a.redactor.Text(text.String())))
 }
 
 // writeFile writes a text to standard output or to a file.

@@ -80,7 +80,7 @@ func (m *monitored) metricsHandler(health func() error, all []prometheus.Collect
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		if err := health(); err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = fmt.Fprintln(w, m.redactor.String(m.messageOf(err)))
+			_, _ = fmt.Fprintln(w, m.redactor.Text(m.messageOf(err)))
 			return
 		}
 		_, _ = fmt.Fprintln(w, "ok")

@@ -123,7 +123,7 @@ func hideSecrets(err error, secrets []string) {
 	mistakes, _ := errors.AsType[diag.Diagnostics](err)
 	redactor := redact.New(secrets)
 	for _, m := range mistakes {
-		m.Hide(redactor.String)
-		m.Snippet = redactor.String(m.Snippet)
+		m.Hide(redactor.Text)
+		m.Snippet = redactor.Text(m.Snippet)
 	}
 }

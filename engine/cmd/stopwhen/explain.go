@@ -154,7 +154,7 @@ func (c *explainCommand) printAnnotated(l *loaded) error {
 		return err
 	}
 	text, _, err := annotate.YAML(annotate.Config{
-		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.kept)).Explain(), Redact: l.Redactor().String, Width: c.columns(),
+		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.kept)).Explain(), Redact: l.Redactor().Text, Width: c.columns(),
 	})
 	if errors.Is(err, yaml.ErrTooLarge) {
 		return &usageError{fmt.Sprintf("--annotate: %v; select some of the jobs with --job", err)}
