@@ -67,7 +67,7 @@ func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, gate *sinkGate)
 	walk.Skipped = gate.deliverSkipped
 	jobs := e.roots()
 	results := make([][]JobResult, len(jobs))
-	parallel := e.options.run.parallel > 1 && walk.Limit == nil
+	parallel := e.options.run.parallel > 1 && walk.Quota == nil
 	var running sync.WaitGroup
 	for i, job := range jobs {
 		walk.Slots.Take() // slot of the job whose turn it is
@@ -252,7 +252,7 @@ func join(errs ...error) error {
 func (e *Engine) walk(loop runtime.Loop) partition.Walk {
 	s := e.options.run
 	return partition.Walk{
-		Loop: loop, Jobs: s.selection(), Slots: partition.NewSlots(max(1, s.parallel)), Limit: partition.NewQuota(e.cfg.MaxPartitions),
+		Loop: loop, Jobs: s.selection(), Slots: partition.NewSlots(max(1, s.parallel)), Quota: partition.NewQuota(e.cfg.MaxPartitions),
 		Accept: e.Auditor().Accepts,
 	}
 }

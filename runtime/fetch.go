@@ -211,14 +211,14 @@ func (r *listRun) prefetch(ctx context.Context) {
 	}
 }
 
-// noteArrival notes that a response has just arrived. Another page may be requested while this one is
+// noteResponse notes that a response has just arrived. Another page may be requested while this one is
 // processed, if it is large, or while it is delivered.
-func (r *listRun) noteArrival(ctx context.Context, response *transport.Response) {
+func (r *listRun) noteResponse(ctx context.Context, response *transport.Response) {
 	large := r.Ahead.Large > 0 && response.Size >= r.Ahead.Large
 	if r.queue == nil && (large || r.Ahead.Delivering) {
 		r.queue = r.newQueue(ctx)
 	}
-	r.queue.Arrived(response)
+	r.queue.NoteResponse(response)
 }
 
 // newQueue returns a queue that requests the pages of the list ahead of their turn.

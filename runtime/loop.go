@@ -156,7 +156,7 @@ func (r *listRun) step(ctx context.Context, request requests.Request) (next requ
 		next, err = r.restart(request, work.fetched)
 		return next, err == nil, err
 	}
-	r.noteArrival(ctx, work.fetched.Response)
+	r.noteResponse(ctx, work.fetched.Response)
 	page, err := r.read(request, work.fetched)
 	if err != nil {
 		return next, false, err

@@ -26,8 +26,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	if err != nil {
 		return nil, r.responseError(f, size, err)
 	}
-	reading.Lines, reading.Elements, reading.Columns = r.converter.Found()
-	reading.Ended, reading.Open = r.converter.Ends()
+	reading.Origin = r.converter.Origin()
 	r.state.Hints.Value = nil
 	shown, c := r.sender.shownCall(request, f.call), r.context()
 	record := r.newRecord(request, f, shown)

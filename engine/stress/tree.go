@@ -252,9 +252,9 @@ func (t *tree) runWith(ctx context.Context, b *Behaviour) *treeRun {
 	r := t.newRun(b)
 	walk := t.suite.Walk(Environment{Transport: r, Clock: r})
 	walk.Jobs = nil
-	enough := walk.Limit == nil // the model, not the configuration, ends the run after some partitions
+	enough := walk.Quota == nil // the model, not the configuration, ends the run after some partitions
 	if enough {
-		walk.Limit = partition.NewQuota(maxPartitions)
+		walk.Quota = partition.NewQuota(maxPartitions)
 	}
 	r.results, r.err = walk.Run(ctx, t.root, r.receive)
 	delete(r.obtained, 0) // an empty response that is a single item has no row

@@ -73,15 +73,15 @@ func NewQueue(ctx context.Context, source Source, policy Policy) *Queue {
 	return q
 }
 
-// Arrived notes a page that has just arrived. If the page is large, and the next request reads no
-// response, Arrived requests the next page, unless the page may be the last: it is much smaller than
+// NoteResponse notes a page that has just arrived. If the page is large, and the next request reads no
+// response, NoteResponse requests the next page, unless the page may be the last: it is much smaller than
 // others, or [Source.MayFollow] allows no further page.
-func (q *Queue) Arrived(response *transport.Response) {
+func (q *Queue) NoteResponse(response *transport.Response) {
 	bytes := response.Size
 	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !transport.IsPage(response.Status) {
 		return
 	}
-	q.largest, q.received = max(q.largest, bytes), max(q.received, response.Arrived)
+	q.largest, q.received = max(q.largest, bytes), max(q.received, response.Received)
 	if len(q.flights) == 0 && bytes >= max(q.large, q.largest/2) && q.source.Client.HasQuota() {
 		q.context = *q.source.Context
 		q.requestPlanned(0)
@@ -125,7 +125,7 @@ func (q *Queue) Take(call transport.Call, spare *spool.Buffer) *Flight {
 		q.Close()
 		return nil
 	}
-	if q.grows && !f.ended() {
+	if q.grows && !f.isOver() {
 		q.window = min(2*q.window, maxWindow)
 		q.fill()
 	}
@@ -146,7 +146,7 @@ func (q *Queue) Unread() (arrived []*Flight) {
 		return nil
 	}
 	for _, f := range q.flights {
-		if f.done != nil && f.ended() && !f.failed() {
+		if f.done != nil && f.isOver() && !f.failed() {
 			arrived = append(arrived, f)
 		}
 	}
@@ -247,14 +247,14 @@ func (q *Queue) enqueue(call transport.Call, after int) {
 func (q *Queue) noteArrival(f *Flight, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f.arrived = bytes
+	f.received = bytes
 	q.beginNextLocked()
 }
 
 // beginNextLocked begins the waiting flight if the previous one has arrived. The caller holds the lock.
 func (q *Queue) beginNextLocked() {
 	i := slices.IndexFunc(q.flights, func(f *Flight) bool { return f.done == nil })
-	if i > 0 && q.flights[i-1].arrived >= q.flights[i].after && q.source.Client.HasQuota() {
+	if i > 0 && q.flights[i-1].received >= q.flights[i].after && q.source.Client.HasQuota() {
 		q.beginLocked(q.flights[i])
 	}
 }
@@ -302,9 +302,9 @@ type Flight struct {
 	transport.Attempt
 	Waits []transport.Event // waits before the request
 
-	after   int           // size of the previous flight's body at which this flight begins
-	arrived int           // size of the body as it was sent; 0 before its arrival
-	done    chan struct{} // closed at the end; nil before the beginning
+	after    int           // size of the previous flight's body at which this flight begins
+	received int           // size of the body as it was sent; 0 before its arrival
+	done     chan struct{} // closed at the end; nil before the beginning
 }
 
 // isOf reports whether a flight belongs to a call.
@@ -312,8 +312,8 @@ func (f *Flight) isOf(call transport.Call) bool {
 	return f.Call.Method == call.Method && f.Call.URL == call.URL && string(f.Call.Body) == string(call.Body)
 }
 
-// ended reports whether a flight has ended.
-func (f *Flight) ended() bool {
+// isOver reports whether a flight has ended.
+func (f *Flight) isOver() bool {
 	select {
 	case <-f.done:
 		return true
@@ -324,7 +324,7 @@ func (f *Flight) ended() bool {
 
 // failed reports whether a flight has ended without a page.
 func (f *Flight) failed() bool {
-	return f.ended() && (f.Err != nil || !transport.IsPage(f.Response.Status))
+	return f.isOver() && (f.Err != nil || !transport.IsPage(f.Response.Status))
 }
 
 // scan scans the response, unless onError rules have to read its body first, or it may have to be

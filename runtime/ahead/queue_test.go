@@ -195,12 +195,12 @@ func TestDuringTheWorkOnALargePageTheNextOnesAreRequested(t *testing.T) {
 	require.Nil(t, l.Take(call, &spool.Buffer{}), "the first page is requested in its turn")
 	response, err := l.client.Exchange(t.Context(), call)
 	require.NoError(t, err)
-	l.Arrived(response)
+	l.NoteResponse(response)
 	l.Offer(l.next)
 	require.Equal(t, []int{1}, a.pages(), "the page was small")
 
-	response.Size, response.Arrived = 100, 10
-	l.Arrived(response)
+	response.Size, response.Received = 100, 10
+	l.NoteResponse(response)
 	l.read()
 	l.Offer(l.next)
 	f := l.Take(l.call(), &spool.Buffer{})
@@ -222,8 +222,8 @@ func TestASmallPageMayBeTheLast(t *testing.T) {
 	require.Nil(t, l.Take(call, &spool.Buffer{}))
 	response, err := l.client.Exchange(t.Context(), call)
 	require.NoError(t, err)
-	response.Size, response.Arrived = 100, 100 // page 2 has fewer than half of these bytes
-	l.Arrived(response)
+	response.Size, response.Received = 100, 100 // page 2 has fewer than half of these bytes
+	l.NoteResponse(response)
 	l.read()
 	l.Offer(l.next)
 	require.NotNil(t, l.Take(l.call(), &spool.Buffer{}))
@@ -249,7 +249,7 @@ func TestCloseEndsWhatIsInFlight(t *testing.T) {
 func TestTheNilQueueIsEmpty(t *testing.T) {
 	var q *Queue
 	require.Nil(t, q.Take(transport.Call{}, nil))
-	q.Arrived(&transport.Response{})
+	q.NoteResponse(&transport.Response{})
 	q.Offer(requests.Request{})
 	q.Close()
 }

@@ -82,14 +82,19 @@ type Reading struct {
 	Stray        *Stray // the first error below a star of [Options.DataField]; nil if there is none
 	Truncated    Truncated
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
-	Lines        bool     // whether the response is NDJSON or CSV
-	Elements     bool     // whether the response is XML
-	Ended        bool     // whether the response is NDJSON or CSV and ends with the end of a line
-	Open         bool     // whether it is NDJSON or CSV and ends within a line, with its connection, so that it may be cut off
-	Columns      []string // names of the columns in the header of a response in CSV; nil without a header
 	Compared     [][]byte // items to compare with the items of other pages: all, or a selection from a large page
 
+	Origin
 	Access
+}
+
+// Origin describes the body of a response before it was converted to JSON. The zero Origin is that of JSON.
+type Origin struct {
+	Lines    bool     // whether the response is NDJSON or CSV
+	Elements bool     // whether the response is XML
+	Ended    bool     // whether the response is NDJSON or CSV and ends with the end of a line
+	Open     bool     // whether it is NDJSON or CSV and ends within a line, with its connection, so that it may be cut off
+	Columns  []string // names of the columns in the header of a response in CSV; nil without a header, or if response.columns names them
 }
 
 // A Reader reads the responses of one job. It takes ownership of their bodies: items are passed on

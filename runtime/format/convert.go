@@ -36,36 +36,21 @@ type Body struct {
 
 // A Converter converts the bodies of one job to JSON. It reuses memory from body to body.
 type Converter struct {
-	options  Options
-	lists    *scan.Node
-	line     *scan.Scanner // for NDJSON
-	scratch  []byte
-	open     []*element // for XML; elements beyond the current depth are reused
-	held     int        // size of the XML document in memory
-	lines    bool       // whether the last body was NDJSON
-	elements bool       // whether it was XML
-	header   []string   // names of the columns in its header, if it was CSV
-	ended    bool       // whether it was NDJSON or CSV that ended with the end of a line
-	unended  bool       // whether it was NDJSON or CSV that ended within a line, with its connection
+	options Options
+	lists   *scan.Node
+	line    *scan.Scanner // for NDJSON
+	scratch []byte
+	open    []*element      // for XML; elements beyond the current depth are reused
+	held    int             // size of the XML document in memory
+	origin  document.Origin // of the last body
 }
 
-// Found describes the last body: whether it was NDJSON, whether it was XML, and the names of the columns in the
-// header of a CSV body. header is nil for a body without a header, and if response.columns names the columns. A
-// nil Converter returns false and nil.
-func (c *Converter) Found() (lines, elements bool, header []string) {
+// Origin describes the last body. A nil Converter returns the zero Origin.
+func (c *Converter) Origin() document.Origin {
 	if c == nil {
-		return false, false, nil
+		return document.Origin{}
 	}
-	return c.lines, c.elements, c.header
-}
-
-// Ends reports whether the last body was NDJSON or CSV that ended with the end of a line, or that ended within a line, with its
-// connection, so that it may be cut off. A nil Converter returns false.
-func (c *Converter) Ends() (ended, open bool) {
-	if c == nil {
-		return false, false
-	}
-	return c.ended, c.unended
+	return c.origin
 }
 
 // NewConverter returns a converter, or nil for a job whose format is JSON.
@@ -81,7 +66,7 @@ func NewConverter(o Options) *Converter {
 // nothing, if the body is JSON, or an error response that is not XML. Its error names the line.
 // Beyond a limit it is a [*document.DepthError] or a [*document.SizeError].
 func (c *Converter) Convert(b Body, buffer *spool.Buffer) (bool, error) {
-	c.lines, c.elements, c.header, c.ended, c.unended = false, false, nil, false, false
+	c.origin = document.Origin{}
 	if b.Status == http.StatusNoContent {
 		return false, nil
 	}
@@ -188,8 +173,8 @@ func newSource(b Body) *bodySource {
 // end notes how the body ends.
 func (c *Converter) end(from *bodySource) {
 	n := len(from.data)
-	c.ended = n > 0 && (from.data[n-1] == '\n' || from.data[n-1] == '\r')
-	c.unended = n > 0 && !c.ended && from.unframed
+	c.origin.Ended = n > 0 && (from.data[n-1] == '\n' || from.data[n-1] == '\r')
+	c.origin.Open = n > 0 && !c.origin.Ended && from.unframed
 }
 
 // advance sets the offset of the next byte.
@@ -211,7 +196,7 @@ func (s *bodySource) Read(p []byte) (int, error) {
 // convertLines converts NDJSON (also named JSON Lines) and JSON text sequences (RFC 7464) to a
 // list. Each line is one value, which keeps its bytes. Blank lines are ignored.
 func (c *Converter) convertLines(from *bodySource, to *limitedWriter) error {
-	c.lines = true
+	c.origin.Lines = true
 	defer c.end(from)
 	if err := to.write([]byte("[")); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // its leading zeros. Without column names, a row becomes a list of texts.
 func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	defer c.end(from)
-	c.lines = true
+	c.origin.Lines = true
 	limited := &rowReader{from: from}
 	buffered := bufio.NewReader(limited)
 	r := csv.NewReader(buffered)
@@ -47,8 +47,8 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if first && err == nil && c.header != nil {
-			err = checkDelimiter(c.header, row)
+		if first && err == nil && c.origin.Columns != nil {
+			err = checkDelimiter(c.origin.Columns, row)
 		}
 		if err == nil && columns != nil && len(row) != len(columns) {
 			line, _ := r.FieldPos(0)
@@ -151,7 +151,7 @@ func (c *Converter) columns(r *csv.Reader) ([]string, error) {
 		}
 		seen[name] = true
 	}
-	c.header = names
+	c.origin.Columns = names
 	return names, nil
 }
 

@@ -29,7 +29,7 @@ func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func
 			return nil, &failure.Error{Class: failure.State, Op: "task", Message: "the position cannot be read: " + err.Error(), Err: err}
 		}
 	}
-	a.walk.Limit = NewQuota(a.walk.Limit.left)
+	a.walk.Quota = NewQuota(a.walk.Quota.left)
 	a.walk.Resume = a.saved
 	a.walk.Skipped = func(page *runtime.Page) { a.skipped = append(a.skipped, page.Record) }
 	for _, root := range s.roots {

@@ -27,9 +27,9 @@ type Walk struct {
 	// partition runs in its turn.
 	Slots *Slots
 
-	// Limit bounds the number of partitions of the run; nil means no limit. With a limit they run
+	// Quota bounds the number of partitions of the run; nil means no limit. With a limit they run
 	// one after another, so that it leaves out the same partitions in every run.
-	Limit *Quota
+	Quota *Quota
 
 	// Skipped receives the page on which a skipped partition failed, if the sink did not receive
 	// that page; see [runtime.Result.FailedPage]. The page has no items and no checkpoint. Calls of
@@ -146,7 +146,7 @@ func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
 		walk: w, root: root, tally: newTally(w, root), sink: sink,
 		paths: map[*compile.Job]*document.Paths{}, kept: map[*compile.Job]map[string]any{},
 		limited: map[*compile.Job]bool{},
-		slots:   w.Slots, quota: w.Limit, started: w.Clock.Now(),
+		slots:   w.Slots, quota: w.Quota, started: w.Clock.Now(),
 	}
 	if t.slots.count() < 2 || t.quota != nil { // see tree.quota
 		t.slots = nil

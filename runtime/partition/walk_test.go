@@ -282,7 +282,7 @@ func withoutSkipped(pages []string) (rest []string) {
 func TestOneTaskRunsAllJobsWithALimit(t *testing.T) {
 	roots := rootsOf(t, `{"id": "a", "endpoint": "a/{v}", "dataField": "data", "for": {"v": {"values": [1, 2, 3]}}}, {"id": "b", "endpoint": "b", "dataField": "data"}`)
 	walk := walkOf(api{})
-	walk.Limit = NewQuota(2)
+	walk.Quota = NewQuota(2)
 	tasks, err := walk.Tasks(t.Context(), roots, time.Now())
 	require.NoError(t, err)
 	queue := RootTasks(roots, true)

@@ -462,7 +462,7 @@ func TestTheArrivalOfAPageIsAnnounced(t *testing.T) {
 			response, err := client.Exchange(t.Context(), call)
 			require.Equal(t, c.want, got)
 			if err == nil && c.want != nil {
-				require.Equal(t, c.want[0], response.Arrived)
+				require.Equal(t, c.want[0], response.Received)
 			}
 		})
 	}

@@ -101,7 +101,7 @@ type Response struct {
 	Body     []byte // valid until [BodyTarget.Into] is reused
 	URL      string // address after redirects
 	Attempts int    // number of requests made, from 1
-	Arrived  int    // number of bytes received for the body
+	Received int    // number of bytes received for the body
 
 	Size    int            // number of bytes of the body as it was sent, decompressed
 	Mapping *spool.Mapping // mapping of a body in a file; nil for a body in memory
@@ -248,7 +248,7 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 		Status: answer.StatusCode, Header: answer.Header, URL: call.URL, Unframed: EndsWithConnection(answer), lease: p.lease,
 	}
 	arrived := func(bytes int) {
-		response.Arrived = bytes
+		response.Received = bytes
 		if call.Arrived != nil && IsPage(response.Status) {
 			call.Arrived(bytes)
 		}
