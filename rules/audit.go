@@ -59,6 +59,9 @@ type ListFacts struct {
 	CursorFirst string `expr:"cursorFirst" doc:"the first item of page 1, if the next request continues from it and page 2 is empty"`
 	CursorPage  int    `expr:"cursorPage" doc:"a full page with new items, after which the same request was made again; 0: none"`
 
+	TiePage int    `expr:"tiePage" doc:"the first full page whose last two items share the value from which the next request continues; 0: none"`
+	Tie     string `expr:"tie" doc:"the parameter with this value"`
+
 	Twice     int    `expr:"twice" doc:"of the items whose identifiers were compared, those that equal one of the same page"`
 	TwiceID   string `expr:"twiceID" doc:"the identifier of the first such item"`
 	TwicePage int    `expr:"twicePage" doc:"its page; 0: none"`
@@ -94,7 +97,7 @@ type ListFacts struct {
 	MoreBefore  string `expr:"moreBefore" doc:"where page 1 says that there is more, if the last, full page has no such flag; empty: it has"`
 	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
 	LostPage    int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
-	GapPage     int    `expr:"gapPage" doc:"the first page between others that lacks one of several lists, has null or is a failure; 0: none"`
+	GapPage     int    `expr:"gapPage" doc:"the first page between others that lacks one of several lists, has null or {}, or is a failure; 0: none"`
 	GapList     string `expr:"gapList" doc:"the path of this list"`
 	AbsentPage  int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists that pages before it have; 0: it does not"`
 	AbsentList  string `expr:"absentList" doc:"the path of this list"`
@@ -281,11 +284,14 @@ var auditTable = audits([]Rule{
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.cursor", Auditing: Auditing{Requires: FactList},
 		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
-			` or hints.more == true or hints.total > total.items)`,
-		Clause: "the requests continue from the wrong end of the pages",
-		Message: `{list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
-			`"the request after page 1 continues from its first item (" + list.cursorFirst + "), and page 2 is empty"}; ` +
-			"if the list begins with the newest or greatest items, continue from the last one (reverse)"},
+			` or hints.more == true or hints.total > total.items) or list.tiePage > 0 and hints.total != total.items`,
+		Clause: "the requests continue from the wrong end of the pages, or from a value that two items share",
+		Message: `{list.cursorPage == 0 and list.cursorFirst == "" ? "the request after page " + text(list.tiePage) + " has " + list.tie + ` +
+			`", which its last two items share: items with that value may follow, and be left out; ` +
+			`continue from a value that each item has alone, or from that value on (gte), with a key of the items" : ` +
+			`(list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
+			`"the request after page 1 continues from its first item (" + list.cursorFirst + "), and page 2 is empty") + ` +
+			`"; if the list begins with the newest or greatest items, continue from the last one (reverse)"}`},
 	{ID: "audit.twice", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.twice > 0`,
 		Clause: "an item occurs twice on one page",
@@ -337,11 +343,11 @@ var auditTable = audits([]Rule{
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
 	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `list.lostPage > 0`,
-		Unless: "unless it has null in its place, or another list of several"},
+		Unless: "unless it has null or {} in its place, or another list of several"},
 		Source: `(list.lostPage > 0 or list.gapPage > 0) and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
 		Message: `{list.lostPage > 0 ? "page " + text(list.lostPage) + " has no list of items, not even an empty one, although" : ` +
-			`"page " + text(list.gapPage) + " has nothing, or null, in place of the list at " + list.gapList + ", and"} ` +
+			`"page " + text(list.gapPage) + " has nothing, null or an empty object in place of the list at " + list.gapList + ", and"} ` +
 			"pages before and after it have items; items may be missing: request that page again"},
 	{ID: "audit.bareEnd", Auditing: Auditing{Requires: FactList},
 		Source: `(list.barePage > 0 and list.barePage == page or list.absentPage > 0 and list.absentPage == page)` +

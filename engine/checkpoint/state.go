@@ -132,5 +132,5 @@ func (s *Store) refuseOther(run, current string) error {
 // refuseOutputs refuses to resume a run with other outputs.
 func (s *Store) refuseOutputs(format, path string) error {
 	return s.refuse("its run has not ended, and writes "+format, path).WithRemedy("name the same files, in the same format, "+
-		"to complete what it has obtained, or use %s to discard that and start over", remedy.Restart)
+		"to complete what it has obtained; %s", remedy.StartOver)
 }

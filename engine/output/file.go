@@ -1,6 +1,8 @@
 package output
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -53,6 +55,8 @@ func (f *file) append() (openLine bool, err error) {
 		return false, nil
 	case err == nil && f.options.Format.IsTable():
 		err = f.readHead()
+	case err == nil && f.options.Format.kind() == NDJSON:
+		err = f.checkFirstLine()
 	}
 	if err != nil {
 		return false, &engine.Error{
@@ -81,6 +85,31 @@ func (f *file) mergeInto(key []string) error {
 	}
 	return nil
 }
+
+// checkFirstLine checks that the existing file has an item on its first line, and is not a list of items in JSON.
+func (f *file) checkFirstLine() error {
+	before, err := f.before()
+	if err != nil || before == nil {
+		return err
+	}
+	lines := bufio.NewReader(io.LimitReader(before, maxFirstLine+1))
+	var line []byte
+	for err == nil && len(line) == 0 {
+		line, err = lines.ReadBytes('\n')
+		line = bytes.TrimSpace(line)
+	}
+	if err == nil || err == io.EOF {
+		err = nil
+		isList := bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("["))), []byte("{")) && line[0] == '['
+		if len(line) > 0 && len(line) <= maxFirstLine && (isList || !json.Valid(line)) {
+			err = errors.New("it does not have an item on each line, as NDJSON has; it may be a list in JSON")
+		}
+	}
+	return errors.Join(err, before.Close())
+}
+
+// maxFirstLine is the length of the longest first line that is checked.
+const maxFirstLine = 1 << 20
 
 // readHead reads the columns of the existing file, and checks that rows can be added.
 func (f *file) readHead() error {

@@ -71,7 +71,7 @@ func (t *table) checkNested(before string) error {
 	return (&engine.Error{
 		Class: failure.State, Op: string(t.format),
 		Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", before, t.separator),
-	}).WithRemedy("use the same %s, or start over with %s", remedy.Nested, remedy.Restart)
+	}).WithRemedy("use the same %s; %s", remedy.Nested, remedy.StartOver)
 }
 
 // read reads an item. Its cells are valid until the next item is read.

@@ -500,8 +500,11 @@ const JQGridRecords = "records"
 // moneyNames are the bare names of members beside an amount, and amounts those that may also be numbers of items.
 // pagingNames are those of members beside a number of items, whatever else is there.
 var (
-	moneyNames = setOf([]string{"currency", "currencycode", "subtotal", "tax", "taxes", "totaltax", "vat", "discount", "grandtotal"})
-	amounts    = setOf([]string{"amount", "totalamount"})
+	moneyNames = setOf([]string{
+		"currency", "currencycode", "subtotal", "tax", "taxes", "totaltax", "vat", "discount", "grandtotal", "net", "gross", "balance",
+		"balancedue", "amountdue", "shipping", "shippingcost",
+	})
+	amounts = setOf([]string{"amount", "totalamount", "paid", "due", "price", "cost", "fee", "fees"})
 
 	pagingNames = setOf([]string{
 		"page", "pages", "pagenumber", "currentpage", "pagesize", "perpage", "limit", "offset", "skip", "start",
@@ -672,9 +675,12 @@ func MayBeNumber(key string) bool {
 
 // TotalOf returns a number of items or pages: an integer, an integer as text, or an object such as
 // {"value": 25}. It reports in least whether there may be more, as in {"value": 10000, "relation":
-// "gte"}, and in ok whether the value is such a number.
+// "gte"}, and in ok whether the value is such a number. An object with a currency is an amount of money.
 func TotalOf(v any) (n int, least, ok bool) {
 	if object, isObject := value.Members(v); isObject {
+		if isMoney, _ := MayBeMoney(value.Map(object, func(m value.Member) string { return m.Name })); isMoney {
+			return 0, false, false
+		}
 		v, _ = object.Get("value")
 		relation, _ := object.Get("relation")
 		least = relation == "gte" || relation == "gt"

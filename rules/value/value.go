@@ -70,11 +70,11 @@ func Number(n json.Number) (any, error) {
 }
 
 // Spelled returns a number of a configuration like [Number], but keeps the spelling of
-// one whose last decimals are zeros: 1.50 is sent as 1.50.
+// one whose last decimals are zeros, or that has an exponent: 1.50 is sent as 1.50, and 1e3 as 1e3.
 func Spelled(n json.Number) any {
 	v, err := Number(n)
 	text := n.String()
-	if err != nil || strings.HasSuffix(text, "0") && strings.Contains(text, ".") && !strings.ContainsAny(text, "eE") {
+	if err != nil || strings.HasSuffix(text, "0") && strings.Contains(text, ".") || strings.ContainsAny(text, "eE") {
 		return n
 	}
 	return v

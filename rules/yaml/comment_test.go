@@ -1,6 +1,7 @@
 package yaml_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -107,7 +108,8 @@ func TestFormatWritesWhatParseReads(t *testing.T) {
 		{"several lines", rules.Object{{Name: "a", Value: "one\ntwo\n"}}, "a: |\n  one\n  two\n"},
 		{"nothing", rules.Object{{Name: "a", Value: rules.Object{}}, {Name: "b", Value: []any{}}, {Name: "c", Value: nil}},
 			"a: {}\nb: []\nc: null\n"},
-		{"a float that is whole", 100.0, "1e+02\n"},
+		{"a float that is whole", 100.0, "100\n"},
+		{"floats", []any{1.5, 1e21, 1e-7, rules.Object{}, json.Number("1.50")}, "- 1.5\n- 1e+21\n- 1e-07\n- {}\n- 1.50\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := yaml.Format(c.v)

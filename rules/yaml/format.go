@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -17,9 +16,26 @@ import (
 
 // Format writes a value of a configuration, as [Parse] returns it, as YAML that Parse reads as
 // the same value. Short lists of words and numbers are on one line; texts of several lines are
-// literal where they can be.
+// literal where they can be. A float, which Parse returns for few numbers, is written with the digits that JSON has for it.
 func Format(v any) ([]byte, error) {
+	v = withoutFloats(v)
 	return write(nodeOf(v), v, reflect.DeepEqual)
+}
+
+// withoutFloats replaces floats by the numbers that Parse returns for their digits.
+func withoutFloats(v any) any {
+	if members, ok := value.Members(v); ok {
+		return value.Object(value.Map(members, func(m value.Member) value.Member { return value.Member{Name: m.Name, Value: withoutFloats(m.Value)} }))
+	}
+	switch v := v.(type) {
+	case []any:
+		return value.Map(v, withoutFloats)
+	case float64:
+		text, _ := value.Text(v)
+		number, _ := plain(text) // every float has digits of JSON
+		return number
+	}
+	return v
 }
 
 // write writes the node of a value, and checks that it is read as the same value.
@@ -69,10 +85,7 @@ func nodeOf(v any) *yaml.Node {
 
 // numberNode writes a number with the digits that JSON has for it.
 func numberNode(v any) *yaml.Node {
-	text := fmt.Sprint(v)
-	if f, isFloat := v.(float64); isFloat {
-		text = strconv.FormatFloat(f, 'e', -1, 64) // 100 would be an int
-	}
+	text, _ := value.Text(v)
 	tag := "!!int"
 	if strings.ContainsAny(text, ".eE") {
 		tag = "!!float"

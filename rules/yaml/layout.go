@@ -31,6 +31,7 @@ type Layout struct {
 // An object is merged with its base by the merge key. It must have all members of the base; those with other
 // values, and further ones, stand next to the merge key. So its members are read in another order.
 func (l Layout) Format(v any) ([]byte, error) {
+	v = withoutFloats(v)
 	w := &layoutWriter{Layout: l, nodes: map[string]*yaml.Node{}, values: map[string]any{}}
 	want := w.sorted(v, "")
 	root := nodeOf(v)

@@ -23,12 +23,14 @@ var (
 		return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 	})
 	// ambiguousForm matches the numbers among these that often are identifiers, and would be sent in another spelling.
-	ambiguousForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0[ox].+|\+.+|-?0[0-9].*)$`) })
-	noNumber      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`) })
+	ambiguousForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(0[ox].+|\+.+|-?0[0-9].*|-?\..+|.+\.([eE].*)?)$`)
+	})
+	noNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`) })
 )
 
-// scalar returns the value of a scalar. A tag !!str makes it the text as written. A number such as 0x1F or 007, without a
-// tag, is refused: it may be an identifier whose spelling matters.
+// scalar returns the value of a scalar. A tag !!str makes it the text as written. A number such as 0x1F, 007, .5 or 1.,
+// without a tag, is refused: it may be an identifier whose spelling matters.
 func (r *reader) scalar(node *yaml.Node, path string, offset int) (any, error) {
 	text := restoreSurrogates(node.Value, node.Style&yaml.DoubleQuotedStyle != 0)
 	if !isPlain(node) || isTagged(node) && node.Tag == "!!str" {

@@ -122,8 +122,9 @@ func identifies(raw []byte) bool {
 const fewItems = 5
 
 // sameOf returns [Reading.Same] of a page. It is the digest of identifiers if there are several items and each has
-// another one; if there are few, and no key is configured, it is also that of their stable content. Equal identifiers do
-// not identify items, and one item that comes again may be a later version of it.
+// another one, and of the time of a snapshot; see [snapshotOf]. If there are few items, or they have no usual identifier,
+// it is that of their columns; see [Reader.digestOfColumns]. Equal identifiers do not identify items, and one item that
+// comes again may be a later version of it.
 func (r *Reader) sameOf(page *Reading) Digest {
 	if page.Items.Len() < 2 {
 		return page.List
@@ -134,13 +135,16 @@ func (r *Reader) sameOf(page *Reading) Digest {
 		}
 	}
 	same, ok := r.digestOfIdentities(page, nil)
-	switch {
-	case !ok:
-		return page.List
-	case page.Items.Len() < fewItems:
+	if ok && page.Items.Len() >= fewItems {
+		return snapshotOf(page.Compared[0], page.Compared[len(page.Compared)-1], same)
+	}
+	if columns, identified := r.digestOfColumns(page); identified {
+		return columns
+	}
+	if ok {
 		return page.stable(same)
 	}
-	return same
+	return page.List
 }
 
 // digestOfIdentities returns the digest of the number of items and of the identifiers of those that
@@ -218,12 +222,17 @@ func stableDigest(item []byte, d Digest) Digest {
 		}
 		end++
 		isKey := end < len(item) && item[end] == ':'
-		if text := item[at+1 : end-1]; !isKey && end-at >= volatileBytes && bytes.IndexByte(text, ' ') < 0 && !beginsWithYear(text) {
+		if !isKey && isVolatile(item[at:end]) {
 			d, begin = DigestOf(item[begin:at], d), end
 		}
 		at = end
 	}
 	return DigestOf(item[begin:], d)
+}
+
+// isVolatile reports whether a text, which has its quotes, may differ in each response.
+func isVolatile(quoted []byte) bool {
+	return len(quoted) >= volatileBytes && bytes.IndexByte(quoted, ' ') < 0 && !beginsWithYear(quoted[1:])
 }
 
 // beginsWithYear reports whether a text begins like 2026-.

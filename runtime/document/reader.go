@@ -73,7 +73,7 @@ type Reading struct {
 	Bytes    int          // volume: length as minified JSON (specification 2.3)
 	Content  Digest       // digest of the body without the ignored paths
 	List     Digest       // digest of the items
-	Same     Digest       // the same on pages with the same items: digest of their identifiers in order, or else List
+	Same     Digest       // the same on pages with the same items: digest of what identifies them in order, or else List
 	Spelling Spelling     // valid until the response after the next is read
 
 	DuplicateKey string // first key that rules read, or that leads to items, and that occurs twice in its object
@@ -104,8 +104,9 @@ type Reader struct {
 	field   *rules.DataField
 	doc     document
 	sample  [][]byte
-	key     []byte    // key of one item
-	gather  *gatherer // collects several lists, or paths with a star; nil for one list
+	columns []itemColumn // of the items of the last page
+	key     []byte       // key of one item
+	gather  *gatherer    // collects several lists, or paths with a star; nil for one list
 	values  *Values
 	blank   Reading              // empty, with the functions of every reading
 	left    allowance            // allowance for the values of the response

@@ -14,10 +14,10 @@ type loneItem struct {
 	Error bool     `json:"error,omitempty"` // whether it looks like an error
 }
 
-// loneItemOf returns the only item of a page. It returns nil if the item is no object, or has no members.
+// loneItemOf returns the only item of a page. It returns nil if the item is no object.
 func loneItemOf(item []byte) *loneItem {
-	object, _ := membersOf(item)
-	if len(object) == 0 {
+	object, ok := membersOf(item)
+	if !ok {
 		return nil
 	}
 	lone := &loneItem{Text: shortText(object), Error: slices.ContainsFunc(object, apinames.TellsOfError)}

@@ -3,6 +3,7 @@ package evidence
 import (
 	"net/http"
 
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -20,12 +21,12 @@ func (g *listGap) begin(page int) {
 }
 
 // noticeGap notices a page without a list of items between pages with items. A list often ends with
-// such a page, so it counts only when another page with items follows. A page that has null in the place of
-// the list, or only one of several lists, may just have no items of it; and a rule may have accepted a failure
-// of the server as a page (404 usually means that there is nothing). Such pages are another fact.
+// such a page, so it counts only when another page with items follows. A page that has null or {} in the place of
+// the list, or only one of several lists, may just have no items of it; so may a response without content, and a failure
+// of the server that a rule has accepted as a page (404 usually means that there is nothing). Such pages are another fact.
 func (w *Watcher) noticeGap() {
 	c, h := w.context, w.history
-	if c.Status >= http.StatusInternalServerError && c.Count == 0 { // a rule has accepted the failure as a page
+	if (c.Status >= http.StatusInternalServerError || c.Status == http.StatusNoContent) && c.Count == 0 {
 		for i := range h.Gaps {
 			h.Gaps[i].begin(c.Page)
 		}
@@ -45,7 +46,8 @@ func (w *Watcher) noticeGap() {
 	}
 	for i, found := range w.page.Found {
 		gap := &h.Gaps[i]
-		if w.page.Lists[i].Items.Len() > 0 {
+		isNull := w.hasOneNull(i)
+		if w.page.Lists[i].Items.Len() > 0 && !isNull {
 			if gap.Page > 0 && h.Facts.GapPage == 0 {
 				h.Facts.GapPage, h.Facts.GapList = gap.Page, w.nameOfList(i)
 			}
@@ -56,10 +58,28 @@ func (w *Watcher) noticeGap() {
 		if gap.Items && isAbsent {
 			h.Facts.AbsentPage, h.Facts.AbsentList = c.Page, w.nameOfList(i)
 		}
-		if isAbsent || found == scan.Null {
+		if isAbsent || isNull || found == scan.Null || found == scan.Object || w.isEmptyObject() {
 			gap.begin(c.Page)
 		}
 	}
+}
+
+// hasOneNull reports whether a list of the page has nothing but a single null, given its index.
+func (w *Watcher) hasOneNull(index int) bool {
+	for item := range w.page.Lists[index].Items.All() {
+		return item[0] == 'n' && w.page.Lists[index].Items.Len() == 1
+	}
+	return false
+}
+
+// isEmptyObject reports whether the page is {}.
+func (w *Watcher) isEmptyObject() bool {
+	if w.page.Bytes > maxErrorBody || len(w.page.Names(nil)) > 0 {
+		return false
+	}
+	root, _ := w.lookup(nil)
+	_, ok := value.Members(root)
+	return ok
 }
 
 // nameOfList returns the path of a list, given its index.

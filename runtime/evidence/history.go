@@ -53,6 +53,8 @@ type history struct {
 	FirstItem string `json:"firstItem,omitempty"` // identifier of the first item of page 1, if it has several
 	Fresh     bool   `json:"fresh,omitempty"`     // whether the latest page has items that no earlier page has
 
+	Ends []endMember `json:"ends,omitempty"` // members of the last item of the latest page, if it is full; see noticeTie
+
 	Sizes [2]int `json:"sizes,omitzero"`  // number of items on the first two pages
 	Lost  string `json:"lost,omitempty"`  // parameters of the first request that the second lacks
 	Nests bool   `json:"nests,omitempty"` // whether items have lists that say whether they are complete

@@ -32,7 +32,8 @@ func (w *Watcher) Notice(reading document.Reading, header http.Header, request, 
 	if !c.Polled {
 		repeats := w.noticeRepeat(request, before, sent)
 		hasIdentity := func(item []byte) bool { return document.Identity(item) != nil }
-		allKnown, allSame := false, repeats && slices.ContainsFunc(w.page.Compared, hasIdentity)
+		w.noticeTie(sent)
+		allKnown, allSame := false, repeats && (w.page.Same != w.page.List || slices.ContainsFunc(w.page.Compared, hasIdentity))
 		if !repeats {
 			allKnown, allSame = w.noticeItems()
 		}
