@@ -80,7 +80,7 @@ func (o *Overlap) Finding(job *compile.Job) *trace.Finding {
 		}
 		facts.Again += o.Other
 	}
-	if !o.Differ {
+	if !o.Differ && (facts.Key == "" || facts.Again > 0) { // a key with a value of the partition tells the items apart
 		facts.Alike = o.Lists
 	}
 	return findingOfPartitions(job, facts)
