@@ -200,10 +200,11 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) 
 }
 
 // isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the
-// list and a message that there are no items. After page 1, such a message excuses any sign of a page without items,
+// list and a message that there are no items, nor is a denial of success if the message says nothing else. After page 1, such a message excuses any sign of a page without items,
 // and so does one within the error.
 func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
-	if !sign.Matches(v) || sign.IsCode() && hasList && w.saysEmpty(v, page) {
+	if !sign.Matches(v) || sign.IsCode() && hasList && w.saysEmpty(v, page) ||
+		sign.Kind == apinames.ErrorDenial && hasList && w.context.Count == 0 && hasMessage(page, apinames.SaysNoMore) {
 		return false
 	}
 	return w.context.Page == 1 || w.context.Count > 0 || !w.isExcused(v, page)
@@ -223,6 +224,11 @@ func (w *Watcher) saysEmpty(code any, page *rules.Context) bool {
 	if w.context.Page > 1 && code != http.StatusNotFound && code != "404" {
 		says = apinames.SaysNoMore
 	}
+	return hasMessage(page, says)
+}
+
+// hasMessage reports whether a page has a message with a meaning.
+func hasMessage(page *rules.Context, says func(message string) bool) bool {
 	return slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {
 		message, _ := language.Read{Root: "body", Path: path}.Lookup(page)
 		text, _ := message.(string)
