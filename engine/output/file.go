@@ -98,7 +98,7 @@ func (f *file) checkFirstLine() error {
 		line, err = lines.ReadBytes('\n')
 		line = bytes.TrimSpace(line)
 	}
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		err = nil
 		isList := bytes.HasPrefix(bytes.TrimSpace(bytes.TrimPrefix(line, []byte("["))), []byte("{")) && line[0] == '['
 		if len(line) > 0 && len(line) <= maxFirstLine && (isList || !json.Valid(line)) {
