@@ -19,8 +19,8 @@
 // first child, and the item with index 1; "v0" is the value with index 0. A task has a type for each
 // place in which it may be:
 //
-//	node     in the memory of one machine, with its values (walk.go)
-//	frame    a node that runs; the running nodes are a stack (walk.go)
+//	node     in the memory of one machine, with its values (frame.go)
+//	frame    a node that runs; the running nodes are a stack (frame.go)
 //	Task     in the queue of a run on many machines, as JSON without secrets (task.go)
 //	taskRun  a Task that runs (task_run.go)
 //
@@ -31,7 +31,7 @@
 // # One machine
 //
 // [Walk.Run] takes the steps of a task one after another. After each step, it runs the tasks that
-// the step has found. For the example, in order (walk.go):
+// the step has found. For the example, in order (walk.go, frame.go):
 //
 //	frame.run            orders: tree.runList, which calls runPage for each page
 //	frame.runPage        finds the nodes for orders 7 and 8, forwards the page to the sink, and calls runChildren

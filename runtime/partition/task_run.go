@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/saved"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -196,4 +197,32 @@ func nextValue(list *[]any, w *windowSeries) (v any, more bool) {
 	}
 	v, *list = (*list)[0], (*list)[1:]
 	return v, true
+}
+
+// child returns the task for a value of a variable of a job.
+func (r *taskRun) child(c *saved.Concealer, job *compile.Job, level int, step string, v any) (Task, error) {
+	p := r.partition.With(job, job.For[level].Name, v)
+	raw, err := c.Encode(p.Binding)
+	return Task{ID: r.task.ID + "-" + step, Job: job.ID(), Level: level + 1, Binding: raw}, err
+}
+
+func (r *taskRun) label() string { return r.tree.walk.Redactor.Shown(r.partition.Label()) }
+
+// ending returns the ending of the task, given the result of its partition.
+func (r *taskRun) ending(result runtime.ListResult) *Ending {
+	ended := endOf(result)
+	ended.Name = r.tree.walk.Redactor.Shown(r.partition.Name())
+	return &Ending{Label: r.label(), Failed: result.FailedPage, Results: []EndedResult{ended}}
+}
+
+// skippedEnding is ending for a partition that has failed and is skipped.
+func (r *taskRun) skippedEnding(result runtime.ListResult) *Ending {
+	e := r.ending(result)
+	e.Results[0].Skipped = true
+	return e
+}
+
+// failedEnding returns the ending of a task that failed before its list began.
+func (r *taskRun) failedEnding(err error) *Ending {
+	return r.ending(runtime.ListResult{Result: r.tree.walk.failed(runtime.Result{Job: r.task.Job}, err)})
 }

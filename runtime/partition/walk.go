@@ -2,342 +2,116 @@ package partition
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
-	"github.com/stopwhen/stopwhen/runtime/document"
-	"github.com/stopwhen/stopwhen/runtime/failure"
-	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A node is a task of a [Walk], with its values. [Task] is the form of a task that machines exchange.
-type node struct {
-	job   *compile.Job
-	level int       // number of variables of the job that have values
-	value any       // value of the last of these variables
-	from  *progress // progress of an earlier run; nil for a new task
+// A Walk runs jobs with all their partitions and their children. The order of pages does not depend
+// on concurrency: each page of a partition is followed by the pages of the partitions for its
+// items.
+type Walk struct {
+	runtime.Loop
 
-	backlog *backlog // its pages, if it runs ahead of its turn; otherwise nil
-	begun   bool     // whether it has begun, ahead or in its turn
-	slot    bool     // whether it holds a slot
-	split   bool     // whether its window must be split
-	saved   savedValue
+	// Jobs holds the ids of the jobs that run; nil means all. A job outside the set that has a
+	// child in it runs, but its items are not written.
+	Jobs map[string]bool
+
+	// Slots limits the partitions that run at once, across all trees. With nil or one slot, every
+	// partition runs in its turn.
+	Slots *Slots
+
+	// Quota bounds the number of partitions of the run; nil means no limit. With a limit they run
+	// one after another, so that it leaves out the same partitions in every run.
+	Quota *Quota
+
+	// Skipped receives the page on which a skipped partition failed, if the sink did not receive
+	// that page; see [runtime.Result.FailedPage]. The page has no items and no checkpoint. Calls of
+	// Skipped and of the sink come in the order of the pages. It may be nil.
+	Skipped func(*runtime.Page)
+
+	// Accept reports whether the run accepts how a rule ended a job. A job that it does not accept
+	// counts as incomplete: see [runtime.Result.Refused]. If it is nil, every ending is accepted.
+	Accept func(runtime.Result) bool
+
+	omitsFailed bool // whether a page on which the run fails is left out, because another machine will request it again
 }
 
-// searches reports whether the task searches for values of a variable.
-func (n *node) searches() bool { return n.level < len(n.job.For) }
+// refuses reports whether the run does not accept how a rule ended a job.
+func (w Walk) refuses(r runtime.Result) bool { return w.Accept != nil && r.Ended() && !w.Accept(r) }
 
-// A progress is the state of a task after a step: its position and the remaining tasks before the
-// next step.
-type progress struct {
-	position position      // position in the list, after the last page
-	last     bool          // whether the step was the last
-	todo     []*node       // remaining tasks; the first may be running, the others may run ahead
-	windows  *windowSeries // further tasks, or nil
+// Run runs a job with all its partitions and its children. It passes their pages to the sink in the
+// order of a run without concurrency. It returns the results of the job and its children, parents
+// first, even if the error is not nil.
+//
+// The caller holds one of [Walk.Slots] while Run runs, for the partition whose turn it is. The
+// partitions that run ahead of their turn take further ones.
+func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]runtime.Result, error) {
+	ends, err := w.run(ctx, root, sink)
+	return resultsOf(ends), err
 }
 
-// A frame is a running node on the stack of the walk. Its parent is the frame of the node that found
-// it.
-type frame struct {
-	tree           *tree
-	parent         *frame // nil for the root
-	node           *node
-	partition      runtime.Partition
-	pageCheckpoint func() (position, error) // returns the position after the page that is being delivered; nil between pages
-	err            error                    // error of the sink, or of a task for an item
-
-	mu       sync.Mutex // guards the fields below
-	changed  sync.Cond  // signals changes of todo to the task that begins others ahead
-	ahead    []*node    // tasks that began ahead of their turn and still have pages to forward
-	progress progress
-}
-
-// push returns the frame of a node.
-func (t *tree) push(parent *frame, child *node) *frame {
-	f := &frame{tree: t, parent: parent, node: child, partition: runtime.Partition{Job: child.job}}
-	f.changed.L = &f.mu
-	if parent != nil {
-		f.partition = parent.partition.With(child.job, child.job.For[child.level-1].Name, child.value)
+func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]EndedResult, error) {
+	w.Loop = w.WithDefaults()
+	if len(root.For) == 0 && len(w.children(root)) == 0 && root.Spec().Emits {
+		tally := newTally(w, root)
+		list := runtime.List{Partition: runtime.Partition{Job: root}, From: w.Resume[root.ID()], Omits: w.omits(root)}
+		end, err := w.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
+			if tally.keptStays[root] {
+				d.Page.Kept = w.Kept[root.ID()]
+			}
+			return sink.Receive(ctx, d)
+		})
+		tally.end(list.Partition, endOf(end))
+		return tally.ordered(err), err
 	}
-	if child.from != nil {
-		f.progress = *child.from
-	}
-	return f
+	t := newTree(w, root, sink)
+	err := t.run(ctx)
+	return t.tally.ends(err), err
 }
 
-// run runs the task to its end, with all tasks that it finds.
-func (f *frame) run(ctx context.Context) error {
-	switch {
-	case f.node.searches():
-		return f.search(ctx)
-	case f.node.from == nil && f.node.level > 0 && !f.tree.quota.take():
-		f.leaveOut()
-		return nil
-	case len(f.progress.todo) > 0: // tasks of an earlier run
-		if err := f.runChildren(ctx); err != nil {
-			f.forwardEnd(f.partition, EndedResult{Result: f.tree.walk.failed(resultAt(f.node.job.ID(), f.progress.position), err)})
-			return err
-		}
-	}
-	result, err := f.tree.runList(ctx, f.partition, f.progress.position, f.runPage)
-	if err == nil && result.Outcome == rules.Split {
-		f.node.split = true
-		f.tree.quota.giveBack()
+// omits returns [runtime.List.Omits] for the lists of a job.
+func (w Walk) omits(job *compile.Job) func(*runtime.Page) bool {
+	if !w.omitsFailed {
 		return nil
 	}
-	return f.endPartition(result, err)
+	return func(page *runtime.Page) bool { return !skipsOn(job, page) }
 }
 
-// search runs a task for each value of the next variable.
-func (f *frame) search(ctx context.Context) error {
-	if f.node.from == nil {
-		list, windows, err := f.tree.valuesOf(ctx, f.partition, f.node.level)
-		if err != nil {
-			return err
-		}
-		f.progress.windows, f.progress.last = windows, true
-		for _, v := range list {
-			f.progress.todo = append(f.progress.todo, f.nodeFor(v))
-		}
+// selects reports whether the items of a job are written.
+func (w Walk) selects(job *compile.Job) bool { return w.Jobs == nil || w.Jobs[job.ID()] }
+
+// children returns the children of a job that run.
+func (w Walk) children(job *compile.Job) []*compile.Job {
+	return slices.DeleteFunc(slices.Clone(job.Children), func(child *compile.Job) bool { return len(w.below(child)) == 0 })
+}
+
+// below returns a job and the jobs below it that run, parents first.
+func (w Walk) below(job *compile.Job) []*compile.Job {
+	jobs := []*compile.Job{job}
+	for _, child := range job.Children {
+		jobs = append(jobs, w.below(child)...)
 	}
-	return f.runChildren(ctx)
-}
-
-// nodeFor returns the task for a value of the next variable.
-func (f *frame) nodeFor(v any) *node {
-	return &node{job: f.node.job, level: f.node.level + 1, value: v}
-}
-
-// runPage forwards a page of the list, and runs the tasks for its items.
-func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (delivered bool, err error) {
-	defer func() { f.err = err }()
-	page := d.Page
-	f.pageCheckpoint, f.progress.last, f.progress.todo = d.Checkpoint, page.Decision == trace.Stop, nil
-	err = f.tree.eachChildItem(ctx, f.partition, d.SentItems(), f.tree.tally.missing, func(job *compile.Job, _, _ int, v any) error {
-		f.progress.todo = append(f.progress.todo, &node{job: job, level: 1, value: v})
+	if len(jobs) == 1 && !w.selects(job) {
 		return nil
-	})
-	if err != nil {
-		return false, err
 	}
-	page.Skipped = skipsOn(f.partition.Job, page)
-	last := f.progress.last && len(f.progress.todo) == 0
-	err = f.forward(ctx, outgoingPage{page: page, emits: f.tree.emits(f.partition.Job), last: last, stack: f.stack})
-	if err != nil {
-		return false, err
-	}
-	if page.Outcome == rules.Failed && !page.Skipped || len(f.progress.todo) == 0 { // the run ends, or there are no tasks
-		return true, nil
-	}
-	return true, f.runChildren(ctx)
+	return jobs
 }
 
-// runChildren runs the remaining tasks one after another. Meanwhile others run ahead, if there are
-// slots.
-func (f *frame) runChildren(ctx context.Context) error {
-	ctx, stop := f.beginAhead(ctx)
-	defer stop()
-	for {
-		child := f.currentChild()
-		switch {
-		case ctx.Err() != nil:
-			return cancelled(ctx, f.partition.Job.ID(), 0)
-		case child == nil:
-			return nil
+// leftOutOf returns a job that was not selected, so that its items are not written, and that reads
+// values that the given job or one of its ancestors keeps: with new kept values, the next run would
+// not read its items either. It returns nil if there is no such job.
+func (w Walk) leftOutOf(job *compile.Job) *compile.Job {
+	for ; job != nil; job = job.Parent {
+		if len(job.Keeps) == 0 {
+			continue
 		}
-		if err := f.runChild(ctx, child); err != nil {
-			return err
+		for _, descendant := range job.WithDescendants() {
+			if !w.selects(descendant) && descendant.Spec().Emits {
+				return descendant
+			}
 		}
-		f.popChild(child)
 	}
-}
-
-// runChild runs a task in its turn. If the task already runs ahead, runChild forwards its pages so
-// far, and lets the task forward the rest itself.
-func (f *frame) runChild(ctx context.Context, child *node) error {
-	if f.beginInTurn(child) {
-		return f.tree.push(f, child).run(ctx)
-	}
-	f.releaseSlot(child)
-	if err := child.backlog.drain(ctx, f); err != nil {
-		return err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.ahead = slices.DeleteFunc(f.ahead, func(n *node) bool { return n == child })
-	child.backlog.discard()
 	return nil
-}
-
-// currentChild returns the task whose turn it is, or nil after the last one.
-func (f *frame) currentChild() *node {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.progress.todo) == 0 && !f.pullWindow() {
-		return nil
-	}
-	return f.progress.todo[0]
-}
-
-// pullWindow adds the task for the next window. It reports false if there is no further window.
-func (f *frame) pullWindow() bool {
-	if f.progress.windows == nil {
-		return false
-	}
-	v, more := f.progress.windows.next()
-	if more {
-		f.progress.todo = append(f.progress.todo, f.nodeFor(v))
-	}
-	return more
-}
-
-// popChild removes a task that has ended. If its window must be split, the tasks for its halves
-// come next. If the limit on partitions left out a task, popChild removes the other tasks of the
-// same job.
-func (f *frame) popChild(child *node) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.progress.todo[0] = nil // free the memory of the task
-	f.progress.todo = f.progress.todo[1:]
-	if child.split {
-		first, second, _ := divide(child.job, child.value)
-		f.progress.todo = slices.Concat([]*node{f.nodeFor(first), f.nodeFor(second)}, f.progress.todo)
-	}
-	if f.tree.limited[child.job] {
-		f.progress.windows = nil
-		f.progress.todo = slices.DeleteFunc(f.progress.todo, func(other *node) bool { return other.job == child.job })
-	}
-	f.changed.Broadcast()
-}
-
-// An outgoingPage is a page on its way to the sink.
-type outgoingPage struct {
-	page  *runtime.Page
-	sent  *document.Items // the items as the API sent them; nil if the children have seen the page, or nothing was changed
-	emits bool            // whether its items are written
-	last  bool            // whether no page follows from the tasks that have forwarded the page so far
-
-	// stack returns the stack after the page, or nil if the page must be requested again.
-	stack func() (stack, error)
-}
-
-// forward passes a page to the sink, or to the backlog of a task that runs ahead of its turn.
-func (f *frame) forward(ctx context.Context, d outgoingPage) error {
-	if f.node.backlog != nil {
-		if kept, err := f.node.backlog.keep(ctx, d); kept || err != nil {
-			return err
-		}
-	}
-	if f.parent == nil {
-		return f.tree.deliver(ctx, d)
-	}
-	return f.parent.forwardFromChild(ctx, d)
-}
-
-// forwardFromChild forwards a page of the task whose turn it is.
-func (f *frame) forwardFromChild(ctx context.Context, d outgoingPage) error {
-	childStack := d.stack
-	d.last = d.last && f.endsAfterThis()
-	d.stack = func() (stack, error) {
-		s, err := childStack()
-		if err != nil || s == nil {
-			return nil, err
-		}
-		return f.appendTo(s)
-	}
-	return f.forward(ctx, d)
-}
-
-// endsAfterThis reports whether nothing follows the task whose turn it is.
-func (f *frame) endsAfterThis() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.progress.last && len(f.progress.todo) == 1 && f.progress.windows.done()
-}
-
-// forwardEnd forwards the end of a partition.
-func (f *frame) forwardEnd(p runtime.Partition, result EndedResult) {
-	switch {
-	case f.node.backlog != nil && f.node.backlog.keepEnd(p, result):
-	case f.parent != nil:
-		f.parent.forwardEnd(p, result)
-	default:
-		f.tree.recordEnd(p, result)
-	}
-}
-
-// endPartition ends the partition. A failed partition may be skipped.
-func (f *frame) endPartition(result runtime.ListResult, err error) error {
-	skipped := false
-	switch {
-	case f.err != nil: // the partition itself has not failed
-		result.Result = f.tree.walk.failed(result.Result, f.err)
-	case Skips(f.partition.Job, err):
-		f.tree.walk.Log.Error(fmt.Sprintf("%v; the partition is skipped", err), "event", "partition_skipped",
-			"job", result.Job, "partition", f.partition.Label())
-		skipped, err = true, nil
-	}
-	end := endOf(result)
-	end.Skipped = skipped
-	f.forwardEnd(f.partition, end)
-	return err
-}
-
-// leaveOut ends a partition that the limit on partitions does not allow.
-func (f *frame) leaveOut() {
-	f.tree.leftOut = true
-	if job := f.partition.Job; !f.tree.limited[job] {
-		f.tree.limited[job] = true
-		f.forwardEnd(f.partition, EndedResult{NoList: true, Result: f.partition.LeftOut()})
-	}
-}
-
-// deliver passes a page to the sink.
-func (t *tree) deliver(ctx context.Context, d outgoingPage) error {
-	page := d.page
-	page.Root, page.Final = t.root.ID(), d.last
-	if !d.emits {
-		items, lists := page.Items, page.Lists
-		page.Items, page.Lists = document.Items{}, nil
-		defer func() { page.Items, page.Lists = items, lists }()
-	}
-	return t.sink.Pass(ctx, page, func() (position, error) {
-		s, err := d.stack()
-		if err != nil || s == nil {
-			return nil, err
-		}
-		return t.checkpoint(ctx, s, d.last)
-	})
-}
-
-// recordEnd adds the end of a partition to the results.
-func (t *tree) recordEnd(p runtime.Partition, result EndedResult) {
-	if failed := result.FailedPage; failed != nil && result.Skipped && t.walk.Skipped != nil {
-		failed.Skipped = true
-		t.walk.Skipped(&runtime.Page{Record: *failed, Root: t.root.ID()})
-	}
-	t.tally.end(p, result)
-}
-
-// skipsOn reports whether a partition of a job fails on a page and is skipped.
-func skipsOn(job *compile.Job, page *runtime.Page) bool {
-	return page.Outcome == rules.Failed && job.Spec().OnFailure == rules.PartitionSkip &&
-		page.Error != nil && skippableClass(failure.Class(page.Error.Class))
-}
-
-// Skips reports whether a partition of a job that failed with an error is skipped.
-func Skips(job *compile.Job, err error) bool {
-	known, ok := errors.AsType[*failure.Error](err)
-	return ok && job.Spec().OnFailure == rules.PartitionSkip && skippableClass(known.Class)
-}
-
-// skippableClass reports whether a run may continue after a partition failed with an error of the
-// class.
-func skippableClass(class failure.Class) bool {
-	return slices.Contains([]failure.Class{failure.API, failure.Response, failure.Transient, failure.Policy}, class)
 }
