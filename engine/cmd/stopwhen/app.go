@@ -19,22 +19,28 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// app is one invocation of the command.
+// app is the program: its streams, and everything that its commands share.
 type app struct {
 	stdin  io.Reader
 	stdout io.Writer
 	stderr io.Writer
 
 	logFlags
-	redactor    *redact.Redactor   // hides the secrets of the loaded configuration
+	redactor *redact.Redactor // hides the secrets of the loaded configuration
+	waits    waits            // calls that may block
+	renewals waits            // exchanges of a refresh token, which a signal does not interrupt
+	threads  *threads         // nil if the process uses all threads
+
+	invocation
+}
+
+// An invocation is the state of the command that runs.
+type invocation struct {
 	parsed      bool               // the command line is valid
-	discarded   string             // name of the data that a closed standard output loses; empty if it loses no data
-	waits       waits              // calls that may block
-	renewals    waits              // exchanges of a refresh token, which a signal does not interrupt
 	serverFlags string             // flags with which the next command reaches the same NATS server, for messages
-	remains     string             // effects of a command that remain when a signal ends it, for its message; may be empty
+	discarded   string             // name of the data that a closed standard output loses; empty if it loses no data
+	remains     string             // effects of the command that remain when a signal ends it, for its message; may be empty
 	abandoned   chan struct{}      // closed when a run that does not notice a signal is abandoned
-	threads     *threads           // nil if the process uses all threads
 	onPage      func(*engine.Page) // called for every page before its items are written; may be nil
 }
 

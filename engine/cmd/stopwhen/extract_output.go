@@ -190,15 +190,19 @@ func (x *extraction) writeResult(files []output.FileReport, result *engine.Resul
 	if x.result == "" {
 		return nil
 	}
-	for i := range result.Jobs {
-		if failed := result.Jobs[i].Error; failed != nil {
+	shown := *result
+	shown.Jobs = slices.Clone(result.Jobs)
+	for i, job := range shown.Jobs {
+		if job.Error != nil {
+			failed := *job.Error
 			failed.Hint = x.words(failed.Hint, failed.Remedy)
+			shown.Jobs[i].Error = &failed
 		}
 	}
 	text, err := json.MarshalIndent(struct {
 		*engine.Result
 		Outputs []output.FileReport `json:"outputs,omitempty"`
-	}{result, files}, "", "  ")
+	}{&shown, files}, "", "  ")
 	if err != nil {
 		return err
 	}
