@@ -84,11 +84,20 @@ func changes(before, now map[string]string) []string {
 	return names
 }
 
+// The parts that only the fingerprint of a collection has: see package engine/cluster. [RunPart] consists of
+// the name of the run and, after a space, the token that distinguishes runs with the same name. The state of a
+// run is refused by all other runs, even after it has ended.
+const (
+	RunPart    = "run"
+	OrderPart  = "order"
+	FormatPart = "format"
+)
+
 // refusals describes the owner of a state whose fingerprint differs in parts with a prefix. If
 // several entries apply, the last one is used.
 var refusals = []struct{ prefix, owner string }{
-	{saved.OrderPart, "a collection with other options"},
-	{saved.FormatPart, "a collection with other options"},
+	{OrderPart, "a collection with other options"},
+	{FormatPart, "a collection with other options"},
 	{saved.InputPart, "a run with other inputs"},
 	{"", "another configuration"},
 }

@@ -113,8 +113,8 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	s.state, s.earlier.resumed = found, true
 	changed := changes(found.Fingerprint, fingerprint)
 	switch { // a run that is refused changes nothing
-	case found.Fingerprint[saved.RunPart] != fingerprint[saved.RunPart]: // the next run has pages of its own
-		return nil, s.refuseOther(found.Fingerprint[saved.RunPart], fingerprint[saved.RunPart])
+	case found.Fingerprint[RunPart] != fingerprint[RunPart]: // the next run has pages of its own
+		return nil, s.refuseOther(found.Fingerprint[RunPart], fingerprint[RunPart])
 	case !found.Ended && changed != nil:
 		return nil, s.refuse("it belongs to %s: %s changed", ownerOf(changed), strings.Join(changed, " and "))
 	}

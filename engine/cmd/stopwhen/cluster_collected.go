@@ -14,7 +14,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
-	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
 // A collection is a run on many machines whose pages a command collects.
@@ -35,9 +34,9 @@ func (c *collectCommand) fingerprint(run *cluster.Run) map[string]string {
 		order = "sorted"
 	}
 	return map[string]string{
-		saved.RunPart:    fmt.Sprintf("%s (submission %s)", run.ID(), run.Token()),
-		saved.OrderPart:  order,
-		saved.FormatPart: c.itemFormat + " " + c.csvNested,
+		checkpoint.RunPart:    fmt.Sprintf("%s (submission %s)", run.ID(), run.Token()),
+		checkpoint.OrderPart:  order,
+		checkpoint.FormatPart: c.itemFormat + " " + c.csvNested,
 	}
 }
 
