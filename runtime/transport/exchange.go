@@ -239,7 +239,7 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 		return nil, 0, watch.cause(err)
 	}
 	defer answer.Body.Close()
-	c.noteQuota(answer.Header)
+	c.gate.noteQuota(c.options.RateLimit, answer.Header)
 	c.noteHold(call, answer)
 	if call.Into == nil {
 		call.Into = &spool.Buffer{}

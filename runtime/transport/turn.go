@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -185,6 +186,10 @@ func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 		}
 	}
 }
+
+// errTooLate marks transient errors that end a call at once, because the API asked for a longer
+// wait than a call makes.
+var errTooLate = errors.New("the API asks for a longer wait than a call makes")
 
 // waitOut waits for as long as the API serves no request, according to a header. It fails at once
 // if the wait is longer than a call may wait.
