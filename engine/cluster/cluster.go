@@ -55,8 +55,8 @@ type Cluster struct {
 	log     *slog.Logger
 	timing  timing
 
-	problems problems
-	counted  atomic.Value // map[finishedRun]status.Summary of the latest Overview
+	full    problems     // why pages of runs wait for room on the server, whichever worker has them
+	counted atomic.Value // map[finishedRun]status.Summary of the latest Overview
 }
 
 // ErrEmpty means that nothing has been submitted to the server yet, and that the user of the
@@ -88,7 +88,7 @@ const fullFor = 30 * time.Second
 // pages of a run.
 func (c *Cluster) waiting(key store.Key, err error) {
 	reason, hint := err.Error(), remedy.New("make room there, or delete runs")
-	if log, _ := c.problems.note(problemKey{key.Run, full}, reason, fullFor); !log {
+	if log, _ := c.full.note(problemKey{run: key.Run}, reason, fullFor); !log {
 		return
 	}
 	if strings.Contains(reason, "maximum bytes") {

@@ -115,6 +115,7 @@ type workerRun struct {
 
 	returned atomic.Int64 // number of tasks handed back since the worker began to end
 	leases   leaseCounts
+	problems problems
 	news     chan struct{} // signals that a problem must be reported to the server at once
 	wake     chan struct{} // signals that a queue may have a task
 
@@ -249,7 +250,7 @@ func kindOf(err error) string {
 // noteProblem logs a problem of this worker with a run, once a minute for all affected tasks, and
 // reports it to the server for the status. The log has the attributes, too.
 func (w *workerRun) noteProblem(run, kind, text string, attrs ...any) {
-	log, more := w.cluster.problems.note(problemKey{run, kind}, text, problemFor)
+	log, more := w.problems.note(problemKey{run, kind}, text, problemFor)
 	if !log {
 		return
 	}
@@ -273,7 +274,7 @@ func (w *workerRun) watchRuns(ctx context.Context) error {
 		case !isActive(&stored):
 			w.endSessionsLocked(stored.Name, "")
 			w.removeRunLocked(stored.Name)
-			w.cluster.problems.forget(stored.Name)
+			w.problems.forget(stored.Name)
 		case record.Decode(stored.Value, &r) == nil:
 			w.endSessionsLocked(stored.Name, r.Submission) // ends sessions of deleted runs with the same ID
 			w.addRunLocked(&r)
@@ -333,7 +334,7 @@ func (w *workerRun) report(ctx context.Context) {
 
 // describe sets the parts of the worker's record that change.
 func (w *workerRun) describe(rec *record.Worker) {
-	rec.Problems, rec.Full = w.cluster.problems.current()
+	rec.Problems, rec.Full = w.problems.current(), slices.Sorted(maps.Keys(w.cluster.full.current()))
 	w.mu.Lock()
 	rec.Done, rec.Cannot, rec.Served = w.ends.done, w.cannotRunLocked(), w.servedOriginsLocked()
 	rec.Running = slices.Collect(maps.Values(w.running))

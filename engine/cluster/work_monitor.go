@@ -42,7 +42,7 @@ func (m *Monitor) State() WorkerState {
 		Renewals: int(w.leases.renewed.Load()), FailedRenewals: int(w.leases.failed.Load()),
 	}
 	if len(w.servedOriginsLocked()) == 0 {
-		state.Problem = w.cluster.problems.latest()
+		state.Problem = latestProblem(&w.problems, &w.cluster.full)
 	}
 	return state
 }

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"time"
 )
@@ -14,11 +13,8 @@ type problems struct {
 	all map[problemKey]problem
 }
 
-// A problemKey groups problems that are logged together.
+// A problemKey groups problems that are logged together. kind is "" if all are of one kind.
 type problemKey struct{ run, kind string }
-
-// full is the kind of problem of a run whose pages wait because the server has no room for them.
-const full = "full"
 
 // A problem is a reason why tasks of a run do not go on.
 type problem struct {
@@ -49,35 +45,33 @@ func (p *problems) note(key problemKey, text string, during time.Duration) (log 
 	return log, more
 }
 
-// current returns the latest problem of each run, and the runs whose pages wait for room.
-func (p *problems) current() (texts map[string]string, waiting []string) {
+// current returns the latest problem of each run.
+func (p *problems) current() map[string]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, latest := time.Now(), map[string]time.Time{}
 	maps.DeleteFunc(p.all, func(_ problemKey, current problem) bool { return now.After(current.until) })
-	texts = map[string]string{}
+	texts := map[string]string{}
 	for key, problem := range p.all {
-		switch {
-		case key.kind == full:
-			waiting = append(waiting, key.run)
-		case problem.until.After(latest[key.run]):
+		if problem.until.After(latest[key.run]) {
 			texts[key.run], latest[key.run] = problem.text, problem.until
 		}
 	}
-	slices.Sort(waiting)
-	return texts, waiting
+	return texts
 }
 
-// latest returns the latest problem of all runs, or "" if no run has a problem.
-func (p *problems) latest() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// latestProblem returns the latest problem of all runs, or "" if no run has a problem.
+func latestProblem(lists ...*problems) string {
 	var last problem
 	run := ""
-	for key, current := range p.all {
-		if current.until.After(time.Now()) && current.until.After(last.until) {
-			last, run = current, key.run
+	for _, p := range lists {
+		p.mu.Lock()
+		for key, current := range p.all {
+			if current.until.After(time.Now()) && current.until.After(last.until) {
+				last, run = current, key.run
+			}
 		}
+		p.mu.Unlock()
 	}
 	if run == "" {
 		return ""
@@ -89,5 +83,5 @@ func (p *problems) latest() string {
 func (p *problems) forget(run string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.all, func(key problemKey, _ problem) bool { return key.run == run && key.kind != full })
+	maps.DeleteFunc(p.all, func(key problemKey, _ problem) bool { return key.run == run })
 }

@@ -225,7 +225,7 @@ func (w *workerRun) noteServed(a *attempt) {
 	w.origins.served[origin] = time.Now()
 	w.mu.Unlock()
 	if avoided {
-		w.cluster.problems.forget(a.work.Run)
+		w.problems.forget(a.work.Run)
 		w.cluster.log.Info(fmt.Sprintf("run %s: this worker reaches the API again", a.work.Run), "event", "worker_recovered", "run", a.work.Run)
 	}
 }
