@@ -46,7 +46,7 @@ func benchmarkFormat(b *testing.B, text string, state bool) {
 		store, err = checkpoint.Open(filepath.Join(dir, "state"), "test", nil)
 		require.NoError(b, err)
 	}
-	file, err := Options{Format: format}.openFile(store, filepath.Join(dir, "orders"), "orders")
+	file, err := encoding{Options: Options{Format: format}}.openFile(store, filepath.Join(dir, "orders"), "orders")
 	require.NoError(b, err)
 	b.SetBytes(int64(len(pageOfOrders(0))))
 	b.ReportAllocs()
@@ -82,7 +82,7 @@ func BenchmarkParquet(b *testing.B) {
 	b.SetBytes(int64(size))
 	for b.Loop() {
 		store := checkpoint.Stateless()
-		file, err := Options{Format: Format{Kind: Parquet}}.openFile(store, path, "orders")
+		file, err := encoding{Options: Options{Format: Format{Kind: Parquet}}}.openFile(store, path, "orders")
 		require.NoError(b, err)
 		for _, page := range pages {
 			_, err := file.Write(page)

@@ -59,9 +59,9 @@ func (p *Publisher) openContract() error {
 		}
 	}
 	p.contract = c
-	p.options.known = map[string]*shape.Shape{}
+	p.encoding.known = map[string]*shape.Shape{}
 	for output := range c.writers {
-		p.options.known[output] = c.before.Items(output)
+		p.encoding.known[output] = c.before.Items(output)
 	}
 	if !p.options.Received {
 		p.engine = p.engine.With(engine.WithPagingValues())

@@ -23,7 +23,7 @@ import (
 type file struct {
 	store      *checkpoint.Store
 	rows       *checkpoint.Output
-	options    Options
+	encoding   encoding
 	dataType   string // data type of the items
 	appends    bool
 	key        []string // paths of the key by which rows are merged into the existing file; nil if they are not
@@ -34,12 +34,12 @@ type file struct {
 }
 
 // openFile returns a file of a store for the items of a data type.
-func (o Options) openFile(store *checkpoint.Store, path, dataType string) (*file, error) {
-	rows, err := store.Rows(path, o.Format.compression())
+func (e encoding) openFile(store *checkpoint.Store, path, dataType string) (*file, error) {
+	rows, err := store.Rows(path, e.Format.compression())
 	if err != nil {
 		return nil, err
 	}
-	return &file{store: store, rows: rows, options: o, dataType: dataType}, nil
+	return &file{store: store, rows: rows, encoding: e, dataType: dataType}, nil
 }
 
 // append declares, before anything is written, that the items are added to the existing file. It
@@ -47,15 +47,15 @@ func (o Options) openFile(store *checkpoint.Store, path, dataType string) (*file
 // that nothing can be added, because the file is damaged or has no valid header.
 func (f *file) append() (openLine bool, err error) {
 	f.appends = true
-	if f.options.Format.kind() != Parquet { // a Parquet file has no lines
+	if f.encoding.Format.kind() != Parquet { // a Parquet file has no lines
 		openLine, err = f.rows.EndsWithOpenLine()
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return false, nil
-	case err == nil && f.options.Format.IsTable():
+	case err == nil && f.encoding.Format.IsTable():
 		err = f.readHead()
-	case err == nil && f.options.Format.kind() == NDJSON:
+	case err == nil && f.encoding.Format.kind() == NDJSON:
 		err = f.checkFirstLine()
 	}
 	if err != nil {
@@ -75,7 +75,7 @@ func (f *file) mergeInto(key []string) error {
 		return nil
 	}
 	for _, path := range key {
-		name := strings.Join(rules.SplitPath(path), cmp.Or(f.options.Nested, defaultNested))
+		name := strings.Join(rules.SplitPath(path), cmp.Or(f.encoding.Nested, defaultNested))
 		if !slices.Contains(f.head.columns, name) {
 			return &engine.Error{
 				Class: failure.IO, Op: "merge", Message: fmt.Sprintf("%s has no column %s, which is the key of its rows", f.rows.Name(), name),
@@ -117,7 +117,7 @@ func (f *file) readHead() error {
 	if err != nil || before == nil {
 		return err
 	}
-	if f.options.Format.kind() == Parquet {
+	if f.encoding.Format.kind() == Parquet {
 		table, err := openParquet(before)
 		if err == nil {
 			f.head = table.head
@@ -145,7 +145,7 @@ func (f *file) Write(p []byte) (int, error) {
 
 func (f *file) items() encoder {
 	if f.encoder == nil {
-		f.encoder = f.options.encoder(f.rows, f.dataType, f.head)
+		f.encoder = f.encoding.encoder(f.rows, f.dataType, f.head)
 	}
 	return f.encoder
 }
@@ -171,7 +171,9 @@ func (f *file) lateColumns() int {
 }
 
 // waitsAsNDJSON reports whether the rows are still NDJSON, and are converted when the file is published.
-func (f *file) waitsAsNDJSON() bool { return f.options.Format.kind() == Parquet && !f.rows.Published() }
+func (f *file) waitsAsNDJSON() bool {
+	return f.encoding.Format.kind() == Parquet && !f.rows.Published()
+}
 
 // settle completes rows that will not be published, after a failed run: it adds late CSV columns
 // to the header. With a state it does nothing, because the run can resume.
@@ -238,7 +240,7 @@ func (f *file) countBefore() int64 {
 		return 0
 	}
 	defer before.Close()
-	n, err := f.options.Format.countRows(before)
+	n, err := f.encoding.Format.countRows(before)
 	if err != nil {
 		return 0
 	}
@@ -252,7 +254,7 @@ func (f *file) isEmpty() bool {
 		return err == nil
 	}
 	defer before.Close()
-	n, err := f.options.Format.countRows(before)
+	n, err := f.encoding.Format.countRows(before)
 	return err == nil && n == 0
 }
 
@@ -268,7 +270,7 @@ func (f *file) mayShrink() bool {
 		return false
 	}
 	written, err := os.Stat(f.rows.Path())
-	quick := f.options.Format.kind() == Parquet || before.Size() <= maxCounted // a Parquet file has the number of its rows
+	quick := f.encoding.Format.kind() == Parquet || before.Size() <= maxCounted // a Parquet file has the number of its rows
 	return quick || err != nil || written.Size() < before.Size()/4*3
 }
 

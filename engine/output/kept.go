@@ -10,6 +10,7 @@ import (
 
 // keptValues holds the values that jobs keep for the next run, by job.
 type keptValues struct {
+	before       map[string]map[string]any                 // values from which the run continues, by name
 	values       map[string]json.RawMessage                // values of the previous run or, once a group is published, of this run
 	saved        map[string]bool                           // jobs whose values of this run are saved
 	files        map[string]map[string]checkpoint.Snapshot // files with the rows up to the values of the previous run
@@ -51,10 +52,10 @@ func (p *Publisher) readKept() (err error) {
 	if err != nil {
 		return err
 	}
-	if p.kept.files = found.Files; p.options.Kept == nil {
-		p.options.Kept = found.Values
+	if p.kept.before, p.kept.files = p.options.Kept, found.Files; p.options.Kept == nil {
+		p.kept.before = found.Values
 	}
-	for job, values := range p.options.Kept {
+	for job, values := range p.kept.before {
 		if p.kept.values[job], err = json.Marshal(values); err != nil {
 			return err
 		}

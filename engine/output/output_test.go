@@ -101,7 +101,7 @@ func TestATableHasEveryValueOfEveryItem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := drawItems(t, 12)
 		var b bytes.Buffer
-		s := Options{Format: Format{Kind: CSV}, Nested: "/"}.newStream(&b)
+		s := encoding{Options: Options{Format: Format{Kind: CSV}, Nested: "/"}}.newStream(&b)
 		writeParts(t, s.items("users"), items)
 		require.NoError(t, s.close())
 
@@ -149,7 +149,7 @@ func TestRowsAreAddedToATable(t *testing.T) {
 			items := drawItems(t, 6)
 			all = append(all, items...)
 			store := checkpoint.Stateless()
-			file, err := options.openFile(store, path, "users")
+			file, err := encoding{Options: options}.openFile(store, path, "users")
 			require.NoError(t, err)
 			_, err = file.append()
 			require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestRecordsConformToTheirSchemas(t *testing.T) {
 	format := compileSchema(t, messageFormat)
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
-		s := Options{Format: Format{Kind: Singer}}.newStream(&b)
+		s := encoding{Options: Options{Format: Format{Kind: Singer}}}.newStream(&b)
 		want := map[string][]json.RawMessage{}
 		for range 3 {
 			stream := rapid.SampledFrom([]string{"users", "é\"\n", ""}).Draw(t, "stream")
@@ -254,7 +254,7 @@ func TestMoreColumnsThanATableMayHave(t *testing.T) {
 	}
 	for _, kind := range []Kind{CSV, Singer, Parquet} {
 		var b bytes.Buffer
-		s := Options{Format: Format{Kind: kind}}.newStream(&b)
+		s := encoding{Options: Options{Format: Format{Kind: kind}}}.newStream(&b)
 		_, err := s.items("users").Write([]byte("{\"id0\":7}\n"))
 		require.NoError(t, err)
 		_, err = s.items("users").Write([]byte("{" + wide.String()[1:] + "}\n"))

@@ -95,7 +95,7 @@ func TestAParquetFileHasEveryValueOfEveryItem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := drawItems(t, 12)
 		var b bytes.Buffer
-		s := Options{Format: Format{Kind: Parquet}, Nested: "/"}.newStream(&b)
+		s := encoding{Options: Options{Format: Format{Kind: Parquet}, Nested: "/"}}.newStream(&b)
 		writeParts(t, s.items("users"), items)
 		require.NoError(t, s.close())
 		requireParquet(t, readParquet(t, b.Bytes()), items)
@@ -123,7 +123,7 @@ func TestRowsAreAddedToAParquetFile(t *testing.T) {
 // publishParquet adds items to a file, or merges them by a key.
 func publishParquet(t require.TestingT, path string, write func(w io.Writer), key []string) {
 	store := checkpoint.Stateless()
-	file, err := Options{Format: Format{Kind: Parquet}, Nested: "/"}.openFile(store, path, "users")
+	file, err := encoding{Options: Options{Format: Format{Kind: Parquet}, Nested: "/"}}.openFile(store, path, "users")
 	require.NoError(t, err)
 	_, err = file.append()
 	require.NoError(t, err)
@@ -160,7 +160,7 @@ func TestTheTypeOfAParquetColumnHoldsItsValues(t *testing.T) {
 	} {
 		t.Run(test.values, func(t *testing.T) {
 			var b bytes.Buffer
-			s := Options{Format: Format{Kind: Parquet}}.newStream(&b)
+			s := encoding{Options: Options{Format: Format{Kind: Parquet}}}.newStream(&b)
 			for v := range strings.FieldsSeq(test.values) {
 				_, err := fmt.Fprintf(s.items("a"), "{\"a\":%s}\n", v)
 				require.NoError(t, err)
@@ -253,7 +253,7 @@ func TestLargeRowGroupsAreCopied(t *testing.T) {
 // FuzzOpenParquet opens and copies damaged files.
 func FuzzOpenParquet(f *testing.F) {
 	var b bytes.Buffer
-	s := Options{Format: Format{Kind: Parquet}}.newStream(&b)
+	s := encoding{Options: Options{Format: Format{Kind: Parquet}}}.newStream(&b)
 	_, err := io.WriteString(s.items("a"), "{\"a\":1,\"b\":\"x\"}\n{\"a\":2,\"c\":[true]}\n{\"c\":[true],\"d\":1.5}\n")
 	require.NoError(f, err)
 	require.NoError(f, s.close())

@@ -37,11 +37,12 @@ type Publisher struct {
 	options PublisherOptions
 	log     *slog.Logger
 
-	targets []*target
-	byJob   map[string][]*target // targets of each job; several if its items have several types
-	queues  map[*target]*queue   // queues of targets that concurrent jobs share
-	waiting waitingItems         // items waiting in the queues
-	close   []func() error       // close streams and queues
+	encoding encoding // of the items
+	targets  []*target
+	byJob    map[string][]*target // targets of each job; several if its items have several types
+	queues   map[*target]*queue   // queues of targets that concurrent jobs share
+	waiting  waitingItems         // items waiting in the queues
+	close    []func() error       // close streams and queues
 
 	trace     trace
 	recording *Recording  // nil if the run is not recorded
@@ -78,7 +79,8 @@ var _ engine.Sink = (*Publisher)(nil)
 // store. If Open fails, the caller closes it.
 func Open(e *engine.Engine, store *checkpoint.Store, o PublisherOptions) (*Publisher, error) {
 	p := &Publisher{
-		engine: e, store: store, options: o, log: o.Log, ended: map[string]engine.JobResult{}, kept: newKeptValues(o.Fingerprint),
+		engine: e, store: store, options: o, log: o.Log, encoding: encoding{Options: o.Options},
+		ended: map[string]engine.JobResult{}, kept: newKeptValues(o.Fingerprint),
 		commits: commits{interval: commitInterval, writers: map[*checkpoint.Output]string{}},
 	}
 	if p.log == nil {
@@ -100,7 +102,7 @@ func (p *Publisher) open() error {
 	if err := p.options.Format.check(); err != nil {
 		return err
 	}
-	p.options.keys = keysOf(p.engine)
+	p.encoding.keys = keysOf(p.engine)
 	if err := cmp.Or(p.checkMerge(), p.checkAppend(), p.checkMode()); err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func (p *Publisher) open() error {
 	}
 	p.assignJobs()
 	p.assignGroups()
-	p.engine = p.engine.With(engine.WithKept(p.options.Kept), engine.WithSkippedPages(p.Skipped))
+	p.engine = p.engine.With(engine.WithKept(p.kept.before), engine.WithSkippedPages(p.Skipped))
 	if p.store.Path() != "" {
 		p.engine = p.engine.With(engine.WithResume(p.store.Jobs()))
 	}
@@ -300,7 +302,7 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 	err := errors.Join(failed, files.WriteError(p.end(result, failed)), p.refusal(), files.WriteError(p.unmerged.err))
 	for i := range result.Jobs {
 		if job := &result.Jobs[i]; p.savesKept() && !p.kept.saved[job.Job] {
-			job.Kept = p.options.Kept[job.Job]
+			job.Kept = p.kept.before[job.Job]
 		}
 	}
 	err = cmp.Or(err, files.WriteError(p.settle())) // with both, the same error would be repeated

@@ -16,16 +16,16 @@ import (
 type stream struct {
 	w        io.Writer
 	frame    checkpoint.FrameWriter // nil if not compressed
-	options  Options
+	encoding encoding
 	encoders map[string]encoder
 	waiting  spool.File // waiting rows of a table
 	closed   bool
 }
 
 // newStream returns a stream to a writer.
-func (o Options) newStream(w io.Writer) *stream {
-	s := &stream{w: w, options: o, encoders: map[string]encoder{}, waiting: spool.File{Holds: "a table"}}
-	if c := o.Format.compression(); c != nil {
+func (e encoding) newStream(w io.Writer) *stream {
+	s := &stream{w: w, encoding: e, encoders: map[string]encoder{}, waiting: spool.File{Holds: "a table"}}
+	if c := e.Format.compression(); c != nil {
 		s.frame = c.NewWriter(w)
 		s.w = s.frame
 	}
@@ -33,13 +33,13 @@ func (o Options) newStream(w io.Writer) *stream {
 }
 
 // waits reports whether the output is held back until close.
-func (s *stream) waits() bool { return s.options.Format.IsTable() && !s.closed }
+func (s *stream) waits() bool { return s.encoding.Format.IsTable() && !s.closed }
 
 // items returns the encoder for the items of a data type.
 func (s *stream) items(dataType string) encoder {
 	e := s.encoders[dataType]
 	if e == nil {
-		e = s.options.encoder(&streamRows{stream: s}, dataType, head{})
+		e = s.encoding.encoder(&streamRows{stream: s}, dataType, head{})
 		s.encoders[dataType] = e
 	}
 	return e
@@ -58,7 +58,7 @@ func (s *stream) flush() error {
 // state writes a message with the values for the next run, by job, if the format has such
 // messages.
 func (s *stream) state(kept map[string]json.RawMessage) error {
-	if s.options.Format.kind() != Singer || len(kept) == 0 {
+	if s.encoding.Format.kind() != Singer || len(kept) == 0 {
 		return nil
 	}
 	return errors.Join(writeState(&streamRows{stream: s}, kept), s.flush())
@@ -80,7 +80,7 @@ func (s *stream) close() error {
 // writeWaiting writes the waiting rows as a table with all columns.
 func (s *stream) writeWaiting() error {
 	defer s.waiting.Close()
-	if s.options.Format.kind() == Parquet && len(s.encoders) == 0 { // a table without rows
+	if s.encoding.Format.kind() == Parquet && len(s.encoders) == 0 { // a table without rows
 		s.items("")
 	}
 	rows := io.NewSectionReader(&s.waiting, 0, s.waiting.Size())

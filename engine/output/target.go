@@ -40,7 +40,7 @@ func (p *Publisher) openTargets() error {
 	destinations := Destinations(p.engine, p.options.Dir, p.options.Format)
 	switch {
 	case p.options.Dir == "" && p.options.Stream == nil:
-		p.addStream(Options{}, io.Discard, everything)
+		p.addStream(encoding{}, io.Discard, everything)
 		return nil
 	case p.options.Dir == "" && p.options.Format.IsTable() && len(destinations) > 1:
 		return &engine.Error{
@@ -48,7 +48,7 @@ func (p *Publisher) openTargets() error {
 			Hint: "write files, or run one job",
 		}
 	case p.options.Dir == "":
-		p.addStream(p.options.Options, p.options.Stream, everything)
+		p.addStream(p.encoding, p.options.Stream, everything)
 		return nil
 	}
 	if err := os.MkdirAll(p.options.Dir, 0o777); err != nil {
@@ -76,13 +76,13 @@ func (p *Publisher) openTarget(destination Destination) error {
 			return err
 		}
 		p.commits.interval = 0
-		p.addStream(p.options.Options, w, destination)
+		p.addStream(p.encoding, w, destination)
 		return nil
 	}
 	if err := p.repair(destination.Path); err != nil {
 		return err
 	}
-	f, err := p.options.openFile(p.store, destination.Path, destination.DataType)
+	f, err := p.encoding.openFile(p.store, destination.Path, destination.DataType)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (p *Publisher) repair(path string) error {
 }
 
 // addStream adds a stream for the items of a destination.
-func (p *Publisher) addStream(options Options, w io.Writer, destination Destination) {
-	p.targets = append(p.targets, &target{stream: options.newStream(w), dataType: destination.DataType, jobs: destination.Jobs})
+func (p *Publisher) addStream(e encoding, w io.Writer, destination Destination) {
+	p.targets = append(p.targets, &target{stream: e.newStream(w), dataType: destination.DataType, jobs: destination.Jobs})
 }
 
 // assignJobs determines the targets of every job. Even a job whose items are not written has a
@@ -115,7 +115,7 @@ func (p *Publisher) assignJobs() {
 	}
 	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
 		if p.byJob[job] == nil {
-			p.addStream(Options{}, io.Discard, Destination{Jobs: []string{job}})
+			p.addStream(encoding{}, io.Discard, Destination{Jobs: []string{job}})
 			p.byJob[job] = p.targets[len(p.targets)-1:]
 		}
 	}
@@ -162,7 +162,7 @@ func (p *Publisher) chooseModes() error {
 // parent has kept in an earlier run appends its rows, because the rows of the earlier run are never
 // requested again.
 func (p *Publisher) chooseMode(t *target) error {
-	hasKept := func(job string) bool { return len(p.options.Kept[job]) > 0 && p.savesKept() }
+	hasKept := func(job string) bool { return len(p.kept.before[job]) > 0 && p.savesKept() }
 	var continues, starts []string
 	for _, job := range t.jobs {
 		if slices.ContainsFunc(p.engine.Job(job).Keepers, hasKept) {
@@ -213,7 +213,7 @@ func (p *Publisher) requireKept(f *file, continues []string) error {
 		for _, keeper := range p.engine.Job(job).Keepers {
 			files, known := p.kept.files[keeper]
 			same := !known || slices.Contains(slices.Collect(maps.Values(files)), now)
-			if len(p.options.Kept[keeper]) > 0 && !same && (now.Bytes > maxCounted || !f.isEmpty()) {
+			if len(p.kept.before[keeper]) > 0 && !same && (now.Bytes > maxCounted || !f.isEmpty()) {
 				return p.refuseChanged(f.rows.Name(), keeper)
 			}
 		}
@@ -234,7 +234,7 @@ func (p *Publisher) warnOfRows(f *file, starts []string) error {
 	if err != nil || now.Bytes == 0 || now.Bytes <= maxCounted && f.isEmpty() {
 		return err
 	}
-	for job, values := range p.options.Kept {
+	for job, values := range p.kept.before {
 		files, known := p.kept.files[job]
 		if len(values) > 0 && (!known || slices.Contains(slices.Collect(maps.Values(files)), now)) {
 			return nil

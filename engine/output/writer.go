@@ -18,7 +18,11 @@ type Options struct {
 	// Catalog holds schemas and keys of Singer streams. If it is nil, schemas are derived from the
 	// items, and there are no keys.
 	Catalog *Catalog
+}
 
+// An encoding says how the items of a run are written: the options, and facts about the items.
+type encoding struct {
+	Options
 	keys  map[string][]string     // paths of the keys of items, by data type
 	known map[string]*shape.Shape // shapes of the items of earlier runs, by data type
 }
@@ -55,18 +59,18 @@ const defaultNested = "."
 
 // encoder returns the encoder of the items of a data type. before has the columns of the file that rows
 // are added to.
-func (o Options) encoder(to rowWriter, dataType string, before head) encoder {
-	nested := cmp.Or(o.Nested, defaultNested)
-	switch o.Format.kind() {
+func (e encoding) encoder(to rowWriter, dataType string, before head) encoder {
+	nested := cmp.Or(e.Nested, defaultNested)
+	switch e.Format.kind() {
 	case CSV:
 		if before.columns == nil {
-			before = headOf(o.known[dataType], nested, maxColumns)
+			before = headOf(e.known[dataType], nested, maxColumns)
 		}
 		return newCSV(to, nested, before.columns)
 	case Parquet:
-		return newParquet(to, nested, before.merge(headOf(o.known[dataType], nested, maxParquetColumns)))
+		return newParquet(to, nested, before.merge(headOf(e.known[dataType], nested, maxParquetColumns)))
 	case Singer:
-		return newSinger(to, dataType, o.Catalog, o.keys[dataType], o.known[dataType])
+		return newSinger(to, dataType, e.Catalog, e.keys[dataType], e.known[dataType])
 	}
 	_, streams := to.(*streamRows)
 	return &ndjson{to: to, counts: !streams}
