@@ -182,7 +182,7 @@ func TestACommitThatFailedIsPartOfTheNextOne(t *testing.T) {
 			require.Equal(t, page, string(again.Jobs()[o.Name()]), "%s, failure of operation %d", o.Name(), failing)
 			resumed, err := again.Rows(o.Name(), nil)
 			require.NoError(t, err)
-			require.Equal(t, page, fmt.Sprint(resumed.Lines()), "%s, failure of operation %d", o.Name(), failing)
+			require.Equal(t, page, fmt.Sprint(resumed.RowCount()), "%s, failure of operation %d", o.Name(), failing)
 		}
 	}
 }
@@ -212,11 +212,11 @@ func TestAPublicationThatFailedIsPartOfTheNextCommit(t *testing.T) {
 	require.Equal(t, `2 "b"`, string(again.Jobs()["a"])+" "+string(again.Jobs()["b"]))
 	resumed, err := again.Rows("a", nil)
 	require.NoError(t, err)
-	require.EqualValues(t, 3, resumed.Lines())
+	require.EqualValues(t, 3, resumed.RowCount())
 }
 
-// TestAnOutputWhosePublicationFailedIsDue: the rows belong to the next run, which moves them, so they are
-// published for this run, and yet not under their name.
+// TestAnOutputWhosePublicationFailedIsDue: the rows belong to the next run, which moves them, so this
+// run is finished with them, and yet they are not under their name.
 func TestAnOutputWhosePublicationFailedIsDue(t *testing.T) {
 	due := 0
 	for failing := 1; ; failing++ {
@@ -232,12 +232,11 @@ func TestAnOutputWhosePublicationFailedIsDue(t *testing.T) {
 		err = s.Publish(Publication{Parts: []Part{{Output: a}}})
 		if err == nil {
 			require.True(t, a.Published())
-			require.False(t, a.PublicationDue())
 			break
 		}
 		_, moved := d.live["a"]
-		require.False(t, a.Published() && !a.PublicationDue() && !moved, "failure of operation %d", failing)
-		if a.Published() && a.PublicationDue() {
+		require.False(t, a.Published() && !moved, "failure of operation %d", failing)
+		if a.Finished() && a.PublicationDue() {
 			due++
 		}
 		again, err := open(d, "state.json", "test", nil)

@@ -264,7 +264,7 @@ func (e extraction) run(d *disk) error {
 	if err != nil {
 		return err
 	}
-	if rows.Published() {
+	if rows.Finished() {
 		return s.End()
 	}
 	outputs := []*Output{rows}

@@ -30,15 +30,15 @@ type Output struct {
 	frame       FrameWriter // nil until it is needed, after the file was opened
 	framed      bool        // whether a frame has begun
 
-	created   bool // whether the file holds the content of this run
-	published bool
-	file      file        // nil while the file is closed
-	identity  any         // of the file; nil if it has not been opened, or is not known
-	written   extent      // extent of everything written; method extent adds its sum
-	digest    hash.Cloner // digest of the file; nil without a state
-	marked    extent      // extent that belongs to the pending checkpoints
-	atMark    hash.Cloner // digest of the marked content
-	beyond    int64       // number of bytes found after the last commit
+	created  bool        // whether the file holds the content of this run
+	finished bool        // see [Output.Finished]
+	file     file        // nil while the file is closed
+	identity any         // of the file; nil if it has not been opened, or is not known
+	written  extent      // extent of everything written; method extent adds its sum
+	digest   hash.Cloner // digest of the file; nil without a state
+	marked   extent      // extent that belongs to the pending checkpoints
+	atMark   hash.Cloner // digest of the marked content
+	beyond   int64       // number of bytes found after the last commit
 }
 
 // extent describes the committed part of an output. It detects every change of these bytes, at the
@@ -97,8 +97,8 @@ func (o *Output) Path() string { return o.path }
 // Private declares, before anything is written, that only the owner can read the file.
 func (o *Output) Private() { o.private = true }
 
-// Lines returns the number of complete rows written, including the rows of earlier runs.
-func (o *Output) Lines() int64 { return o.written.Rows }
+// RowCount returns the number of complete rows written, including the rows of earlier runs.
+func (o *Output) RowCount() int64 { return o.written.Rows }
 
 // Note returns the value set by [Output.SetNote], possibly in an earlier run.
 func (o *Output) Note() string { return o.written.Note }
@@ -112,12 +112,15 @@ func (o *Output) SetNote(note string) { o.written.Note = note }
 // resumes.
 func (o *Output) Created() bool { return o.created }
 
-// Published reports whether the output has been published under its name, or the run that this run
-// continues has released it.
-func (o *Output) Published() bool { return o.published }
+// Finished reports whether this run writes nothing more to the output: it has been published, its publication
+// is due, or the run that this run continues has released it.
+func (o *Output) Finished() bool { return o.finished }
+
+// Published reports whether the rows have been published under the name of the output.
+func (o *Output) Published() bool { return o.finished && !o.Released() && !o.PublicationDue() }
 
 // PublicationDue reports whether the publication of the rows has begun and failed, so that the next run completes
-// it. Such an output is published for this run, which must not write to it.
+// it.
 func (o *Output) PublicationDue() bool {
 	p := o.store.state.Publish
 	return p != nil && slices.ContainsFunc(p.parts(), func(part *publicationRecord) bool { return part.Name == o.name })
@@ -129,9 +132,9 @@ func (o *Output) Released() bool { return o.marked.Released }
 // resume continues an output after its committed part. A published file is not checked, because it
 // belongs to others now.
 func (o *Output) resume(committed extent) error {
-	o.created, o.published = true, o.partial() && !committed.Partial
+	o.created, o.finished = true, o.partial() && !committed.Partial
 	o.written, o.marked = committed, committed
-	if o.published {
+	if o.finished {
 		return nil
 	}
 	if err := o.verify(); err != nil {
@@ -178,7 +181,7 @@ func sumOf(f file, size int64, h hash.Hash) (string, error) {
 // extent describes everything that was written.
 func (o *Output) extent() extent {
 	e := o.written
-	e.Sum, e.Partial = hex.EncodeToString(o.digest.Sum(nil)), o.partial() && !o.published
+	e.Sum, e.Partial = hex.EncodeToString(o.digest.Sum(nil)), o.partial() && !o.finished
 	return e
 }
 

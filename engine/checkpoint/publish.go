@@ -69,9 +69,9 @@ func (s *Store) Publish(c Publication) error {
 		p.discard(s.files)
 		return errors.Join(err, s.removePublication(p))
 	}
-	// The next run completes the publication, so this run must not write to the outputs: see [Output.PublicationDue].
+	// The next run completes the publication, so this run must not write to the outputs: see [Output.Finished].
 	for _, part := range c.Parts {
-		part.Output.published = true
+		part.Output.finished = true
 	}
 	return err
 }
@@ -204,7 +204,7 @@ func (s *Store) finishPublication(p *publicationRecord) error {
 		e.Partial = false
 		s.state.Outputs[part.Name] = e
 		if o := s.outputs[part.Name]; o != nil {
-			o.published, o.marked = true, e
+			o.finished, o.marked = true, e
 		}
 	}
 	return s.removePublication(p)
@@ -267,7 +267,7 @@ func (s *Store) Discard(jobs []string, outputs ...*Output) error {
 		delete(s.state.Jobs, job)
 	}
 	for _, o := range outputs {
-		if !o.published {
+		if !o.finished {
 			o.marked = extent{Sum: hex.EncodeToString(sha256.New().Sum(nil)), Partial: o.partial()}
 			s.state.Outputs[o.name] = o.marked
 		}

@@ -69,7 +69,7 @@ func (s *Store) rewriteTo(f file, p *publicationRecord, part Part) error {
 // rows of a failed run can be read. It does nothing with a state, which must be able to continue
 // the rows. It reports whether it has replaced them.
 func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.Reader) error) (bool, error) {
-	if s.path != "" || o.published || !o.created {
+	if s.path != "" || o.finished || !o.created {
 		return false, nil
 	}
 	if err := o.close(); err != nil {

@@ -161,8 +161,8 @@ func (s *Store) Resumed() bool { return s.earlier.resumed }
 // Restarts reports whether this run ignores the run that the state file holds, and replaces its files: see [Restart].
 func (s *Store) Restarts() bool { return s.earlier.stale }
 
-// Published reports whether the run that this run continues has published the rows of an output.
-func (s *Store) Published(path string) bool {
+// Finished reports whether the run that this run continues has published or released the rows of an output.
+func (s *Store) Finished(path string) bool {
 	e, known := s.state.Outputs[path]
 	return s.earlier.resumed && known && !e.Partial
 }

@@ -20,11 +20,11 @@ func (p *Publisher) audit(g *group) bool {
 	accepted := p.auditContract(g.unpublished())
 	accepted = p.auditRows(g) && accepted
 	for _, t := range g.targets {
-		if t.file == nil || t.file.rows.Published() || p.leavesOut(t) || !t.file.mayShrink() {
+		if t.file == nil || t.file.rows.Finished() || p.leavesOut(t) || !t.file.mayShrink() {
 			continue
 		}
 		job, rows := t.jobs[0], t.file.rows
-		accepted = p.find(job, p.engine.Auditor().AuditFile(job, rows.Name(), rows.Lines(), t.file.replaces())) && accepted
+		accepted = p.find(job, p.engine.Auditor().AuditFile(job, rows.Name(), rows.RowCount(), t.file.replaces())) && accepted
 	}
 	return accepted
 }

@@ -186,7 +186,7 @@ func (p *Publisher) published() (outputs, jobs []string) {
 		}
 	}
 	for _, job := range slices.Sorted(maps.Keys(p.ended)) {
-		if complete(job) && !slices.ContainsFunc(p.byJob[job], func(t *target) bool { return t.file != nil && !t.isPublished() }) {
+		if complete(job) && !slices.ContainsFunc(p.byJob[job], func(t *target) bool { return t.file != nil && !t.file.rows.Published() }) {
 			jobs = append(jobs, job)
 		}
 	}
@@ -196,7 +196,7 @@ func (p *Publisher) published() (outputs, jobs []string) {
 // isPublished reports whether the rows of a job in an output are in the file, or in a stream.
 func (p *Publisher) isPublished(job, output string) bool {
 	return !slices.ContainsFunc(p.byJob[job], func(t *target) bool {
-		return t.file != nil && t.dataType == output && !t.isPublished()
+		return t.file != nil && t.dataType == output && !t.file.rows.Published()
 	})
 }
 

@@ -164,21 +164,19 @@ func (f *file) part(kept map[string]json.RawMessage) (checkpoint.Part, error) {
 // appeared late. They are added when the file is published or settled.
 func (f *file) lateColumns() int {
 	w, ok := f.encoder.(*csvWriter)
-	if !ok || w.head == 0 || f.rows.Published() || f.settled {
+	if !ok || w.head == 0 || f.rows.Finished() || f.settled {
 		return 0
 	}
 	return len(w.columns) - w.head
 }
 
 // waitsAsNDJSON reports whether the rows are still NDJSON, and are converted when the file is published.
-func (f *file) waitsAsNDJSON() bool {
-	return f.encoding.Format.kind() == Parquet && !f.rows.Published()
-}
+func (f *file) waitsAsNDJSON() bool { return f.encoding.Format.kind() == Parquet && !f.rows.Finished() }
 
 // settle completes rows that will not be published, after a failed run: it adds late CSV columns
 // to the header. With a state it does nothing, because the run can resume.
 func (f *file) settle() error {
-	if f.encoder == nil || !f.rows.Created() || f.rows.Published() || f.waitsAsNDJSON() {
+	if f.encoder == nil || !f.rows.Created() || f.rows.Finished() || f.waitsAsNDJSON() {
 		return nil
 	}
 	rewrite, err := f.encoder.rewrite(nil)
@@ -202,7 +200,7 @@ func (f *file) rewrite() (rewriteFunc, error) {
 		rewrite, err = f.items().rewrite(before)
 		err = errors.Join(err, before.Close())
 	}
-	if f.key == nil || err != nil || f.rows.Lines() == 0 {
+	if f.key == nil || err != nil || f.rows.RowCount() == 0 {
 		return rewrite, err
 	}
 	return f.merge, nil

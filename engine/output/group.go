@@ -155,7 +155,7 @@ func (p *Publisher) addsAgain(jobs []string) bool {
 // waitsForAll reports whether the jobs of a file are complete, and its rows wait for the end of the run.
 func (p *Publisher) waitsForAll(t *target) bool {
 	incomplete := func(job string) bool { _, ended := p.ended[job]; return !ended }
-	return !t.isPublished() && !slices.ContainsFunc(t.jobs, incomplete) &&
+	return !t.file.rows.Published() && !slices.ContainsFunc(t.jobs, incomplete) &&
 		slices.ContainsFunc(p.groups.byJob[t.jobs[0]], func(g *group) bool { return g.last })
 }
 
@@ -174,7 +174,7 @@ func (g *group) add(t *target, groupOf map[*target]*group) {
 // unpublished returns the jobs of the group, or nil if its files are published, as in a run that
 // continues after its publication.
 func (g *group) unpublished() []string {
-	if slices.ContainsFunc(g.targets, func(t *target) bool { return t.file != nil && t.file.rows.Published() }) {
+	if slices.ContainsFunc(g.targets, func(t *target) bool { return t.file != nil && t.file.rows.Finished() }) {
 		return nil
 	}
 	return g.jobs
@@ -290,7 +290,7 @@ func (p *Publisher) completeRows(g *group, kept map[string]json.RawMessage, repe
 			if len(kept) > 0 {
 				err = t.stream.state(p.kept.values)
 			}
-		case t.file.rows.Published():
+		case t.file.rows.Finished():
 		case p.leavesOut(t):
 			p.log.Warn(fmt.Sprintf("%s stays as it was: the limit on the partitions of the run (limits.partitions) left out all of them "+
 				"whose items belong there", t.file.rows.Name()), "event", "withheld", "file", t.file.rows.Name(), "rows", 0)
@@ -413,7 +413,7 @@ func (p *Publisher) withhold(t *target, leftOut string) error {
 		why, fix = fmt.Sprintf("job %s, which depends on the same kept values, was not selected", leftOut), "select it too"
 	}
 	p.log.Warn(fmt.Sprintf("%s is unchanged: %s, so the next run requests its rows again; those of this run (%s) are in %s (%s)",
-		rows.Name(), why, value.Counted(int(rows.Lines()), "row"), rows.Path(), fix),
-		"event", "withheld", "file", rows.Name(), "partial", rows.Path(), "rows", rows.Lines())
+		rows.Name(), why, value.Counted(int(rows.RowCount()), "row"), rows.Path(), fix),
+		"event", "withheld", "file", rows.Name(), "partial", rows.Path(), "rows", rows.RowCount())
 	return p.store.Release(rows)
 }

@@ -377,7 +377,7 @@ func (p *Publisher) addSharingRoots(roots map[string]bool) (outputs []*checkpoin
 		more, outputs = false, nil
 		for _, t := range p.targets {
 			isAmong := func(job string) bool { return roots[p.engine.Job(job).Root] }
-			if t.file == nil || t.file.rows.Published() || !slices.ContainsFunc(t.jobs, isAmong) {
+			if t.file == nil || t.file.rows.Finished() || !slices.ContainsFunc(t.jobs, isAmong) {
 				continue
 			}
 			outputs = append(outputs, t.file.rows)

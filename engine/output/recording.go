@@ -41,12 +41,12 @@ func (p *Publisher) Recording() *Recording { return p.recording }
 
 // Exchanges returns the number of exchanges that the recording has. It is above 0 at the beginning
 // of a run that resumes.
-func (r *Recording) Exchanges() int { return int(r.rows.Lines()) }
+func (r *Recording) Exchanges() int { return int(r.rows.RowCount()) }
 
 // Path returns the path of the file that holds the recording: until it is published, that is its
 // name with the ending [checkpoint.PartialSuffix].
 func (r *Recording) Path() string {
-	if r.rows.Published() {
+	if r.rows.Finished() {
 		return r.rows.Name()
 	}
 	return r.rows.Path()
@@ -68,7 +68,7 @@ func (r *Recording) flush() error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pending) == 0 || r.rows.Published() {
+	if len(r.pending) == 0 || r.rows.Finished() {
 		return nil
 	}
 	_, err := r.rows.Write(r.pending)
@@ -80,7 +80,7 @@ func (r *Recording) flush() error {
 // After any other run, they replace no file, and stay where they are if the run can be resumed.
 func (p *Publisher) publishRecords(result *engine.Result, failed error) error {
 	for _, r := range p.records() {
-		if r.file == nil || r.file.Published() {
+		if r.file == nil || r.file.Finished() {
 			continue
 		}
 		_, err := os.Lstat(r.file.Name())

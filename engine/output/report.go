@@ -27,8 +27,8 @@ func (p *Publisher) Files() []FileReport {
 		}
 		rows := t.file.rows
 		r := FileReport{
-			File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: t.isPublished(),
-			Repeated: t.isPublished() && p.addsAgain(t.jobs) && rows.Lines() > 0,
+			File: rows.Name(), Jobs: t.jobs, Rows: rows.RowCount(), Complete: rows.Published(),
+			Repeated: rows.Published() && p.addsAgain(t.jobs) && rows.RowCount() > 0,
 			Waits:    p.waitsForAll(t),
 			Withheld: t.withheld || rows.Released() || rows.PublicationDue(),
 		}

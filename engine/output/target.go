@@ -28,12 +28,6 @@ type target struct {
 	jobs     []string
 }
 
-// isPublished reports whether the rows of a file are under its name.
-func (t *target) isPublished() bool {
-	rows := t.file.rows
-	return rows.Published() && !rows.Released() && !rows.PublicationDue()
-}
-
 // openTargets opens the files of the items, or the stream.
 func (p *Publisher) openTargets() error {
 	everything := Destination{Jobs: p.engine.Jobs()}
@@ -202,7 +196,7 @@ func (p *Publisher) chooseMode(t *target) error {
 // was moved away or emptied, can have neither gaps nor repeated rows. Values that an earlier build has saved do
 // not say which file they follow, and are accepted.
 func (p *Publisher) requireKept(f *file, continues []string) error {
-	if f.rows.Published() || len(continues) == 0 {
+	if f.rows.Finished() || len(continues) == 0 {
 		return nil
 	}
 	now, err := f.rows.Snapshot()
@@ -227,7 +221,7 @@ func (p *Publisher) requireKept(f *file, continues []string) error {
 func (p *Publisher) warnOfRows(f *file, starts []string) error {
 	keeps := func(job string) bool { return len(p.engine.Job(job).Keepers) > 0 && p.savesKept() }
 	i := slices.IndexFunc(starts, keeps)
-	if i < 0 || !p.options.Append || f.rows.Published() {
+	if i < 0 || !p.options.Append || f.rows.Finished() {
 		return nil
 	}
 	now, err := f.rows.Snapshot()

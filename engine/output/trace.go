@@ -40,7 +40,7 @@ func (p *Publisher) openTrace() (err error) {
 		}
 		p.trace.file, err = p.store.Rows(filepath.Clean(path), nil)
 		p.trace.to = p.trace.file
-		if err == nil && p.trace.file.Published() { // nothing is left of the run
+		if err == nil && p.trace.file.Finished() { // nothing is left of the run
 			p.trace.to = nil
 		}
 	}

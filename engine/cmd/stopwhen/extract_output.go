@@ -85,7 +85,7 @@ func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger
 		return nil
 	}
 	for _, f := range output.Destinations(l.Engine, x.out, x.items.Format) {
-		if f.LeftOut == nil || files.IsStream(f.Path) || state.store.Published(f.Path) {
+		if f.LeftOut == nil || files.IsStream(f.Path) || state.store.Finished(f.Path) {
 			continue
 		}
 		others := strings.Join(f.LeftOut, ", ")
