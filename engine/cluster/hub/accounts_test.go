@@ -76,7 +76,8 @@ var task = store.Key{Run: run, Submission: "s", Job: "orders", Task: "0"}
 // page appends the first page of a task.
 func page(ctx context.Context, s *store.Store, key store.Key) error {
 	items := document.NewItems([]byte("{\"id\":1}\n"), 1, nil)
-	_, err := s.Append(ctx, key, store.Tail{}, store.Head{State: store.Done, Attempt: "1", Page: 1, Pages: 1, Items: 1}, []byte("{}"), items)
+	_, err := s.Append(ctx, key, store.Tail{}, store.Head{State: store.Done, Attempt: "1", Page: 1, Totals: store.Totals{Pages: 1, Items: 1}},
+		[]byte("{}"), items)
 	return err
 }
 

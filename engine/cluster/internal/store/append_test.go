@@ -13,10 +13,10 @@ import (
 
 func TestAPageIsReadAsItWasAppended(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	head := Head{State: More, Attempt: "a", Page: 1, Delivery: 2, Pages: 3, Items: 4, Bytes: 1 << 40, Children: 5, Findings: 6, Reopens: true,
-		Count: 7, Kind: Searches, Outcome: "complete", Reason: "stop.a b",
-		Partitions: map[string]int{"a.b:c": 2, "d": 1}, Searches: map[string]int{"e": 2},
-		Label: "order.id=1\r\n: é"}
+	head := Head{State: More, Attempt: "a", Page: 1, Delivery: 2, Reopens: true,
+		Count: 7, Kind: Searches, Outcome: "complete", Reason: "stop.a b", Label: "order.id=1\r\n: é",
+		Totals: Totals{Pages: 3, Items: 4, Bytes: 1 << 40, Children: 5, Findings: 6,
+			Partitions: map[string]int{"a.b:c": 2, "d": 1}, Searches: map[string]int{"e": 2}}}
 	first, err := s.Append(t.Context(), task, Tail{}, head, []byte(`{"position":1}`), ndjson(3))
 	require.NoError(t, err)
 	second, err := s.Append(t.Context(), task, first, Head{State: Done, Attempt: "a"}, []byte(`{}`), document.Items{})

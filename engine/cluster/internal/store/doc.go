@@ -1,4 +1,4 @@
-// Package store keeps jobs and their pages on a NATS server with JetStream. It is the only package
+// Package store keeps runs and their pages on a NATS server with JetStream. It is the only package
 // that knows streams, consumers, subjects, headers and atomic batches. Package pace uses the bucket
 // that holds the pace; package cluster passes the connection on, and reads the errors of the server.
 //

@@ -31,11 +31,6 @@ type Head struct {
 	Page        int    `json:"page,omitempty"`     // number of the page in the task, from 1; 0 for a marker without a page
 	Parts       int    `json:"parts,omitempty"`    // number of messages that hold the page; 0 and 1 both mean one. Append sets it
 	Delivery    int    `json:"delivery,omitempty"` // number of deliveries of the task so far, from 1
-	Pages       int    `json:"pages,omitempty"`    // number of pages of the task so far; the figures below are totals as well
-	Items       int    `json:"items,omitempty"`
-	Bytes       int64  `json:"bytes,omitempty"`    // size as counted by the caller
-	Children    int    `json:"children,omitempty"` // number of tasks announced
-	Findings    int    `json:"findings,omitempty"` // number of audit findings
 	Count       int    `json:"count,omitempty"`    // number of items of this page
 	Kind        Kind   `json:"kind,omitempty"`     // kind of the task
 	Outcome     string `json:"outcome,omitempty"`  // how a task with [Done] ended: an outcome of the rules, or [Skipped]
@@ -43,12 +38,22 @@ type Head struct {
 	Reopens     bool   `json:"reopens,omitempty"`  // the page follows the marker of a failure
 	StartsAlone int    `json:"trials,omitempty"`   // number of times the task was started alone since its last page, this one included
 	Label       string `json:"label,omitempty"`    // label of the task for users, clipped to 2,000 bytes
+	After       uint64 `json:"after,omitempty"`    // sequence of the previous page; 0 for the first page. Append sets it
+
+	Totals
+}
+
+// Totals are the figures of a task up to a page.
+type Totals struct {
+	Pages    int   `json:"pages,omitempty"` // number of pages
+	Items    int   `json:"items,omitempty"`
+	Bytes    int64 `json:"bytes,omitempty"`    // size as counted by the caller
+	Children int   `json:"children,omitempty"` // number of tasks announced
+	Findings int   `json:"findings,omitempty"` // number of audit findings
 
 	// Partitions and Searches count the announced tasks of each kind, by job.
 	Partitions map[string]int `json:"partitions,omitempty"`
 	Searches   map[string]int `json:"searches,omitempty"`
-
-	After uint64 `json:"after,omitempty"` // sequence of the previous page; 0 for the first page. Append sets it
 }
 
 // A Kind says what a task does.

@@ -72,10 +72,10 @@ func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	require.NoError(t, s.Heads(t.Context(), "r", nil, func(StoredHead) error { return errors.New("there is none") }))
 	for n := range 20 {
-		first, err := s.Append(t.Context(), keyNumber(n), Tail{}, Head{State: More, Attempt: "a", Items: 1}, []byte("1"), ndjson(1))
+		first, err := s.Append(t.Context(), keyNumber(n), Tail{}, Head{State: More, Attempt: "a", Totals: Totals{Items: 1}}, []byte("1"), ndjson(1))
 		require.NoError(t, err)
 		if n%2 == 0 {
-			_, err = s.Append(t.Context(), keyNumber(n), first, Head{State: Done, Attempt: "a", Items: n}, []byte("2"), blockOf(1100<<10))
+			_, err = s.Append(t.Context(), keyNumber(n), first, Head{State: Done, Attempt: "a", Totals: Totals{Items: n}}, []byte("2"), blockOf(1100<<10))
 			require.NoError(t, err)
 		}
 	}
@@ -86,9 +86,9 @@ func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 		seen[h.Key] = true
 		require.Equal(t, keyNumber(n), h.Key)
 		if n%2 == 0 {
-			require.Equal(t, Head{State: Done, Attempt: "a", Items: n, Parts: 2, After: h.After}, h.Head)
+			require.Equal(t, Head{State: Done, Attempt: "a", Parts: 2, After: h.After, Totals: Totals{Items: n}}, h.Head)
 		} else {
-			require.Equal(t, Head{State: More, Attempt: "a", Items: 1}, h.Head)
+			require.Equal(t, Head{State: More, Attempt: "a", Totals: Totals{Items: 1}}, h.Head)
 		}
 		return nil
 	}))

@@ -27,9 +27,9 @@ func heading(job, task string, head store.Head) store.StoredHead {
 // searched for.
 func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 	orders := heading("orders", "0", store.Head{State: store.Done, Outcome: "complete", Reason: "offset.short",
-		Pages: 2, Items: 4, Page: 2, Children: 4, Partitions: map[string]int{"lines": 4}})
+		Page: 2, Totals: store.Totals{Pages: 2, Items: 4, Children: 4, Partitions: map[string]int{"lines": 4}}})
 	line := func(task string, state store.State) store.StoredHead {
-		h := heading("lines", task, store.Head{State: state, Pages: 1, Items: 3, Page: 1})
+		h := heading("lines", task, store.Head{State: state, Page: 1, Totals: store.Totals{Pages: 1, Items: 3}})
 		if state == store.Done {
 			h.Outcome, h.Reason = "complete", "end"
 		}
@@ -38,9 +38,9 @@ func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 	suspect, skipped := line("0-2", store.Done), line("0-2", store.Done)
 	suspect.Findings = 1
 	skipped.Outcome, skipped.Reason = store.Skipped, "api"
-	split := heading("lines", "0-1", store.Head{State: store.Done, Kind: store.Splits, Page: 1, Children: 2,
-		Partitions: map[string]int{"lines": 2}})
-	search := heading("orders", "0-s", store.Head{State: store.More, Kind: store.Searches, Searches: map[string]int{"lines": 1}})
+	split := heading("lines", "0-1", store.Head{State: store.Done, Kind: store.Splits, Page: 1,
+		Totals: store.Totals{Children: 2, Partitions: map[string]int{"lines": 2}}})
+	search := heading("orders", "0-s", store.Head{State: store.More, Kind: store.Searches, Totals: store.Totals{Searches: map[string]int{"lines": 1}}})
 	retried := line("0-2", store.Failed)
 	for name, test := range map[string]struct {
 		found   []store.StoredHead
