@@ -58,7 +58,7 @@ func playTasks(t *testing.T, c *fixtures.Case, handOver bool) {
 		var keeps strings.Builder
 		var all []engine.JobResult
 		for _, root := range e.Info().Roots {
-			results := r.tallies[root].Results(err)
+			results := r.tallies[root].Conclude(err)
 			if err == nil && !handOver {
 				requireResults(t, c, root, results)
 			}

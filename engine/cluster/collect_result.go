@@ -87,10 +87,10 @@ func (c *collection) result(err error) (*engine.Result, error) {
 	for _, t := range c.trees {
 		if t.complete() {
 			t.tally.LogStops()
-			jobs = append(jobs, t.tally.Results(nil)...)
+			jobs = append(jobs, t.tally.Conclude(nil)...)
 			continue
 		}
-		results := t.tally.Results(err)
+		results := t.tally.Conclude(err)
 		for i := range results {
 			t.addPassed(&results[i])
 		}

@@ -21,19 +21,24 @@ import (
 // A Tally sums up how the partitions of a tree of jobs ended: the results of the jobs, and findings
 // about all partitions of a job together. Its memory does not grow with the number of partitions.
 type Tally struct {
-	root      *compile.Job
-	rootID    string         // root of the results; empty without other jobs and partitions
-	all       []*compile.Job // parents first
-	jobs      map[string]*compile.Job
-	results   map[*compile.Job]*EndedResult   // sums of the partitions that have ended
-	missing   *evidence.MissingPaths          // paths that children read in items and that no item has had
-	seen      map[*compile.Job]*evidence.Seen // paths in the lists of the partitions that have ended
-	log       *slog.Logger
-	redactor  *redact.Redactor
-	kept      map[string]map[string]any
-	full      map[*compile.Job]bool // jobs with more keys of keepFor than are kept
-	keptStays map[*compile.Job]bool // jobs whose kept values stay, because a job of their tree was left out
-	refuses   func(runtime.Result) bool
+	root     *compile.Job
+	rootID   string         // root of the results; empty without other jobs and partitions
+	all      []*compile.Job // parents first
+	byID     map[string]*compile.Job
+	jobs     map[*compile.Job]*jobTally
+	missing  *evidence.MissingPaths // paths that children read in items and that no item has had
+	log      *slog.Logger
+	redactor *redact.Redactor
+	refuses  func(runtime.Result) bool
+}
+
+// A jobTally sums up the partitions of a job that have ended.
+type jobTally struct {
+	result    EndedResult
+	seen      *evidence.Seen // paths in the lists of the partitions; nil for a job without partitions
+	kept      map[string]any // values that the run before kept
+	keptStays bool           // whether these values stay, because a job of the tree was left out
+	full      bool           // whether there are more keys of keepFor than are kept
 }
 
 // A tallyState is the JSON form of a [Tally].
@@ -51,20 +56,21 @@ func (w Walk) NewTally(root *compile.Job) *Tally {
 
 func newTally(w Walk, root *compile.Job) *Tally {
 	t := &Tally{
-		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
-		seen: map[*compile.Job]*evidence.Seen{}, missing: &evidence.MissingPaths{}, log: w.Log, redactor: w.Redactor, kept: w.Kept,
-		full: map[*compile.Job]bool{}, keptStays: map[*compile.Job]bool{}, refuses: w.refuses,
+		root: root, all: w.below(root), byID: map[string]*compile.Job{}, jobs: map[*compile.Job]*jobTally{},
+		missing: &evidence.MissingPaths{}, log: w.Log, redactor: w.Redactor, refuses: w.refuses,
 	}
 	if len(t.all) > 1 || len(root.For) > 0 || !root.Spec().Emits {
 		t.rootID = root.ID()
 	}
 	for _, job := range t.all {
-		t.jobs[job.ID()], t.keptStays[job] = job, w.leftOutOf(job) != nil
-		t.results[job] = &EndedResult{Result: runtime.Result{Job: job.ID(), Root: t.rootID, StoppedBy: []string{}}}
-		if len(job.For) > 0 {
-			t.results[job].Partitions = &runtime.PartitionCounts{}
-			t.seen[job] = &evidence.Seen{}
+		one := &jobTally{
+			result: EndedResult{Result: runtime.Result{Job: job.ID(), Root: t.rootID, StoppedBy: []string{}}},
+			kept:   w.Kept[job.ID()], keptStays: w.leftOutOf(job) != nil,
 		}
+		if len(job.For) > 0 {
+			one.result.Partitions, one.seen = &runtime.PartitionCounts{}, &evidence.Seen{}
+		}
+		t.byID[job.ID()], t.jobs[job] = job, one
 	}
 	return t
 }
@@ -77,37 +83,39 @@ func (t *Tally) end(p runtime.Partition, result EndedResult) {
 // addPartition adds a partition of a job. names returns its label and its name, both without
 // secrets.
 func (t *Tally) addPartition(job *compile.Job, names func() (label, name string), result EndedResult) {
-	total := t.results[job]
+	one := t.jobs[job]
+	total := &one.result
 	if total.Partitions == nil {
 		*total = EndedResult{Result: result.Result, First: result.First}
 		total.Root = t.rootID
 		return
 	}
 	if result.Seen != nil {
-		t.seen[job].Add(result.Seen)
+		one.seen.Add(result.Seen)
 	}
 	total.addPartition(names, result)
 	switch {
 	case job.KeepFor == nil:
 		total.keep(result.Kept)
-	case !total.keepByKey(result.Kept) && !t.full[job]:
-		t.full[job] = true
+	case !total.keepByKey(result.Kept) && !one.full:
+		one.full = true
 		t.log.Warn(fmt.Sprintf("Job '%s': values are kept for %d keys of keepFor at most, so the next run reads the other partitions "+
 			"from the beginning", job.ID(), maxKeys), "event", "warn", "code", "kept_full", "job", job.ID())
 	}
 }
 
-// Results returns the results of all jobs, parents first, and logs them. err is the error that
-// ended the run before all partitions had ended, or nil.
-func (t *Tally) Results(err error) []runtime.Result { return resultsOf(t.ends(err)) }
+// Conclude completes the results of all jobs, with the findings about their partitions, and logs them. It
+// returns them, parents first. err is the error that ended the run before all partitions had ended, or nil.
+// Nothing can be added to the tally after that.
+func (t *Tally) Conclude(err error) []runtime.Result { return resultsOf(t.concludeTree(err)) }
 
 func resultsOf(ends []EndedResult) []runtime.Result {
 	return value.Map(ends, func(one EndedResult) runtime.Result { return one.Result })
 }
 
-// ends returns the results of all jobs with their details, and logs them; see Results.
-func (t *Tally) ends(err error) []EndedResult {
-	partitions := t.ordered(err)
+// concludeTree is Conclude for results with their details.
+func (t *Tally) concludeTree(err error) []EndedResult {
+	partitions := t.conclude(err)
 	t.logPartitions(partitions)
 	if err == nil {
 		t.logKept(partitions)
@@ -115,11 +123,11 @@ func (t *Tally) ends(err error) []EndedResult {
 	return partitions
 }
 
-// ordered returns the results of all jobs, parents first.
-func (t *Tally) ordered(err error) []EndedResult {
+// conclude completes the results of all jobs, and returns them, parents first.
+func (t *Tally) conclude(err error) []EndedResult {
 	list, complete := make([]EndedResult, len(t.all)), true
 	for i, job := range t.all {
-		r := t.results[job]
+		r := &t.jobs[job].result
 		for _, f := range t.findings(job) {
 			if err != nil {
 				break
@@ -128,9 +136,9 @@ func (t *Tally) ordered(err error) []EndedResult {
 			r.Findings = append(r.Findings, f)
 			t.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
 		}
-		switch parent := t.results[job.Parent]; {
-		case r.Outcome == "" && err == nil && parent != nil && parent.Reason == runtime.ReasonPartitionLimit:
-			r.Outcome, r.Reason = rules.Limited, parent.Reason
+		switch parent := t.jobs[job.Parent]; {
+		case r.Outcome == "" && err == nil && parent != nil && parent.result.Reason == runtime.ReasonPartitionLimit:
+			r.Outcome, r.Reason = rules.Limited, parent.result.Reason
 			r.Message = r.describePartitions()
 		case r.Outcome == "" && err == nil:
 			r.Outcome, r.Reason, r.Message = rules.Complete, runtime.ReasonPartitions, r.describePartitions()
@@ -143,11 +151,12 @@ func (t *Tally) ordered(err error) []EndedResult {
 		r.Refused = t.refuses(r.Result)
 		list[i], complete = *r, complete && r.Outcome == rules.Complete && !r.Refused
 	}
-	for i := range list {
-		if list[i].Repeats = !complete || t.keptStays[t.all[i]]; list[i].Repeats || list[i].Kept == nil {
-			list[i].Kept = t.kept[list[i].Job]
-		} else if t.all[i].KeepFor != nil {
-			list[i].keepEarlier(t.kept[list[i].Job])
+	for i, job := range t.all {
+		one := t.jobs[job]
+		if list[i].Repeats = !complete || one.keptStays; list[i].Repeats || list[i].Kept == nil {
+			list[i].Kept = one.kept
+		} else if job.KeepFor != nil {
+			list[i].keepEarlier(one.kept)
 		}
 	}
 	return list
@@ -155,29 +164,30 @@ func (t *Tally) ordered(err error) []EndedResult {
 
 // findings returns the findings about the partitions of a job, or about their absence.
 func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
-	partitions := t.results[job].Partitions
+	one := t.jobs[job]
+	partitions := one.result.Partitions
 	if partitions == nil {
 		return nil
 	}
-	if parent := t.results[job.Parent]; parent != nil {
-		if f := evidence.AuditRestart(job, parent.Findings); f != nil {
+	if parent := t.jobs[job.Parent]; parent != nil {
+		if f := evidence.AuditRestart(job, parent.result.Findings); f != nil {
 			found = append(found, *f)
 		}
 	}
-	if t.results[job].Items == 0 {
+	if one.result.Items == 0 {
 		if f := evidence.AuditSkipped(job, partitions.Skipped, partitions.Count); f != nil {
 			found = append(found, *f)
 		}
 	}
-	values := t.seen[job].Values
+	values := one.seen.Values
 	if f := t.missing.Finding(job, partitions.Count, values); f != nil {
 		found = append(found, *f)
 	}
 	found = append(found, values.Findings(job, t.missing)...)
-	if f := t.seen[job].Finding(job); f != nil && partitions.Count > 0 {
+	if f := one.seen.Finding(job); f != nil && partitions.Count > 0 {
 		found = append(found, *f)
 	}
-	if f := t.seen[job].Items.Finding(job); f != nil {
+	if f := one.seen.Items.Finding(job); f != nil {
 		found = append(found, *f)
 	}
 	return found
@@ -230,7 +240,7 @@ func (t *Tally) logKept(results []EndedResult) {
 // on another machine.
 func (t *Tally) LogStops() {
 	for _, job := range t.all {
-		if r := t.results[job]; r.Partitions == nil && r.Outcome != "" && r.Outcome != rules.Failed {
+		if r := t.jobs[job].result; r.Partitions == nil && r.Outcome != "" && r.Outcome != rules.Failed {
 			runtime.LogStop(t.log, job, t.redactor.Shown(r.Job), r.Pages, r.Result)
 		}
 	}
@@ -240,11 +250,12 @@ func (t *Tally) LogStops() {
 func (t *Tally) save() tallyState {
 	s := tallyState{Missing: t.missing.Save(), Seen: map[string]*evidence.Seen{}}
 	for _, job := range t.all {
-		if one := t.seen[job]; one != nil && !one.Empty() {
-			s.Seen[job.ID()] = one
+		one := t.jobs[job]
+		if one.seen != nil && !one.seen.Empty() {
+			s.Seen[job.ID()] = one.seen
 		}
-		if r := t.results[job]; r.Outcome != "" {
-			s.Results = append(s.Results, *r)
+		if one.result.Outcome != "" {
+			s.Results = append(s.Results, one.result)
 		}
 	}
 	return s
@@ -252,14 +263,14 @@ func (t *Tally) save() tallyState {
 
 // restore adds a state that save returned and check accepted.
 func (t *Tally) restore(s tallyState) {
-	t.missing.Merge(s.Missing, t.jobs)
-	for id, one := range s.Seen {
-		if known := t.seen[t.jobs[id]]; known != nil && one != nil {
-			*known = *one
+	t.missing.Merge(s.Missing, t.byID)
+	for id, seen := range s.Seen {
+		if one := t.jobs[t.byID[id]]; one != nil && one.seen != nil && seen != nil {
+			*one.seen = *seen
 		}
 	}
 	for _, r := range s.Results {
-		t.results[t.jobs[r.Job]] = &EndedResult{Result: r.Result, First: r.First}
+		t.jobs[t.byID[r.Job]].result = EndedResult{Result: r.Result, First: r.First}
 	}
 }
 
@@ -271,7 +282,7 @@ func (t *Tally) check(s tallyState) error {
 func (t *Tally) checkResults(results []EndedResult) error {
 	known := map[string]bool{}
 	for _, r := range results {
-		job := t.jobs[r.Job]
+		job := t.byID[r.Job]
 		switch {
 		case job == nil || (r.Partitions == nil) != (len(job.For) == 0):
 			return fmt.Errorf("it has a result of job %q, which is not in this place of the configuration", r.Job)
@@ -289,7 +300,7 @@ func (t *Tally) checkResults(results []EndedResult) error {
 // checkMissing checks the paths that no item of a parent has had.
 func (t *Tally) checkMissing(missing map[string][][]string) error {
 	for id, paths := range missing {
-		job := t.jobs[id]
+		job := t.byID[id]
 		if job == nil || job.Parent == nil {
 			return fmt.Errorf("it has missing paths of parent items for job %q, which has no parent", id)
 		}
@@ -304,17 +315,17 @@ func (t *Tally) checkMissing(missing map[string][][]string) error {
 
 // Add adds a step of a task: its facts about children and, if the task has ended, its result.
 func (t *Tally) Add(step *Step) {
-	t.missing.Merge(step.Missing, t.jobs)
+	t.missing.Merge(step.Missing, t.byID)
 	if step.Ending == nil {
 		return
 	}
 	whole := len(step.Ending.Results) > 1
 	for _, result := range step.Ending.Results {
-		job := t.jobs[result.Job]
+		job := t.byID[result.Job]
 		switch {
 		case job == nil: // a job of another tree
 		case whole || result.Partitions != nil:
-			t.results[job] = &EndedResult{Result: result.Result, First: result.First}
+			t.jobs[job].result = EndedResult{Result: result.Result, First: result.First}
 		default:
 			t.addPartition(job, func() (label, name string) { return step.Ending.Label, result.Name }, result)
 		}

@@ -152,7 +152,7 @@ func (s *Tasks) Label(ctx context.Context, task Task) string {
 func (s *Tasks) open(ctx context.Context, task Task) (*taskRun, error) {
 	r := &taskRun{task: task}
 	for _, t := range s.trees {
-		if job := t.tally.jobs[task.Job]; job != nil {
+		if job := t.tally.byID[task.Job]; job != nil {
 			r.tree, r.job = t, job
 		}
 	}

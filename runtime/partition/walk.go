@@ -58,17 +58,17 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 		tally := newTally(w, root)
 		list := runtime.List{Partition: runtime.Partition{Job: root}, From: w.Resume[root.ID()], Omits: w.omits(root)}
 		end, err := w.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
-			if tally.keptStays[root] {
+			if tally.jobs[root].keptStays {
 				d.Page.Kept = w.Kept[root.ID()]
 			}
 			return sink.Receive(ctx, d)
 		})
 		tally.end(list.Partition, endOf(end))
-		return tally.ordered(err), err
+		return tally.conclude(err), err
 	}
 	t := newTree(w, root, sink)
 	err := t.run(ctx)
-	return t.tally.ends(err), err
+	return t.tally.concludeTree(err), err
 }
 
 // omits returns [runtime.List.Omits] for the lists of a job.

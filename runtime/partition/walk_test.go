@@ -258,7 +258,7 @@ func TestTasksFindWhatAWalkFinds(t *testing.T) {
 		require.NoError(t, err)
 		again := walk.NewTally(root)
 		require.NoError(t, again.Restore(state))
-		results := again.Results(nil)
+		results := again.Conclude(nil)
 		for i := range results { // of partitions in another order, the lists are in another order, too
 			require.Equal(t, wantResults[i].Outcome, results[i].Outcome)
 			require.Equal(t, wantResults[i].Pages, results[i].Pages)
