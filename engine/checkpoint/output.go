@@ -123,7 +123,7 @@ func (o *Output) Published() bool { return o.finished && !o.Released() && !o.Pub
 // it.
 func (o *Output) PublicationDue() bool {
 	p := o.store.state.Publish
-	return p != nil && slices.ContainsFunc(p.parts(), func(part *publicationRecord) bool { return part.Name == o.name })
+	return p != nil && slices.ContainsFunc(p.parts(), func(part *fileMove) bool { return part.Name == o.name })
 }
 
 // Released reports whether the rows will not be published: see [Store.Release].

@@ -61,11 +61,11 @@ func (s *Store) Publish(c Publication) error {
 	if err := s.recordPublication(p); err != nil {
 		return err
 	}
-	err = p.carryOut(s.files)
+	done, err := p.carryOut(s.files)
 	switch {
 	case err == nil:
 		return s.finishPublication(p)
-	case p.unchanged && p.undo(s.files):
+	case done.undo(s.files):
 		p.discard(s.files)
 		return errors.Join(err, s.removePublication(p))
 	}
@@ -83,12 +83,12 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 		return p, err
 	}
 	for i, part := range c.Parts {
-		copied := p
+		move := &p.fileMove
 		if i > 0 {
-			copied = &publicationRecord{}
-			p.Also = append(p.Also, copied)
+			move = &fileMove{}
+			p.Also = append(p.Also, move)
 		}
-		if err := s.planPart(copied, part, c.KeptFile != "" || len(s.state.Kept) > 0); err != nil {
+		if err := s.planPart(move, part, c.KeptFile != "" || len(s.state.Kept) > 0); err != nil {
 			return p, err
 		}
 	}
@@ -112,7 +112,7 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 // planPart completes the file of an output and makes it durable, and then decides how to publish it: by
 // rewriting the rows, by appending them to the existing file, or by renaming the file. keeps says whether
 // values are kept, with snapshots of the files.
-func (s *Store) planPart(p *publicationRecord, part Part, keeps bool) error {
+func (s *Store) planPart(m *fileMove, part Part, keeps bool) error {
 	o := part.Output
 	var before file
 	var base int64 // size of the published file
@@ -129,7 +129,7 @@ func (s *Store) planPart(p *publicationRecord, part Part, keeps bool) error {
 			if err != nil {
 				return ioError("read the output", err)
 			}
-			p.Before = &snapshot
+			m.Before = &snapshot
 		}
 	}
 	if _, err := s.use(o); err != nil { // also creates the file of an output without rows
@@ -151,32 +151,32 @@ func (s *Store) planPart(p *publicationRecord, part Part, keeps bool) error {
 	if err != nil {
 		return ioError("save the output", err)
 	}
-	p.Name, p.Bytes = o.name, o.written.Bytes
+	m.Name, m.Bytes = o.name, o.written.Bytes
 	if o.digest != nil {
-		p.Sum = hex.EncodeToString(o.digest.Sum(nil))
+		m.Sum = hex.EncodeToString(o.digest.Sum(nil))
 	}
 	switch {
 	case part.Rewrite != nil:
-		return s.rewrite(p, part)
+		return s.rewrite(m, part)
 	case before != nil:
-		return p.appendTo(before, base, o)
+		return m.appendTo(before, base, o)
 	}
 	return nil
 }
 
-// appendTo prepares a publication that adds rows to a file of size base.
-func (p *publicationRecord) appendTo(before file, base int64, o *Output) error {
-	p.Append, p.Base = true, base
+// appendTo prepares a move that adds rows to a file of size base.
+func (m *fileMove) appendTo(before file, base int64, o *Output) error {
+	m.Append, m.Base = true, base
 	if base == 0 {
 		return nil
 	}
-	p.Skip = o.written.Head
+	m.Skip = o.written.Head
 	open, err := endsWithOpenLine(before, base, o.compression)
 	if err != nil {
 		return ioError("read "+o.name, err)
 	}
 	if open {
-		p.Prefix, err = compressed(o.compression, []byte{'\n'})
+		m.Prefix, err = compressed(o.compression, []byte{'\n'})
 	}
 	return err
 }
@@ -290,7 +290,7 @@ func (s *Store) repair() error {
 		err = s.save() // recordPublication may have failed to save it
 	}
 	if err == nil {
-		err = p.carryOut(s.files)
+		_, err = p.carryOut(s.files)
 	}
 	switch {
 	case errors.Is(err, errNoRows):

@@ -33,7 +33,7 @@ func repair(files fileSystem, path string) (bool, error) {
 	if p.Record == "" {
 		p.Name = path
 	}
-	if err := p.carryOut(files); err != nil {
+	if _, err := p.carryOut(files); err != nil {
 		if errors.Is(err, errNoRows) {
 			err = &failure.Error{
 				Class: failure.State, Op: "repair", Message: err.Error(), Err: err,
@@ -67,7 +67,7 @@ func readRecord(files fileSystem, path string) (*publicationRecord, error) {
 // recorded reports whether a publication without a state has a record. A publication by a single
 // rename needs no record.
 func (p *publicationRecord) recorded() bool {
-	return slices.ContainsFunc(p.parts(), func(part *publicationRecord) bool { return part.Append || part.Complete || p.KeptFile != "" })
+	return slices.ContainsFunc(p.parts(), func(part *fileMove) bool { return part.Append || part.Complete || p.KeptFile != "" })
 }
 
 // redo returns the name of the record.

@@ -7,28 +7,28 @@ import (
 	"io"
 )
 
-// rewrite writes the content of a publication to a separate file, which is then renamed. The rows
+// rewrite writes the content of a published file to a separate file, which is then renamed. The rows
 // and the existing file remain unchanged until then.
-func (s *Store) rewrite(p *publicationRecord, part Part) error {
-	p.Complete = true
-	f, err := replaced(s.files, p.from(), s.mode)
+func (s *Store) rewrite(m *fileMove, part Part) error {
+	m.Complete = true
+	f, err := replaced(s.files, m.from(), s.mode)
 	if err != nil {
-		return ioError("open "+p.from(), err)
+		return ioError("open "+m.from(), err)
 	}
-	err = s.rewriteTo(f, p, part)
+	err = s.rewriteTo(f, m, part)
 	if err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = s.files.SyncDir(p.from())
+		err = s.files.SyncDir(m.from())
 	}
 	if err != nil {
-		_ = s.files.Remove(p.from())
+		_ = s.files.Remove(m.from())
 	}
 	return ioError("rewrite "+part.Output.name, err)
 }
 
-func (s *Store) rewriteTo(f file, p *publicationRecord, part Part) error {
+func (s *Store) rewriteTo(f file, m *fileMove, part Part) error {
 	o := part.Output
 	partial, err := s.files.Open(o.path, 0)
 	if err != nil {
@@ -58,9 +58,9 @@ func (s *Store) rewriteTo(f file, p *publicationRecord, part Part) error {
 	if err := to.Close(); err != nil {
 		return err
 	}
-	p.Bytes, p.Sum = counted.n, ""
+	m.Bytes, m.Sum = counted.n, ""
 	if o.digest != nil {
-		p.Sum = hex.EncodeToString(sum.Sum(nil))
+		m.Sum = hex.EncodeToString(sum.Sum(nil))
 	}
 	return nil
 }
@@ -75,18 +75,18 @@ func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.
 	if err := o.close(); err != nil {
 		return false, ioError("write the output", err)
 	}
-	p := &publicationRecord{Name: o.name}
-	if err := s.rewrite(p, Part{Output: o, Rewrite: write}); err != nil {
+	m := &fileMove{Name: o.name}
+	if err := s.rewrite(m, Part{Output: o, Rewrite: write}); err != nil {
 		return false, err
 	}
-	err := s.files.Rename(p.from(), o.path)
+	err := s.files.Rename(m.from(), o.path)
 	if err == nil {
 		err = s.files.SyncDir(o.path)
 	}
 	if err != nil {
 		return false, ioError("rewrite "+o.path, err)
 	}
-	o.written.Bytes = p.Bytes
+	o.written.Bytes = m.Bytes
 	return true, nil
 }
 
