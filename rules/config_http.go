@@ -109,7 +109,7 @@ func (d *decoder) http(s settings) HTTP {
 
 		RateRemaining: s.get("api.http.rateLimit.remaining").text(),
 		RateReset:     s.get("api.http.rateLimit.reset").text(),
-		Params:        d.params(s.get("api.http.defaultOptions.params")),
+		Params:        d.params(s.get(commonParams)),
 		Pace:          d.pace(s),
 	}
 	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {

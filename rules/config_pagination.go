@@ -17,7 +17,8 @@ var paginationFields = []Field{
 	{Name: "method", Kind: Text, Required: true, Doc: "where the next page comes from"},
 	{Name: "limit", Kind: Count, PerScroller: true, KeboolaKind: phpInt, Doc: "page size, which rules see as `limit`"},
 	{Name: "limitParam", Kind: Text, PerScroller: true, KeboolaKind: phpText, Default: "limit",
-		Doc: "parameter that carries the page size; the job's own value for it overrides limit"},
+		Doc: "parameter that carries the page size; the job's own value for it overrides limit, " +
+			"and without either the value counts that all requests have"},
 	{Name: "nextPageFlag", Kind: Block, Doc: "a field of the response that says whether there is a next page (specification 2.2)",
 		Fields: []Field{
 			{Name: "field", Kind: Key, Required: true, Doc: "key in the root of the response, taken literally"},

@@ -160,12 +160,19 @@ func (p *pager) methodOrigin() Origin {
 	return p.lowerer.origin(Author{Kind: AuthorMethod, Method: p.pagination.method.Name}, p.pagination.path)
 }
 
-// setPageSize sets the page size in force: the job's own parameter or the setting.
+// commonParams is the config path of the parameters of all requests.
+const commonParams = "api.http.defaultOptions.params"
+
+// setPageSize sets the page size in force: the job's own parameter, the setting, or the parameter of all requests.
 func (p *pager) setPageSize() {
 	limit := p.pagination.settings.get("limit")
 	name := p.pagination.settings.get("limitParam").text()
 	if size, ok := p.set.Job.Params.Get(name); ok && !value.Empty(size) && !(p.lowerer.dialect == Keboola && php.Empty(size)) {
 		limit = p.limitOfJob(name, size, limit)
+	} else if size, ok := p.lowerer.cfg.HTTP.Params.Get(name); ok && limit.Value == nil && p.lowerer.dialect != Keboola {
+		if converted, err := convert(limitKind(p.lowerer.dialect), size); err == nil {
+			limit = setting{Value: converted, base: diag.Join(commonParams, name)}
+		}
 	}
 	p.set.Limit = limit.Value
 	if limit.Value != nil {
@@ -335,8 +342,12 @@ func (p *pager) phrases() map[string]string {
 	}
 	if p.set.Limit != nil {
 		out["theLimit"] = "the limit of " + textOf(p.set.Limit)
-		if strings.HasPrefix(p.set.LimitFrom.Path, diag.Join(p.set.Job.path, "params")+".") { // a parameter of the job
-			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", p.pagination.settings.get("limitParam").text())
+		name := p.pagination.settings.get("limitParam").text()
+		switch p.set.LimitFrom.Path {
+		case diag.Join(diag.Join(p.set.Job.path, "params"), name):
+			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", name)
+		case diag.Join(commonParams, name):
+			out["theLimit"] += fmt.Sprintf(", which the parameter %s of all requests sets", name)
 		}
 	}
 	if p.pagination.settings.get("nextPageFlag.ifNotSet").Value == p.pagination.settings.get("nextPageFlag.stopOn").Value {

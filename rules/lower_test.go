@@ -104,6 +104,22 @@ func TestClausesSayNumbersAndPathsAsTheyApply(t *testing.T) {
 	}
 }
 
+func TestAParameterOfAllRequestsIsThePageSize(t *testing.T) {
+	for _, c := range []struct{ name, limit, params, clause string }{
+		{"of all requests", "", "", "the limit of 7, which the parameter size of all requests sets"},
+		{"of the pagination", `"limit": 5, `, "", "the limit of 5"},
+		{"of the job", "", `, "params": {"size": 3}`, "the limit of 3, which the job's parameter size sets"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, lowered, found := load(t, `{"api": {"baseUrl": "https://x.example/", "http": {"defaultOptions": {"params": {"size": 7}}},
+				"pagination": {"method": "keyset", "idKey": "id", "param": "after", `+c.limit+`"limitParam": "size", "shortPageEnds": true}},
+				"config": {"jobs": [{"endpoint": "a"`+c.params+`}]}}`, rules.Options{})
+			require.NoError(t, found.Err())
+			require.Equal(t, "a page has fewer items than "+c.clause, ruleOf(t, lowered.Jobs[0], "keyset.short").Clause)
+		})
+	}
+}
+
 func TestSettingsCannotInjectOtherSettings(t *testing.T) {
 	_, lowered, found := load(t, paged(`{"method": "response.params", "responseParams": {"a": "x${limit}", "b": "y"}, "guards": {"ignore": ["${limit}"]}}`), rules.Options{})
 	require.NoError(t, found.Err())

@@ -153,8 +153,8 @@ type Pagination struct {
 	Method Method `config:",inline"`
 	// Page size, which rules see as `limit`.
 	Limit int `config:"limit"`
-	// Parameter that carries the page size; the job's own value for it overrides limit; default
-	// "limit".
+	// Parameter that carries the page size; the job's own value for it overrides limit, and without
+	// either the value counts that all requests have; default "limit".
 	LimitParam string `config:"limitParam"`
 	// A field of the response that says whether there is a next page (specification 2.2).
 	NextPageFlag NextPageFlag `config:"nextPageFlag"`
