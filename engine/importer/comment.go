@@ -38,6 +38,7 @@ func (w *writer) comment(g *group, root value.Object) string {
 	if len(pages) > 0 && len(pages) < 4 {
 		text += " " + capital(strings.Join(pages, "; ")) + "."
 	}
+	text += g.rereads()
 	var set []string
 	if len(inputs) > 0 {
 		set = append(set, enumerated(inputs, 6))
@@ -50,6 +51,29 @@ func (w *writer) comment(g *group, root value.Object) string {
 	}
 	text += " Imported from " + cmp.Or(w.src.From, w.src.Name) + "."
 	return strings.Join(value.Wrap(text, 98), "\n")
+}
+
+// rereads says which lists are read as a whole in every run, although only their new items are written, and why.
+func (g *group) rereads() string {
+	why := []string{"no request can ask for changes", "other lists need all of them"}
+	names := map[string][]string{}
+	for _, s := range g.streams {
+		requests := text([]any{variables(s.For), s.Endpoint, object(s.Params), object(s.Body), object(s.Headers)})
+		if !g.emitted[s] || !strings.Contains(s.Filter, "kept.") || strings.Contains(requests, "kept.") || s.Incremental != nil {
+			continue
+		}
+		reason := why[0]
+		if slices.ContainsFunc(g.streams, func(t *Stream) bool { return t.needs(s) }) {
+			reason = why[1]
+		}
+		names[reason] = append(names[reason], words(jobID(s)))
+	}
+	return strings.Join(value.Map(why, func(reason string) string {
+		if names[reason] == nil {
+			return ""
+		}
+		return " Every run reads all " + enumerated(names[reason], 6) + ", because " + reason + ", and writes the new ones."
+	}), "")
 }
 
 // environment returns the variables of the environment that a configuration reads, in their order.

@@ -125,7 +125,8 @@ func Constant(v any) Value { return Value{Const: v} }
 // Quote returns a text as an expression. It has single quotes where it can, because the texts of configurations are
 // often in double ones.
 func Quote(text string) string {
-	if quoted := strconv.Quote(text); strings.ContainsAny(text, `'\`) || quoted != `"`+text+`"` {
+	quoted := strconv.Quote(text)
+	if strings.ContainsAny(text, `'\`) || strings.ReplaceAll(quoted, `\"`, `"`) != `"`+text+`"` {
 		return quoted
 	}
 	return "'" + text + "'"

@@ -2,8 +2,10 @@ package importer
 
 import (
 	"cmp"
+	"iter"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -65,39 +67,28 @@ func configured(v Value) any {
 
 // root returns the configuration of a group, without tests.
 func (w *writer) root(g *group) value.Object {
-	jobs := []any{}
-	headers := g.headers()
-	pagers, distinct := g.pagers(), []value.Object{}
-	for i, p := range pagers {
-		if g.original(i) < 0 {
-			distinct = append(distinct, p)
-		}
-	}
-	shared := sharedPagination(distinct)
+	pages, shared := g.paging(), sharing{headers: g.headers()}
+	shared.params = g.params(g.pagers())
+	var jobs []any
 	for i, s := range g.streams {
-		at := g.original(i)
-		if at < 0 {
-			jobs = append(jobs, w.job(g, s, headers, beside(pagers[i], shared)))
-			continue
-		}
-		pager := pagers[i]
-		if _, keeps := pagers[at].Get("keep"); keeps && text(pager) != text(shared) {
-			pager = append(slices.Clip(pager), value.Member{Name: "keep"})
-		} else if text(pagers[at]) == text(shared) { // the original has no pagination of its own
-			pager = beside(pager, shared)
-		}
-		jobs = append(jobs, asCopy(w.job(g, s, headers, pager), jobs[at].(value.Object)))
+		jobs = append(jobs, w.job(g, s, shared, pages.jobs[i]))
 	}
 	common := g.http()
-	if headers != nil {
-		common = common.With("headers", object(headers))
+	if len(shared.headers) > 0 {
+		common = common.With("headers", object(shared.headers))
+	}
+	if len(shared.params) > 0 {
+		common = common.With("defaultOptions", value.ObjectOf("params", object(shared.params)))
 	}
 	api := given(
-		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", common, "pagination", shared)
+		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", common, "pagination", pages.api)
 	root := given("api", api, "config", value.ObjectOf("jobs", jobs))
 	root = w.settle(g, root)
 	return append(given("inputs", declarations(g.inputs, root)), root...)
 }
+
+// A sharing is what the requests of all jobs have in common.
+type sharing struct{ headers, params []Member }
 
 // text returns a value as JSON, for comparisons.
 func text(v any) string {
@@ -111,24 +102,10 @@ func text(v any) string {
 // headers returns the headers that several jobs have in common, and that need no variables. Requests for
 // tokens would have them, too, so there are none with credentials that make such requests.
 func (g *group) headers() []Member {
-	kind := slices.IndexFunc(g.first.Auth, func(m Member) bool { return m.Name == "type" })
-	_, set := object(apart(g.first.Common)).Get("headers")
-	if len(g.streams) < 2 || set || kind >= 0 && slices.Contains([]any{"oauth2", "login"}, g.first.Auth[kind].Value.Const) {
+	if _, set := object(apart(g.first.Common)).Get("headers"); set || g.authenticates("oauth2", "login") {
 		return nil
 	}
-	var out []Member
-	for _, m := range g.first.Headers {
-		if m.Value.ReadsPage || !m.Value.IsConst() && !onlyInput().MatchString(m.Value.Source) {
-			continue
-		}
-		lacks := func(s *Stream) bool {
-			return !slices.ContainsFunc(s.Headers, func(h Member) bool { return sameMember(h, m) })
-		}
-		if !slices.ContainsFunc(g.streams, lacks) {
-			out = append(out, m)
-		}
-	}
-	return out
+	return g.inAll(func(s *Stream) []Member { return s.Headers })
 }
 
 // onlyInput matches expressions that are the value of an input.
@@ -139,12 +116,12 @@ func sameMember(a, b Member) bool {
 	return a.Name == b.Name && text(configured(a.Value)) == text(configured(b.Value))
 }
 
-// job returns the job of a stream, without the headers that all jobs have in common.
-func (w *writer) job(g *group, s *Stream, common []Member, pager value.Object) value.Object {
-	headers := slices.DeleteFunc(slices.Clone(s.Headers), func(m Member) bool {
-		return slices.ContainsFunc(common, func(c Member) bool { return sameMember(c, m) })
-	})
+// job returns the job of a stream, without what all jobs have in common, and with the key that says how it pages.
+func (w *writer) job(g *group, s *Stream, shared sharing, pages value.Member) value.Object {
 	params, body, _ := split(s)
+	for _, m := range shared.params {
+		params = params.Without(m.Name)
+	}
 	dataType := s.Name
 	if s.ID == "" || s.ID == s.Name {
 		dataType = ""
@@ -154,16 +131,22 @@ func (w *writer) job(g *group, s *Stream, common []Member, pager value.Object) v
 	if s.Body != nil { // an empty body counts, too
 		out = append(out, value.Member{Name: "body", Value: body})
 	}
-	out = append(out, given("listStyle", s.ListStyle, "headers", object(headers), "response", object(s.Response), "dataField", dataField(s),
-		"dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields), "key", oneOrList(s.Key),
-		"incremental", incremental(s.Incremental), "keepFor", s.KeepFor, "pagination", pager)...)
+	out = append(out, given("listStyle", s.ListStyle, "headers", object(without(s.Headers, shared.headers)),
+		"response", object(s.Response), "dataField", dataField(s), "dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields),
+		"key", oneOrList(s.Key), "incremental", incremental(s.Incremental), "keepFor", s.KeepFor, pages.Name, pages.Value)...)
 	if s.Hidden || !g.emitted[s] {
-		for _, name := range quiet {
+		for _, name := range []string{"dataType", "filter", "fields", "key", "keepFor"} {
 			out = out.Without(name)
 		}
 		out = append(out, value.Member{Name: "emit", Value: false})
 	}
 	return out
+}
+
+// alone returns the job of a stream with a pagination as if there were no other job.
+func (w *writer) alone(s *Stream, p value.Object, emitted bool) value.Object {
+	g := &group{first: s, emitted: map[*Stream]bool{s: emitted}}
+	return w.job(g, s, sharing{}, value.Member{Name: "pagination", Value: p})
 }
 
 // dataField returns the path of the items, or the paths of several lists with their names.
@@ -224,12 +207,27 @@ func split(s *Stream) (params, body value.Object, next []Next) {
 				continue // the method sends it
 			}
 			v, inner := splitValue(m.Value, rules.JoinPath(m.Name))
+			if place == InParam {
+				v = plain(v)
+			}
 			out = append(out, value.Member{Name: m.Name, Value: configured(v)})
 			next = append(next, inner...)
 		}
 		return out
 	}
 	return take(s.Params, place), take(s.Body, InBody), next
+}
+
+// plain returns a number or a boolean for a text that a query has in the same form.
+func plain(v Value) Value {
+	text, _ := v.Const.(string)
+	if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
+		return Constant(n)
+	}
+	if text == "true" || text == "false" {
+		return Constant(text == "true")
+	}
+	return v
 }
 
 // splitValue leaves out the members of a value of the body that read a page.
@@ -318,22 +316,50 @@ func Both(a, b string) string {
 
 // conjunct returns a condition in parentheses if it binds less tightly than and.
 func conjunct(condition string) string {
-	depth, quote := 0, rune(0)
-	for i, c := range condition {
-		switch {
-		case quote != 0:
-			if c == quote && condition[i-1] != '\\' {
-				quote = 0
-			}
-		case c == '\'' || c == '"':
-			quote = c
-		case c == '(' || c == '[' || c == '{':
-			depth++
-		case c == ')' || c == ']' || c == '}':
-			depth--
-		case depth == 0 && (c == '?' || strings.HasPrefix(condition[i:], " or ")):
+	for i, c := range topLevel(condition) {
+		if c == '?' || strings.HasPrefix(condition[i:], " or ") {
 			return "(" + condition + ")"
 		}
 	}
 	return condition
+}
+
+// Argument returns the argument of a call of a function that an expression is, or "" if it is another expression or has
+// several arguments.
+func Argument(function, source string) string {
+	inner, begins := strings.CutPrefix(source, function+"(")
+	inner, ends := strings.CutSuffix(inner, ")")
+	if !begins || !ends {
+		return ""
+	}
+	for _, c := range topLevel(inner) {
+		if c == ',' || c == ')' {
+			return ""
+		}
+	}
+	return inner
+}
+
+// topLevel returns the characters of an expression that are in neither quotes nor brackets, with their places. Brackets
+// without a counterpart are among them.
+func topLevel(source string) iter.Seq2[int, rune] {
+	return func(yield func(int, rune) bool) {
+		depth, quote := 0, rune(0)
+		for i, c := range source {
+			switch {
+			case quote != 0:
+				if c == quote && source[i-1] != '\\' {
+					quote = 0
+				}
+			case c == '\'' || c == '"':
+				quote = c
+			case strings.ContainsRune("([{", c):
+				depth++
+			case depth > 0 && strings.ContainsRune(")]}", c):
+				depth--
+			case depth == 0 && !yield(i, c):
+				return
+			}
+		}
+	}
 }

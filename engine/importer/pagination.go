@@ -39,10 +39,13 @@ func pagination(s *Stream) value.Object {
 		out = append(out, value.Member{Name: "onError", Value: list})
 	}
 	if _, has := out.Get("method"); len(out) > 0 && !has { // a single request
-		out = append(given("method", "single"), out...)
+		out = append(onePage(), out...)
 	}
 	return merged(out)
 }
+
+// onePage returns the pagination of a single request.
+func onePage() value.Object { return value.ObjectOf("method", "single") }
 
 // withoutToken leaves out the part that sends the token as it is, whose place is that of the token then.
 func (p *Paging) withoutToken(next []Next) []Next {
@@ -350,19 +353,6 @@ func (g *group) pagers() []value.Object {
 	return pagers
 }
 
-// beside returns the pagination of a job next to the shared one.
-func beside(p, shared value.Object) value.Object {
-	switch {
-	case shared == nil:
-		return p
-	case text(p) == text(shared):
-		return nil
-	case len(p) == 0:
-		return value.ObjectOf("method", "single")
-	}
-	return p
-}
-
 // pagerName returns the name of a pagination: what leads to the next page.
 func pagerName(p value.Object) string {
 	method, _ := p.Get("method")
@@ -386,4 +376,13 @@ func pagerName(p value.Object) string {
 		}
 	}
 	return "cursor"
+}
+
+// omitsParams reports whether requests after the first lack the parameters of the job.
+func omitsParams(p value.Object) bool {
+	method, _ := p.Get("method")
+	includes, _ := p.Get("includeParams")
+	_, isURL := value.At(p, []string{"nextRequest", "url"})
+	return includes != true && !(len(p) == 0 || slices.Contains([]any{"single", "offset", "pagenum", "pagecount", "keyset"}, method) ||
+		method == "expression" && !isURL)
 }

@@ -190,7 +190,7 @@ func allVariables(s *Stream) []Variable {
 // membersRead returns the paths of the members of a variable that the job of a stream reads.
 func membersRead(s *Stream, name string) [][]string {
 	w := &writer{src: &Source{}}
-	job := text(w.job(&group{first: s, emitted: map[*Stream]bool{s: true}}, s, nil, pagination(s)))
+	job := text(w.alone(s, pagination(s), true))
 	var out [][]string
 	for _, m := range regexp.MustCompile(`\b`+name+`((?:\.[A-Za-z_]\w*)+)`).FindAllStringSubmatch(job, -1) {
 		out = append(out, strings.Split(m[1][1:], "."))

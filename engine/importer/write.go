@@ -108,7 +108,7 @@ func (w *writer) shareParents() {
 				s.For[i].Parent = shared(v.Parent)
 			}
 		}
-		job := w.job(&group{first: s, emitted: map[*Stream]bool{}}, s, nil, pagination(s).Without("keep")).Without("id")
+		job := w.alone(s, pagination(s).Without("keep"), false).Without("id")
 		key := text([]any{s.BaseURL, object(s.Auth), object(s.Common), job})
 		if t := known[key]; t == nil || t.Hidden && !s.Hidden {
 			known[key] = s
@@ -344,7 +344,6 @@ func (w *writer) written(g *group, root value.Object, n int) (*Config, error) {
 		}
 	}
 	layout := yaml.Layout{Line: 100, Flat: []string{"pages"}, Block: []string{"jobs", "tests"}, Comment: w.comment(g, root)}
-	layout.Bases, layout.Names = g.shared(root)
 	plain, err := reparsed(root)
 	if err != nil {
 		return nil, err

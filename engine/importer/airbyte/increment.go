@@ -245,37 +245,7 @@ var formatCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 func unformatted(source, format string) (string, bool) {
 	layout, _ := jinja.Layout(format)
 	at, is := strings.CutSuffix(source, ".Format('"+layout+"')")
-	return at, is && (at == "now()" || argument("date", at) != "")
-}
-
-// argument returns the argument of a call of a function that an expression is, or "" if it is another expression or has
-// several arguments.
-func argument(function, source string) string {
-	inner, is := strings.CutPrefix(source, function+"(")
-	if !is {
-		return ""
-	}
-	depth, quoted := 1, false
-	for i, c := range inner {
-		switch {
-		case c == '\'':
-			quoted = !quoted
-		case quoted:
-		case c == '(' || c == '[':
-			depth++
-		case c == ')' || c == ']':
-			depth--
-		case c == ',' && depth == 1:
-			return ""
-		}
-		if depth == 0 {
-			if i == len(inner)-1 {
-				return inner[:i]
-			}
-			return ""
-		}
-	}
-	return ""
+	return at, is && (at == "now()" || importer.Argument("date", at) != "")
 }
 
 // momentText translates the template of a bound.

@@ -249,7 +249,7 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
 
 // boundSource returns the source of a bound of an interval, which need not be read as a time: it is when it is used.
 func boundSource(source string) string {
-	if text := argument("date", source); text != "" {
+	if text := importer.Argument("date", source); text != "" {
 		return boundSource(text)
 	}
 	if first, second, is := strings.Cut(source, " ?? "); is && inputOnly().MatchString(first) {

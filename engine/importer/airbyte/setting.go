@@ -176,8 +176,8 @@ func (r *reader) input(keys []string, schema value.Object, n need) importer.Inpu
 		text, _ := description.(string)
 		in.Doc = cmp.Or(firstSentence(text), in.Doc)
 	}
-	if startName().MatchString(in.Name) {
-		in.Doc = "the beginning of the first run"
+	if jargon().MatchString(in.Doc) {
+		in.Doc = ""
 	}
 	in.Doc = r.uncapitalized(in.Doc)
 	hidden, marked := schema.Get("airbyte_secret")
@@ -201,6 +201,12 @@ func (r *reader) input(keys []string, schema value.Object, n need) importer.Inpu
 	}
 	if in.Default == "" {
 		in.Default = nil
+	}
+	if startName().MatchString(in.Name) {
+		in.Doc = ""
+		if in.Default == nil { // a default shows what it is
+			in.Doc = "the beginning of the first run"
+		}
 	}
 	if in.Default == nil && n != inAllRuns && schema != nil {
 		isPassword := strings.Contains(keys[len(keys)-1], "pass") // which may be empty
@@ -237,6 +243,11 @@ func (r *reader) inputName(keys []string) string {
 
 // startName matches the names of settings that say where the first run begins.
 var startName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|_)start_(date|time|datetime)$`) })
+
+// jargon matches descriptions that speak of the product that the document is for.
+var jargon = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)airbyte|\b(connectors?|sync(s|ed|ing)?|streams?|replicat\w+)\b`)
+})
 
 // uncapitalized returns a text with a small letter at its beginning, unless it begins with an abbreviation or the name of
 // the API.

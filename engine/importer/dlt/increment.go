@@ -2,10 +2,12 @@ package dlt
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -171,9 +173,20 @@ func (b *builder) lag(c *cursor, n node, text string) error {
 	case isText && isTime().MatchString(first) && len(first) == len("2006-01-02"):
 		c.lag = text + "d"
 	default:
-		c.lag = text + "s"
+		c.lag = seconds(length)
 	}
 	return nil
+}
+
+// seconds returns a number of seconds in the largest unit that has a whole number of them: 1h for 3600.
+func seconds(length float64) string {
+	for _, unit := range []string{"h", "m"} {
+		size, _ := time.ParseDuration("1" + unit)
+		if n := length / size.Seconds(); n == math.Trunc(n) {
+			return strconv.FormatFloat(n, 'f', -1, 64) + unit
+		}
+	}
+	return strconv.FormatFloat(length, 'f', -1, 64) + "s"
 }
 
 func isValue(v any) bool {

@@ -55,7 +55,7 @@ func (b *builder) referred(n node, found []string) (part, bool) {
 	hidden := kind == "secrets" || kind == "" && secret.IsName(name)
 	in := importer.Input{Name: importer.InputName(name), Secret: hidden, Place: n.path}
 	if strings.Contains(found[2], ".") {
-		in.Doc = found[2] + " of dlt's " + kind
+		in.Doc = "the " + map[bool]string{true: "secret ", false: "setting "}[hidden] + found[2]
 	}
 	return b.input(in, key), hidden
 }

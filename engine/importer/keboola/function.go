@@ -209,7 +209,7 @@ func (r *reader) attribute(name string) (expression, error) {
 	if _, overridden := find(r.over, name); overridden {
 		key = fmt.Sprintf("%s %d", name, r.iteration)
 	}
-	in := importer.Input{Doc: "value " + name + " of config", Default: v, Place: r.at("config." + name)}
+	in := importer.Input{Default: v, Place: r.at("config." + name)}
 	if hidden(name, v) {
 		in.Default, in.Secret, in.Sample = nil, true, "example"
 		text = ""
