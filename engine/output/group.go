@@ -62,43 +62,75 @@ func (p *Publisher) assignGroups() {
 	p.noteLeftOut()
 }
 
+// A grouping builds the groups of all targets.
+type grouping struct {
+	all []*group
+	of  map[*target]*group // group of each file
+}
+
+// begin returns a new group without targets.
+func (gs *grouping) begin() *group {
+	g := &group{}
+	gs.all = append(gs.all, g)
+	return g
+}
+
+// add adds a target to a group. Only a file belongs to a single group.
+func (gs *grouping) add(g *group, t *target) {
+	if slices.Contains(g.targets, t) {
+		return
+	}
+	g.targets = append(g.targets, t)
+	if t.file != nil {
+		gs.of[t] = g
+		g.jobs = append(g.jobs, t.jobs...)
+	}
+}
+
+// absorb adds the content of another group to a group, and empties the other.
+func (gs *grouping) absorb(g, other *group) *group {
+	for _, t := range other.targets {
+		gs.add(g, t)
+	}
+	g.last = g.last || other.last
+	g.jobs = append(g.jobs, other.jobs...)
+	*other = group{}
+	return g
+}
+
 // allGroups returns the groups of all targets. Trees that share a file are in one group.
-func (p *Publisher) allGroups() (list []*group) {
-	trees := p.trees()
-	groupOf := map[*target]*group{} // group of each file
-	last := &group{last: true}
-	list = append(list, last)
+func (p *Publisher) allGroups() []*group {
+	trees, gs := p.trees(), grouping{of: map[*target]*group{}}
+	last := gs.begin()
+	last.last = true
 	for _, root := range p.engine.Info().Roots {
 		if !p.together(trees[root]) {
 			continue
 		}
 		g := last
 		if !p.addsAgain(trees[root]) {
-			g = &group{}
-			list = append(list, g)
+			g = gs.begin()
 		}
 		for _, job := range trees[root] {
 			g.jobs = append(g.jobs, job)
 			for _, t := range p.byJob[job] {
-				switch other := groupOf[t]; {
+				switch other := gs.of[t]; {
 				case other == nil, other == g:
 				case g == last:
-					last.absorb(other, groupOf)
+					gs.absorb(last, other)
 				default:
-					g = other.absorb(g, groupOf)
+					g = gs.absorb(other, g)
 				}
-				g.add(t, groupOf)
+				gs.add(g, t)
 			}
 		}
 	}
 	for _, t := range p.targets {
-		if t.file != nil && groupOf[t] == nil {
-			g := &group{}
-			g.add(t, groupOf)
-			list = append(list, g)
+		if t.file != nil && gs.of[t] == nil {
+			gs.add(gs.begin(), t)
 		}
 	}
-	return list
+	return gs.all
 }
 
 // noteLeftOut notes, in each group, a job that was not selected although it reads kept values of the group.
@@ -159,18 +191,6 @@ func (p *Publisher) waitsForAll(t *target) bool {
 		slices.ContainsFunc(p.groups.byJob[t.jobs[0]], func(g *group) bool { return g.last })
 }
 
-// add adds a target to a group. Only a file belongs to a single group.
-func (g *group) add(t *target, groupOf map[*target]*group) {
-	if slices.Contains(g.targets, t) {
-		return
-	}
-	g.targets = append(g.targets, t)
-	if t.file != nil {
-		groupOf[t] = g
-		g.jobs = append(g.jobs, t.jobs...)
-	}
-}
-
 // unpublished returns the jobs of the group, or nil if its files are published, as in a run that
 // continues after its publication.
 func (g *group) unpublished() []string {
@@ -178,17 +198,6 @@ func (g *group) unpublished() []string {
 		return nil
 	}
 	return g.jobs
-}
-
-// absorb adds another group, and empties it.
-func (g *group) absorb(other *group, groupOf map[*target]*group) *group {
-	for _, t := range other.targets {
-		g.add(t, groupOf)
-	}
-	g.last = g.last || other.last
-	g.jobs = append(g.jobs, other.jobs...)
-	*other = group{}
-	return g
 }
 
 // endJob records that a job is complete.
