@@ -41,7 +41,8 @@
 //
 // Each frame has its position and its remaining nodes; the stack of them is the checkpoint
 // (stack.go). Nodes may run ahead of their turn (ahead.go); their pages then wait in a backlog
-// (backlog.go), so that the order of pages does not depend on concurrency.
+// (backlog.go), so that the order of pages does not depend on concurrency. A [Quota] limits the
+// partitions of a run, and [Slots] those that run at the same time (limits.go).
 //
 // # Many machines
 //
