@@ -5,6 +5,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -67,6 +68,23 @@ type Trigger struct {
 	*language.Expression
 	Message *Message
 	Proof   *language.Expression // if it is true, the finding of a rule of the audit is evidence; may be nil
+}
+
+// StatedCounts returns the values that a stopping rule reads and that are a total or a number of pages which the API
+// states: by their names or, in a rule of a method, because the rule converts them to numbers.
+func (t *Trigger) StatedCounts() (counts []language.Read) {
+	converts := t.Rule.Origin.By.Kind == rules.AuthorMethod && slices.Contains(t.Calls(), "number")
+	for _, read := range t.Reads {
+		names := slices.Concat(read.Path, read.Args)
+		if len(names) == 0 || read.Root == "total" {
+			continue
+		}
+		name := names[len(names)-1]
+		if converts || apinames.IsHint(name, apinames.HintTotal) || apinames.IsHint(name, apinames.HintPages) {
+			counts = append(counts, read)
+		}
+	}
+	return counts
 }
 
 // Weight returns the weight of a finding of a rule of the audit.

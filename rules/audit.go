@@ -181,7 +181,8 @@ const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead 
 	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
 
 // decides ends the text "unless the configuration …".
-const decides = "reads the sign or has ended the list by a stopping rule of its own"
+const decides = "reads the sign, or a rule that it sets, such as one of stopRules or limitStop, and not one of the method, " +
+	"has ended the list"
 
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list, and after the outcomes in Also; total.items is then the number of items that were
@@ -235,7 +236,7 @@ var auditTable = audits([]Rule{
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
 	{ID: "audit.more", Auditing: Auditing{Requires: FactMore, Proof: `not (hints.moreRead or hints.moreIsRough or list.chosen)`,
-		Unless: "unless its name also has other meanings, or the configuration " + decides},
+		Unless: "unless the name of the sign also has other meanings, or the configuration " + decides},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
@@ -245,7 +246,7 @@ var auditTable = audits([]Rule{
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, which page 1 has: " +
 			"if the API always sends it, items are missing"},
 	{ID: "audit.token", Auditing: Auditing{Requires: FactNext, Proof: `not (hints.nextRead or hints.nextIsRough or list.chosen)`,
-		Unless: "unless its name also has other meanings, or the configuration " + decides},
+		Unless: "unless the name of the sign also has other meanings, or the configuration " + decides},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
@@ -333,7 +334,7 @@ var auditTable = audits([]Rule{
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
-		Unless: "unless no other sign or list shows more items", Usual: true},
+		Unless: "if another sign or list shows more items", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},

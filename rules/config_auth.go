@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -267,12 +268,20 @@ func (a *Auth) Summary() string {
 }
 
 // Request describes the request that obtains the credentials: its method, its address and the names of what
-// it sends, without values. It returns an empty string for credentials that need no request.
-func (a *Auth) Request() string {
+// it sends, without values. It returns an empty string for credentials that need no request. A constant address of
+// a token endpoint is resolved against baseURL.
+func (a *Auth) Request(baseURL string) string {
 	switch a.Type {
 	case AuthOAuth2:
-		return "POST " + fromBase(a.tokenPlace()) +
-			sends(sent{"in the body", a.tokenParams()}, sent{"in the header Authorization: Basic, as user name and password", a.clientInHeader()})
+		place := a.tokenPlace()
+		if _, computed := a.Computed["tokenUrl"]; !computed {
+			if address, err := requests.Resolve(baseURL, place); err == nil {
+				place = address
+			}
+		}
+		return "POST " + fromBase(place) +
+			sends(sent{"in the body, a URL-encoded form", a.tokenParams()},
+				sent{"in the header Authorization: Basic, as user name and password", a.clientInHeader()})
 	case AuthLogin:
 		return a.Login.Method + " " + fromBase(a.Login.label()) + sends(a.Login.sent()...)
 	}

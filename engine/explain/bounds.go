@@ -58,8 +58,11 @@ func (j explainer) bounds() BoundsExplanation {
 	enough := func(l LimitedByRules) bool { return l.Unit != "items" || j.endsOnEmptyPages() }
 	restarts := ""
 	if slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorRestart }) {
-		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, "+
-			"and then every limit except the time limit starts over", compile.MaxRestarts)
+		limit := "every limit"
+		if slices.ContainsFunc(b.Limits, func(l LimitedByRules) bool { return l.Unit == "seconds" }) {
+			limit += " except the time limit"
+		}
+		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, and then %s starts over", compile.MaxRestarts, limit)
 	}
 	if slices.ContainsFunc(b.Limits, enough) {
 		var limits []string
@@ -128,6 +131,17 @@ func (j explainer) endsOnEmptyPages() bool {
 	p := j.Prover()
 	p.Empty = true
 	return slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool { return p.Condition(s.Expression) == language.Always })
+}
+
+// passesEmptyPages reports whether no rule but a guard ends the list because a page is empty.
+func (j explainer) passesEmptyPages() bool {
+	p := j.Prover()
+	p.Empty = true
+	return !slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool {
+		mayTell := !s.Rule.Guard && slices.ContainsFunc(s.Reads, func(r language.Read) bool { return r.Is("count") || r.Is("items") })
+		truth := p.Condition(s.Expression)
+		return truth == language.Always || mayTell && truth != language.Never
+	})
 }
 
 // explainPace describes the limits of the pace of all requests. It returns nil without a limit. longest is

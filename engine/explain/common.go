@@ -107,8 +107,8 @@ func (t *textWriter) failures(others bool) {
 	}
 	t.writeHeading(title)
 	t.writeParagraph(4, t.explanation.Retries.String())
-	t.writeParagraph(4, fmt.Sprintf("An expression that fails or a response that cannot be read fails the run (%s), as does a response "+
-		"that exceeds a limit of api.http, such as maxBodyBytes (%s).", statusResponse, statusPolicy))
+	t.writeParagraph(4, fmt.Sprintf("An expression that fails or a body that cannot be read (invalid JSON) fails the run (%s) at once, "+
+		"as does a response above a limit of api.http%s (%s).", statusResponse, t.limits(), statusPolicy))
 	if t.full {
 		t.writeParagraph(4, "When the run fails, the items of the pages before are written, and so are those of a page on which a stopping rule "+
 			"or a guard fails it.")
@@ -116,6 +116,20 @@ func (t *textWriter) failures(others bool) {
 	if t.explanation.Origins != "" {
 		t.writeParagraph(4, t.explanation.Origins)
 	}
+}
+
+// limits names the limits of a response, in full with their numbers.
+func (t *textWriter) limits() string {
+	var limits []string
+	for _, p := range t.explanation.properties {
+		if name, ok := strings.CutPrefix(p.name, "api.http."); ok && p.subject == limitsSubject {
+			limits = append(limits, name+" "+p.text)
+		}
+	}
+	if !t.full || limits == nil {
+		return ", such as maxBodyBytes"
+	}
+	return ": " + strings.Join(limits, ", ")
 }
 
 // auditWarns says that a rule of the audit only warns.
@@ -155,7 +169,7 @@ func (t *textWriter) audit(list []RuleExplanation) {
 		if slices.ContainsFunc(list, func(r RuleExplanation) bool { return r.ID == "audit.total" && r.Never == "" }) {
 			given = "if responses give the next request (audit.total), "
 		}
-		t.writeParagraph(4, fmt.Sprintf("only warns if the configuration reads such a sign or has an end of its own, "+
+		t.writeParagraph(4, fmt.Sprintf("only warns if the configuration reads such a sign or ends the list itself (as by stopRules), "+
 			"%sor if one of %d weaker signs is found; --full has the details", given, len(hints)))
 	default:
 		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))

@@ -104,14 +104,14 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 	for _, c := range []struct{ question, pagination, want string }{
 		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring meta.took"},
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
-		{"what happens at a 500?", `{"method": "pagenum"}`, "with status 429, 500 or 503, or with status 403 that reports a rate limit, is retried up to 2 times (less often if very many requests of the run fail); then the run fails (exit status 4)."},
+		{"what happens at a 500?", `{"method": "pagenum"}`, "with status 429, 500 or 503, or with status 403 that reports a rate limit, is retried up to 2 times (less often if very many requests fail); then the run fails (exit status 4)."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
 		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
 		{"which finding fails the run?", `{"method": "pagenum"}`,
 			"fails the run (exit status 9) if page 1 says that there are pages before it (audit.begin); a total exceeds the items read (audit.total);"},
-		{"and which does not?", `{"method": "pagenum"}`, "only warns if the configuration reads such a sign or has an end of its own"},
+		{"and which does not?", `{"method": "pagenum"}`, "only warns if the configuration reads such a sign or ends the list itself (as by stopRules)"},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},
 		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "state.offset also in the first request [method offset]"},
 		{"and why not?", `{"method": "offset", "limit": 5, "firstPageParams": false}`, "not in the first request (firstPageParams at"},
@@ -122,7 +122,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"what ends it?", `{"method": "expression", "nextRequest": {"url": "body.next"}}`, "nextRequest                 empty(body.next)"},
 		{"from which page is it kept?", `{"method": "pagenum", "keep": {"next": "body.next", "from": "first.body.at", "last": "items[-1].id"}}`,
 			"The value of next is that of the last page."},
-		{"what if it is missing?", `{"method": "pagenum", "stopRules": ["body.left < 1"]}`, "nil a value that is missing: a comparison with it is false"},
+		{"what if it is missing?", `{"method": "pagenum", "stopRules": ["body.left < 1"]}`, "nil a value that is missing, such as items[-1] of an empty page: a comparison with it is false"},
 		{"which parameter wins?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`,
 			"next request: the job's params, which override those of a link, with"},
 		{"what is left of the job's request?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'"}}`,
@@ -130,7 +130,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"and without its params?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'", "includeParams": false}}`,
 			"next request: without the job's endpoint and params, with nextRequest.endpoint 'next'"},
 		{"and does the audit say so?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`, "since a parameter of the job overrides its own (audit.overridden)"},
-		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), unless no other sign or list shows more items"},
+		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), if another sign or list shows more items"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing"},
 	} {
 		t.Run(c.question, func(t *testing.T) {
@@ -157,9 +157,12 @@ func TestABoundIsNamedForEveryJob(t *testing.T) {
 		{"of each kind", `{"method": "pagenum", "forceStop": {"pages": 20, "time": 60, "volume": 1000}}`,
 			"cannot run forever: stops after 20 pages (forceStop.pages), 60 seconds (forceStop.time) or 1000 bytes (forceStop.volume)"},
 		{"one page", `{"method": "pagenum", "stopRules": ["page >= 1"]}`, "one page: stopRules[0] stops after it"},
+		{"a restart with a time limit", `{"method": "pagenum", "forceStop": {"time": 60}, "onError": [{"when": "status == 410", "do": "restart"}]}`,
+			"cannot run forever: stops after 60 seconds (forceStop.time) or 100000 pages, where the run fails (maxPages); " +
+				"onError may restart the list, at most 3 times, and then every limit except the time limit starts over"},
 		{"a restart", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"cannot run forever: at most 100000 pages, where the run fails (maxPages); " +
-				"onError may restart the list, at most 3 times, and then every limit except the time limit starts over"},
+				"onError may restart the list, at most 3 times, and then every limit starts over"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, explained(t, c.pagination).Bounds.Says)

@@ -69,7 +69,7 @@ func (e *EnvExplanation) String() string {
 		return fmt.Sprintf("%s (%s)", name, strings.Join(e.Paths[name], ", "))
 	}), ", ")
 	if e.Unset != nil {
-		text += "; without a value here, so that samples stand in their place: " + strings.Join(e.Unset, ", ")
+		text += ". Sample values stand in this text for those that are not set here: " + strings.Join(e.Unset, ", ")
 	}
 	return text
 }
@@ -145,11 +145,12 @@ type JobExplanation struct {
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 
-	windows    []string // the windows of each variable that has some, as far as they are known
-	endpoint   string   // endpoint as written in the configuration
-	path       string   // config path of the job
-	paging     string   // config path of its pagination; empty if it has no pagination
-	properties []property
+	windows     []string // the windows of each variable that has some, as far as they are known
+	endpoint    string   // endpoint as written in the configuration
+	path        string   // config path of the job
+	paging      string   // config path of its pagination; empty if it has no pagination
+	passesEmpty bool     // whether no rule ends the list because a page is empty
+	properties  []property
 }
 
 // RequestExplanation is one request. A value that only a response can tell is a phrase in braces.
@@ -252,7 +253,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 	for _, in := range cfg.Inputs {
 		e.Inputs = append(e.Inputs, InputExplanation{in.Name, run.Redact(inputInWords(in))})
 	}
-	e.Auth = explainAuth(run.Auth, cfg.Auth, run.Redact)
+	e.Auth = explainAuth(run.Auth, cfg.Auth, cfg.BaseURL, run.Redact)
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name
 	}
@@ -270,11 +271,11 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 }
 
 // explainAuth describes the credentials, which may have no expressions.
-func explainAuth(c *compile.Credentials, auth *rules.Auth, redact func(string) string) *AuthExplanation {
+func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redact func(string) string) *AuthExplanation {
 	if auth == nil {
 		return nil
 	}
-	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary()), Request: redact(auth.Request())}
+	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary()), Request: redact(auth.Request(baseURL))}
 	switch auth.Type {
 	case rules.AuthOAuth2:
 		x.Errors = fmt.Sprintf("its errors are those of any request, as below, except that status 400 or 401, "+

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -79,6 +80,15 @@ func (n NeedExplanation) String() string {
 	return fmt.Sprintf("an item has no %[1]s, or its %[1]s is neither a number nor a text%[2]s", n.Path, n.where)
 }
 
+// originInWords returns the origin of an address in brackets, or "" if it has none.
+func originInWords(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s://%s)", u.Scheme, u.Host)
+}
+
 // explainOrigins says how a run treats links and redirects to other origins.
 func explainOrigins(cfg *rules.Config) string {
 	allowed := cfg.AllowedOrigins
@@ -90,7 +100,8 @@ func explainOrigins(cfg *rules.Config) string {
 		return "A link or redirect to another origin than that of api.baseUrl is followed, without credentials and other secrets."
 	case len(allowed) > 0:
 		return fmt.Sprintf("A link or redirect to %s is followed, without credentials and other secrets (api.allowedOrigins). "+
-			"One to another origin, unless it is that of api.baseUrl, fails the run (%s).", value.OrList(allowed), statusPolicy)
+			"One to another origin, unless it is that of api.baseUrl%s, fails the run (%s).",
+			value.OrList(allowed), originInWords(cfg.BaseURL), statusPolicy)
 	}
 	return fmt.Sprintf("A link or redirect to another origin (scheme, host and port) than that of api.baseUrl "+
 		"fails the run (%s), and nothing is sent there; api.allowedOrigins allows one.", statusPolicy)

@@ -182,7 +182,7 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 		for i, job := range jobs {
 			one := x.Jobs[i]
 			require.Equal(t, job.Spec().Emits, one.Items.Files != nil, c.Name)
-			require.Equal(t, job.Spec().Emits, strings.Contains(one.outputInWords(), "with --out, to "), c.Name)
+			require.Equal(t, job.Spec().Emits, strings.Contains(one.outputInWords(), "with --out DIR, to DIR/"), c.Name)
 			require.Contains(t, text, strings.Join(strings.Fields(one.outputInWords()), " "), c.Name)
 			for _, e := range job.Next {
 				for _, keys := range e.ItemKeys() {
@@ -245,20 +245,20 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		{
 			"a client with a secret", `"type": "oauth2", "tokenUrl": "https://auth.example/token", "clientId": "a", "#clientSecret": "b"`,
 			"a token of OAuth 2.0 (grant client_credentials), in the header Authorization: Bearer, ",
-			"POST https://auth.example/token with grant_type in the body; clientId, clientSecret in the header Authorization: Basic, as user name and password",
+			"POST https://auth.example/token with grant_type in the body, a URL-encoded form; clientId, clientSecret in the header Authorization: Basic, as user name and password",
 		},
 		{
 			"a client in the body", `"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b", "clientAuth": "body",
 				"scopes": ["x", "y"], "params": {"audience": "z"}`, "renewed 60 seconds before it ends, but not in the first half of its lifetime",
-			"POST token (relative to api.baseUrl) with grant_type, scope, audience, client_id, client_secret in the body",
+			"POST https://x.example/token with grant_type, scope, audience, client_id, client_secret in the body, a URL-encoded form",
 		},
 		{
 			"a client without a secret", `"type": "oauth2", "tokenUrl": "/token", "clientId": "a", "#refreshToken": {"expr": "'b'"}`,
-			"the new one is saved in the file of --tokens, or with --state FILE in FILE.tokens", "POST /token (relative to api.baseUrl) with grant_type, refresh_token, client_id in the body",
+			"the new one is saved in the file of --tokens, or with --state FILE in FILE.tokens", "POST https://x.example/token with grant_type, refresh_token, client_id in the body, a URL-encoded form",
 		},
 		{
 			"a password", `"type": "oauth2", "tokenUrl": "/token", "username": "a", "#password": "b"`,
-			"(grant password)", "POST /token (relative to api.baseUrl) with grant_type, username, password in the body",
+			"(grant password)", "POST https://x.example/token with grant_type, username, password in the body, a URL-encoded form",
 		},
 		{
 			"a login by GET", `"type": "login", "loginRequest": {"endpoint": "login", "params": {"#key": "b"}, "headers": {"X-App": "c"}},
@@ -302,7 +302,7 @@ var waits = Waits{
 
 // Whoever asks how long a run waits for a page, and what happens then, finds the answer, whether a timeout is configured or not.
 func TestTheTimeoutsAreTold(t *testing.T) {
-	const begins = "A request without a response is retried up to 2 times (less often if very many requests of the run fail); then the run fails (exit status 4). "
+	const begins = "A request without a complete response is retried up to 2 times (less often if very many requests fail); then the run fails (exit status 4). "
 	for _, c := range []struct {
 		timeout time.Duration
 		want    string
@@ -363,7 +363,7 @@ func TestOtherResponsesAreToldForEveryDataField(t *testing.T) {
 func TestTheNumberOfPartitionsIsThatOfTheChosenItems(t *testing.T) {
 	x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"id": "users", "endpoint": "users"},
 		{"endpoint": "users/{user.id}/posts", "for": {"user": {"items": "users", "when": "user.active"}}}]}}`, nil)
-	require.Equal(t, "as many as the items of users for which user.active; the bounds are for each of them", x.Jobs[1].Partitions.Bounds)
+	require.Equal(t, "as many as the items of users for which user.active", x.Jobs[1].Partitions.Bounds)
 }
 
 // A guard that does not hold for polls has an exception of its own, too, which stays an exception.

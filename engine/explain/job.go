@@ -38,6 +38,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	x.Needs, x.KeepSays = j.needs(), j.keepInWords(run.Kept)
 	x.NoNext = j.noNext()
 	x.Bounds = j.bounds()
+	x.passesEmpty = j.Paged() && !x.Bounds.onePage && j.passesEmptyPages()
 	if x.Partitions = j.partitions(); x.Partitions != nil {
 		x.Partitions.Bounds, x.Partitions.capped = j.ofPartitions(cfg.MaxPartitions), cfg.MaxPartitions > 0
 		x.Partitions.Facts = slices.DeleteFunc(append(x.windows, x.Partitions.Facts...), func(fact string) bool { return fact == "" })
@@ -101,7 +102,7 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "the first request, a stopping rule or the filter reads the kept values"
 	case r.Sends && !slices.ContainsFunc(j.Computed, func(e *language.Expression) bool { return e.Rule.Since != nil && !e.Rule.Secret }):
 		return "no request sends the kept value of incremental"
-	case r.Counts && !slices.ContainsFunc(j.Stops, comparesCounts):
+	case r.Counts && !slices.ContainsFunc(j.Stops, endsByCount):
 		return "no stopping rule reads a total or a number of pages"
 	case r.Joins && (!j.Ruleset.IncludeParams || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
@@ -121,11 +122,9 @@ func (j explainer) isUnaudited(r rules.Rule) bool {
 		!slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorStop })
 }
 
-// comparesCounts reports whether a stopping rule compares the number of items or pages with a number in a response.
-func comparesCounts(stop *compile.Trigger) bool {
-	isCount := func(r language.Read) bool { return r.Is("total") || r.Is("page") }
-	isStated := func(r language.Read) bool { return r.InBody() || r.Is("header") }
-	return slices.ContainsFunc(stop.Reads, isCount) && slices.ContainsFunc(stop.Reads, isStated)
+// endsByCount reports whether a stopping rule ends a complete list by a total or a number of pages that the API states.
+func endsByCount(stop *compile.Trigger) bool {
+	return stop.Rule.Outcome == rules.Complete && len(stop.StatedCounts()) > 0
 }
 
 // isAddress reports whether an expression gives the address of a request.

@@ -25,7 +25,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		time = "all partitions are complete"
 	}
 	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s. "+
-		"A run with another address, parameters or inputs, or whose file has changed since, is refused (%s).", time, statusState)}, ""
+		"A run with another address, parameters or inputs, or whose output file has changed since, is refused (%s).", time, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:
 		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, "+

@@ -61,8 +61,15 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	var sentences []string
 	if x.Reads != nil {
 		reads := strings.Join(x.Reads, ", ")
-		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it. "+
-			"It runs for the items of a page before the next page of %[2]s.", reads, x.Parent))
+		filtered, split := "", ""
+		if j.Parent.Shape.Filter != nil {
+			filtered = ", also if its filter leaves the item out"
+		}
+		if n := len(j.Parent.For); n > 0 && j.Parent.For[n-1].Window != nil && j.Parent.For[n-1].Window.Splits {
+			split = "; for those of a window that may be read in halves, it runs when the window has ended"
+		}
+		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it%s. "+
+			"It runs for the items of a page before the next page of %[2]s%[4]s.", reads, x.Parent, filtered, split))
 	}
 	if text := j.withoutValue(); text != "" {
 		sentences = append(sentences, text)
@@ -78,7 +85,12 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 				"such as 2026-01-31T01:00:00.123456789+01:00.")
 		}
 	}
-	sentences = append(sentences, fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together))
+	nested := ""
+	if len(j.For) > 1 {
+		nested = ", and the last variable changes first"
+	}
+	sentences = append(sentences,
+		fmt.Sprintf("They run in the order of their values%s. With --jobs, %s may run at the same time.", nested, x.Together))
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
 			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only.%s",
@@ -241,10 +253,13 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 	}
 	text := "as many as " + strings.Join(times, " times ")
 	if maxPartitions > 0 {
-		text += fmt.Sprintf(", and at most %d in a run, of all jobs together in their order "+
-			"(limits.partitions; if there are more, the outcome is limited: %s)", maxPartitions, failOnStatus(rules.Limited))
+		text += fmt.Sprintf(", and at most %d in a run, of all jobs together (limits.partitions): "+
+			"those that follow, of this job and of the later ones, are left out, and the outcome of these jobs is limited (%s)", maxPartitions, failOnStatus(rules.Limited))
 	}
-	return text + "; the bounds are for each of them"
+	if j.Paged() {
+		text += "; the bounds in the summary are for each of them"
+	}
+	return text
 }
 
 // TreeExplanation is a job with its children.

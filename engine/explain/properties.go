@@ -21,8 +21,9 @@ type property struct {
 	key     string // the value as JSON, secrets included; it is compared and never printed
 }
 
-// The subjects of the properties of requests.
+// The subjects of the properties of requests and responses.
 const (
+	limitsSubject = "limits"
 	firstRequest  = "first request"
 	secondRequest = "second request"
 )
@@ -116,7 +117,7 @@ func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string)
 	if x.Pace != nil {
 		f.add("pace", "", *x.Pace, x.Pace.Says)
 	}
-	f.addSettings(cfg, "limits")
+	f.addSettings(cfg, limitsSubject)
 	for _, in := range cfg.Inputs {
 		f.addInput(in)
 	}

@@ -26,25 +26,34 @@ type Waits struct {
 func (r RetryExplanation) String() string {
 	if r.Max == 0 {
 		return fmt.Sprintf("It fails the run: no request is retried (api.http.maxRetries). The exit status is %d for a request "+
-			"without a response%s, %d for an unknown host, an untrusted certificate and any other status of 400 or above, and %d for "+
+			"without a complete response%s, %d for an unknown host, an untrusted certificate and any other status of 400 or above, and %d for "+
 			"another status than "+requests.PageStatuses+"%s. Redirects are followed, up to 10. %s",
 			failure.Transient.ExitStatus(), r.transient(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(),
 			strings.TrimSuffix(r.describeTimeouts(), " "))
 	}
-	subject := "A request without a response"
+	subject := "A request without a complete response"
 	if len(r.Statuses) > 0 {
 		subject += ", with status " + statusesInWords(r.Statuses) + ","
 	}
 	if len(r.Limited) > 0 {
 		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
 	}
-	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). %s"+
+	return fmt.Sprintf("%s is retried up to %s (less often if very many requests fail); then the run fails (%s). %s"+
 		"An unknown host or an untrusted certificate fails it at once (%s). "+
-		"HTML by its Content-Type, or an empty body except of CSV and NDJSON, is retried once or twice; then it fails the run (%s). %s"+
+		"%s; then it fails the run (%s). %s"+
 		"Redirects are followed, up to 10. "+
 		"Any other status than "+requests.PageStatuses+" fails the run at once (%s, or %d below 400)%s.",
-		subject, value.Counted(r.Max, "time"), statusTransient, r.describeTimeouts(), statusAPI, statusResponse,
+		subject, value.Counted(r.Max, "time"), statusTransient, r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
 		r.describeWaits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
+}
+
+// doubtful says how often a body is retried that a proxy, or a server that is just starting, may send with status 200.
+func (r RetryExplanation) doubtful() string {
+	const empty = "an empty body (not of CSV or NDJSON)"
+	if r.Max == 1 {
+		return "HTML by its Content-Type, or " + empty + ", is retried once"
+	}
+	return "HTML by its Content-Type is retried twice, " + empty + " once"
 }
 
 // transient names the statuses that are retried, or would be, as the end of a list that begins with requests without a response.

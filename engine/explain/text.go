@@ -36,7 +36,8 @@ func (e *Explanation) Text(o TextOptions) string {
 		t.writeBlank()
 	}
 	if x := e.Auth; x != nil {
-		t.writeParagraph(0, fmt.Sprintf("credentials: type %s, %s; sent only to the origin of api.baseUrl", x.Type, x.Says))
+		t.writeParagraph(0, fmt.Sprintf("credentials: type %s, %s; sent with every request to the origin of api.baseUrl, and to no other",
+			x.Type, x.Says))
 		if x.Request != "" {
 			t.writeRow("obtained by", x.Request)
 			t.writeRow("", x.Errors)
@@ -153,7 +154,7 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 	}
 	t.writeParagraph(0, title+"   dialect "+t.explanation.Dialect)
 	t.writeBlank()
-	t.writeParagraph(2, x.Summary)
+	t.writeParagraph(2, x.Summary+t.keepsNone(x))
 	t.writeOverview(x)
 	t.writePartitions(x)
 	t.writeEnds(x)
@@ -207,6 +208,17 @@ func (t *textWriter) writeCommon(x *JobExplanation, shared map[string]string) {
 	if titles != nil {
 		t.writeHeading(strings.Join(titles, "; "))
 	}
+}
+
+// keepsNone says what files of earlier runs do if the job keeps no values.
+func (t *textWriter) keepsNone(x *JobExplanation) string {
+	switch {
+	case len(x.Keep) > 0:
+		return ""
+	case t.full:
+		return " Keeps no value for the next run, so --kept has no effect, and --state only continues an interrupted run."
+	}
+	return " Keeps no value, so --kept has no effect."
 }
 
 // beforeRequests says when the values of the requests are computed.
@@ -315,6 +327,9 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 		t.writeBlank()
 		t.writeParagraph(2, "If several rules are true after a page, the reason is the first of these: "+
 			strings.Join(reasons, ", ")+".")
+	}
+	if t.full && x.passesEmpty {
+		t.writeParagraph(2, "An empty page does not end the list by itself.")
 	}
 }
 

@@ -85,6 +85,41 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 	require.NotContains(t, toldOf(t, job("", `"for": {"k": {"values": ["a"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`)), "If all fail")
 }
 
+// What a reader of thirty texts did not find in them, or did not understand.
+func TestWhatAReaderMissedIsTold(t *testing.T) {
+	config := func(api, job string) string {
+		return `{"api": {"baseUrl": "https://x.example/v1/"` + api + `}, "config": {"jobs": [` + job + `]}}`
+	}
+	const users = `{"id": "users", "endpoint": "users"`
+	for _, c := range []struct{ name, config, want string }{
+		{"a body that is cut off", config("", users+"}"), "A request without a complete response,"},
+		{"invalid JSON", config("", users+"}"), "a body that cannot be read (invalid JSON) fails the run (exit status 5) at once"},
+		{"HTML", config("", users+"}"), "HTML by its Content-Type is retried twice, an empty body (not of CSV or NDJSON) once;"},
+		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "HTML by its Content-Type, or an empty body (not of CSV or NDJSON), is retried once;"},
+		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456, maxDepth 512 (exit status 6)"},
+		{"no kept value", config("", users+"}"), "so --kept has no effect, and --state only continues an interrupted run."},
+		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format changes this)"},
+		{"the origin", config(`, "allowedOrigins": ["https://y.example"]`, users+"}"), "unless it is that of api.baseUrl (https://x.example), fails"},
+		{"an empty page", config(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "c"}`, users+"}"),
+			"An empty page does not end the list by itself."},
+		{"a token", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
+			"POST https://x.example/v1/token with grant_type in the body, a URL-encoded form"},
+		{"the order", config("", users+`, "for": {"a": {"values": [1, 2]}, "b": {"values": [3, 4]}}, "params": {"a": {"expr": "a"}, "b": {"expr": "b"}}}`),
+			"They run in the order of their values, and the last variable changes first."},
+		{"a filter", config("", users+`, "filter": "item.on"}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
+			"of each item of users, as the API sent it, also if its filter leaves the item out."},
+		{"a window", config("", users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}},
+			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
+			"before the next page of users; for those of a window that may be read in halves, it runs when the window has ended."},
+		{"a number that ends the list", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "(audit.negative)"},
+		{"no number", config(`, "pagination": {"method": "pagenum", "stopRules": ["page > 1 and body.done"]}`, users+"}"),
+			"audit.negative: no stopping rule reads a total or a number of pages"},
+	} {
+		require.Contains(t, toldOf(t, c.config), c.want, c.name)
+	}
+	require.NotContains(t, toldOf(t, config(`, "pagination": {"method": "pagenum"}`, users+"}")), "An empty page does not end")
+}
+
 func TestFactsOfChildrenAreTold(t *testing.T) {
 	text := toldOf(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [
 		{"id": "orders", "endpoint": "orders", "incremental": {"cursor": "at", "param": "since"}},

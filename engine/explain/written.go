@@ -59,11 +59,11 @@ func (x *JobExplanation) outputInWords() string {
 	case x.Items.Format != "" && x.Items.Format != rules.NDJSON:
 		form = "as JSON"
 	}
-	names := strings.Join(value.Map(x.Items.Files, func(name string) string { return name + ".ndjson" }), " and ")
+	inFolder := strings.Join(value.Map(x.Items.Files, func(name string) string { return "DIR/" + name + ".ndjson" }), " and ")
 	also := ""
-	file, stays, partial := "the file is replaced", "it stays as it is", names+".partial"
+	file, stays, partial := "the file is replaced", "it stays as it is", inFolder+".partial"
 	if len(x.Items.Files) > 1 {
-		file, stays, partial = "the files are replaced", "they stay as they are", "NAME.ndjson.partial"
+		file, stays, partial = "the files are replaced", "they stay as they are", "DIR/NAME.ndjson.partial"
 	}
 	replaced := fmt.Sprintf("If %s, %s; otherwise ", x.Items.published, file)
 	if x.Items.Added {
@@ -78,8 +78,8 @@ func (x *JobExplanation) outputInWords() string {
 		names := value.OrList(cut)
 		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it.", names)
 	}
-	return fmt.Sprintf("one per line, %s, to standard output%s or, with --out, to %s (--format changes this). "+
-		"%s%s, and any new rows are in %s.%s", form, x.Items.beside, names, replaced, stays, partial, also)
+	return fmt.Sprintf("one per line, %s, to standard output%s or, with --out DIR, to %s (--format changes this). "+
+		"%s%s, and any new rows are in %s.%s", form, x.Items.beside, inFolder, replaced, stays, partial, also)
 }
 
 // cutOff returns the outcomes with which the list may end although there may be more.

@@ -146,7 +146,7 @@ func (o *oauth) request(ctx context.Context, form url.Values) (tokenSet, error) 
 	}
 	response, err := o.client.Do(transport.WithoutRecording(ctx), call, o.decide)
 	if err != nil {
-		return tokenSet{}, asAuthentication("cannot obtain a token: ", err)
+		return tokenSet{}, asAuthentication("cannot obtain a token: ", withAddressHint(err))
 	}
 	issued, err := o.read(response)
 	if err != nil {
@@ -177,6 +177,21 @@ func asAuthentication(action string, err error) error {
 	return known.With(func(e *failure.Error) { e.Op, e.Message = "authenticate", action+e.Message })
 }
 
+// withAddressHint replaces the hints of statuses that are about the pages of a list.
+func withAddressHint(err error) error {
+	known, ok := errors.AsType[*failure.Error](err)
+	if !ok {
+		return err
+	}
+	switch known.Status {
+	case http.StatusNotFound, http.StatusGone:
+		return known.WithHint("nothing is at the address of the token endpoint: check tokenUrl")
+	case http.StatusNotModified, http.StatusUnprocessableEntity:
+		return known.WithHint("check api.authentication")
+	}
+	return known
+}
+
 // decide adds the remedy to an error response of the token endpoint (RFC 6749, section 5.2).
 func (o *oauth) decide(r *transport.Response) transport.ErrorDecision {
 	if r.Status != http.StatusBadRequest && r.Status != http.StatusUnauthorized {
@@ -185,10 +200,10 @@ func (o *oauth) decide(r *transport.Response) transport.ErrorDecision {
 	hint := "check api.authentication"
 	switch parseFields(r)["error"] {
 	case "invalid_grant":
-		hint = map[string]string{
+		hint = cmp.Or(map[string]string{
 			rules.GrantRefresh:  "the refresh token has expired, was revoked, or was used before: authorize again, and set #refreshToken",
 			rules.GrantPassword: "check username and #password",
-		}[o.auth.Values["grant"]]
+		}[o.auth.Values["grant"]], hint)
 	case "invalid_client", "unauthorized_client":
 		hint = "check clientId and #clientSecret, and whether the API wants them in the header or in the body (clientAuth)"
 	case "invalid_scope":

@@ -182,3 +182,23 @@ func TestATokenRequestIsNotRedirectedToAnotherOrigin(t *testing.T) {
 	_, err = auth.Obtain(t.Context())
 	require.ErrorIs(t, err, failure.ErrPolicy)
 }
+
+// The hints of statuses are about the pages of a list, where a token endpoint has none.
+func TestAnErrorOfATokenRequestHasNoHintAboutAList(t *testing.T) {
+	for status, hint := range map[int]string{
+		404: "check tokenUrl", 410: "check tokenUrl", 400: "check api.authentication", 422: "check api.authentication",
+	} {
+		endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, `{"error": "invalid_grant"}`)
+		}))
+		defer endpoint.Close()
+		auth, err := New(&rules.Auth{Type: rules.AuthOAuth2, Path: "api.authentication", Values: map[string]string{
+			"grant": "client_credentials", "tokenUrl": endpoint.URL, "clientId": "c", "clientSecret": "s",
+		}}, Options{})
+		require.NoError(t, err)
+		_, err = auth.Obtain(t.Context())
+		require.ErrorContains(t, err, hint, status)
+		require.NotContains(t, err.Error(), "end of the list", status)
+	}
+}

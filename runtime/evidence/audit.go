@@ -11,7 +11,6 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -162,21 +161,18 @@ func (w *Watcher) negative() (first string) {
 		if !slices.Contains(w.end.StoppedBy, stop.Rule.ID) {
 			continue
 		}
-		i := slices.IndexFunc(stop.Reads, func(read language.Read) bool {
-			name := slices.Concat([]string{""}, read.Path, read.Args)
-			last := name[len(name)-1]
-			isNumber := stop.Rule.Origin.By.Kind == rules.AuthorMethod || apinames.IsHint(last, apinames.HintTotal) ||
-				apinames.IsHint(last, apinames.HintPages)
+		counts := stop.StatedCounts()
+		i := slices.IndexFunc(counts, func(read language.Read) bool {
 			v, _ := read.Lookup(w.context)
 			text, isText := value.Text(v)
 			n, err := strconv.ParseFloat(text, 64)
-			return isNumber && isText && err == nil && n < 0
+			return isText && err == nil && n < 0
 		})
 		if i < 0 {
 			return ""
 		}
-		v, _ := stop.Reads[i].Lookup(w.context)
-		first = cmp.Or(first, fmt.Sprintf("%s = %v", stop.Reads[i], v))
+		v, _ := counts[i].Lookup(w.context)
+		first = cmp.Or(first, fmt.Sprintf("%s = %v", counts[i], v))
 	}
 	return first
 }
