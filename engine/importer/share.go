@@ -14,22 +14,14 @@ type paging struct {
 	jobs []value.Member
 }
 
-// paging finds what the paginations of the jobs have in common. One that several jobs have is that of the API. If there
-// are several, they are scrollers, beside the rules that all jobs have.
+// paging finds what the paginations of the jobs have in common. The usual one is that of the API. If several jobs have
+// another one, or all jobs have rules in common, the paginations are scrollers, beside these rules. A job that alone pages
+// in its way has the pagination itself.
 func (g *group) paging() paging {
 	pagers := g.pagers()
-	out := paging{jobs: make([]value.Member, len(pagers))}
-	kinds, repeated := kindsOf(pagers)
-	switch {
-	case len(kinds) == 1 && (repeated || len(pagers) == 1):
-		out.api = kinds[0]
-		for i, p := range pagers {
-			if p == nil {
-				out.jobs[i] = value.Member{Name: "pagination", Value: onePage()}
-			}
-		}
-	case len(kinds) > 1:
-		shared := sharedRules(pagers)
+	var shared value.Object
+	if len(kindsOf(pagers)) > 1 {
+		shared = sharedRules(pagers)
 		for i, p := range pagers {
 			for _, m := range shared {
 				p = p.Without(m.Name)
@@ -39,42 +31,96 @@ func (g *group) paging() paging {
 			}
 			pagers[i] = p
 		}
-		scrollers := value.Object{}
-		for i, p := range pagers {
-			if p == nil {
-				continue
-			}
-			at := slices.IndexFunc(scrollers, func(m value.Member) bool { return text(m.Value) == text(p) })
-			if at < 0 {
-				at = len(scrollers)
-				scrollers = append(scrollers, value.Member{Name: g.scrollerName(i, pagers, scrollers), Value: p})
-			}
-			out.jobs[i] = value.Member{Name: "scroller", Value: scrollers[at].Name}
+	}
+	kinds := kindsOf(pagers)
+	usual := usualKind(kinds, len(pagers))
+	named := slices.DeleteFunc(slices.Clone(kinds), func(k *kind) bool { return k != usual && len(k.jobs) == 1 })
+	if len(shared) > 0 && (len(named) == 0 || len(kinds) == 2) {
+		named = kinds
+	}
+	if at := slices.Index(named, usual); at > 0 {
+		named = slices.Insert(slices.Delete(slices.Clone(named), at, at+1), 0, usual)
+	}
+	out := paging{jobs: make([]value.Member, len(pagers))}
+	for i, p := range pagers {
+		if p != nil {
+			out.jobs[i] = value.Member{Name: "pagination", Value: p}
+		} else if usual != nil {
+			out.jobs[i] = value.Member{Name: "pagination", Value: onePage()}
 		}
-		out.api = append(value.ObjectOf("method", rules.Multiple, "scrollers", scrollers), shared...)
-	default:
-		for i, p := range pagers {
-			if p != nil {
-				out.jobs[i] = value.Member{Name: "pagination", Value: p}
-			}
+	}
+	isPlain := len(shared) == 0 && (len(named) == 0 || len(named) == 1 && named[0] == usual)
+	if isPlain && usual != nil {
+		out.api = usual.pager
+	} else if !isPlain {
+		out.api = append(g.scrollers(named, usual, out.jobs), shared...)
+	}
+	if usual != nil {
+		for _, i := range usual.jobs {
+			out.jobs[i] = value.Member{}
 		}
 	}
 	return out
 }
 
-// kindsOf returns the paginations that differ, and reports whether several jobs have one of them.
-func kindsOf(pagers []value.Object) (kinds []value.Object, repeated bool) {
-	for i, p := range pagers {
-		same := func(q value.Object) bool { return text(q) == text(p) }
-		switch {
-		case p == nil:
-		case slices.ContainsFunc(pagers[:i], same):
-			repeated = true
-		default:
-			kinds = append(kinds, p)
+// scrollers returns the method of named paginations, and lets the jobs choose them.
+func (g *group) scrollers(named []*kind, usual *kind, jobs []value.Member) value.Object {
+	scrollers, initial := value.Object{}, ""
+	for _, k := range named {
+		name := g.scrollerName(k, named, scrollers)
+		scrollers = append(scrollers, value.Member{Name: name, Value: k.pager})
+		for _, i := range k.jobs {
+			jobs[i] = value.Member{Name: "scroller", Value: name}
+		}
+		if k == usual {
+			initial = name
 		}
 	}
-	return kinds, repeated
+	return given("method", rules.Multiple, "default", initial, "scrollers", scrollers)
+}
+
+// A kind is a pagination, and the jobs that have it.
+type kind struct {
+	pager value.Object
+	jobs  []int
+}
+
+// kindsOf returns the paginations that differ.
+func kindsOf(pagers []value.Object) (kinds []*kind) {
+	for i, p := range pagers {
+		at := slices.IndexFunc(kinds, func(k *kind) bool { return text(k.pager) == text(p) })
+		switch {
+		case p == nil:
+		case at < 0:
+			kinds = append(kinds, &kind{p, []int{i}})
+		default:
+			kinds[at].jobs = append(kinds[at].jobs, i)
+		}
+	}
+	return kinds
+}
+
+// usualKind returns the pagination that most jobs have, or nil if most make a single request. One that a single job has is
+// usual only if others differ from it in what they keep.
+func usualKind(kinds []*kind, jobs int) (usual *kind) {
+	single := jobs
+	for _, k := range kinds {
+		single -= len(k.jobs)
+		switch isBase := len(kinds) == 1 || slices.ContainsFunc(kinds, k.isBaseOf); {
+		case usual == nil && len(k.jobs) == 1 && !isBase:
+		case usual == nil || len(k.jobs) > len(usual.jobs) || len(k.jobs) == len(usual.jobs) && k.isBaseOf(usual):
+			usual = k
+		}
+	}
+	if usual == nil || single > 0 && len(usual.jobs) == 1 || single > len(usual.jobs) && len(kinds) > 1 {
+		return nil
+	}
+	return usual
+}
+
+// isBaseOf reports whether another pagination is this one with values that are kept.
+func (k *kind) isBaseOf(other *kind) bool {
+	return k != other && text(other.pager.Without("keep")) == text(k.pager)
 }
 
 // sharedRules returns the rules that the paginations of all jobs have.
@@ -92,19 +138,27 @@ func sharedRules(pagers []value.Object) (shared value.Object) {
 	return shared
 }
 
-// scrollerName names the pagination of a job: after its kind if other jobs have it too and the name is free, and otherwise
-// after the job.
-func (g *group) scrollerName(job int, pagers []value.Object, taken value.Object) string {
-	shared := slices.ContainsFunc(pagers[job+1:], func(p value.Object) bool { return text(p) == text(pagers[job]) })
-	name := pagerName(pagers[job])
-	if _, keeps := pagers[job].Get("keep"); keeps {
-		name = "changed"
-	}
+// scrollerName names a pagination after its role. If the name is not free, it is that of a job.
+func (g *group) scrollerName(k *kind, named []*kind, taken value.Object) string {
+	name := k.role(named)
 	_, isTaken := taken.Get(name)
-	if !shared || isTaken || slices.ContainsFunc(g.streams, func(s *Stream) bool { return jobID(s) == name }) {
-		return jobID(g.streams[job])
+	sameRole := func(other *kind) bool { return other != k && other.role(named) == name }
+	if isTaken || len(k.jobs) == 1 && slices.ContainsFunc(named, sameRole) ||
+		slices.ContainsFunc(g.streams, func(s *Stream) bool { return jobID(s) == name }) {
+		return jobID(g.streams[k.jobs[0]])
 	}
 	return name
+}
+
+// role returns the items that a pagination is for, or else what leads to the next page.
+func (k *kind) role(named []*kind) string {
+	if _, keeps := k.pager.Get("keep"); keeps {
+		return "changed"
+	}
+	if slices.ContainsFunc(named, k.isBaseOf) {
+		return "all"
+	}
+	return pagerName(k.pager)
 }
 
 // params returns the parameters that the requests of all jobs have in common, and that need no variables. There are none if
