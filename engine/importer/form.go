@@ -1,9 +1,11 @@
 package importer
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Source describes one API in the intermediate form, to which all formats are read. Its expressions are
@@ -272,3 +274,13 @@ type Next struct {
 	Target
 	Source string
 }
+
+// segmentName matches the end of expressions for values that are one segment of a path.
+var segmentName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(id|key|uuid|gid|number|code|token|tenant|subdomain|domain|account|workspace|region|version|` +
+		`org|organization|instance|shop|store|site)$`)
+})
+
+// IsSegment reports whether an expression is, by its name, for a value without characters that end a segment of a path. An
+// address that escapes such a value is the same as one that does not.
+func IsSegment(source string) bool { return segmentName().MatchString(source) }

@@ -61,7 +61,7 @@ func isClient(credentials value.Object, sole string) bool {
 }
 
 // variable returns the name of the variable of the environment for an input: GITHUB_ACCESS_TOKEN, or API_TOKEN if the API has
-// no name. A stream with inputs of its own is that of another API.
+// no name and the input does not begin with a part of its host. A stream with inputs of its own is that of another API.
 func (w *writer) variable(g *group, input string) string {
 	name := w.src.Name
 	if name == "" && g.first.Inputs != nil {
@@ -70,6 +70,9 @@ func (w *writer) variable(g *group, input string) string {
 	name = strings.Trim(notInInput().ReplaceAllString(strings.ToLower(name), "_"), "_")
 	if name == "" || name == "config" || name == "manifest" {
 		name = "api"
+		if first, _, more := strings.Cut(input, "_"); more && len(first) > 3 && strings.Contains(origin(g.first.BaseURL), first) {
+			name = first
+		}
 	}
 	if !strings.HasPrefix(input, name+"_") {
 		input = name + "_" + input

@@ -53,7 +53,7 @@ func (g *group) paging() paging {
 	if isPlain && usual != nil {
 		out.api = usual.pager
 	} else if !isPlain {
-		out.api = append(g.scrollers(named, usual, out.jobs), shared...)
+		out.api = append(g.scrollers(named, kinds, usual, out.jobs), shared...)
 	}
 	if usual != nil {
 		for _, i := range usual.jobs {
@@ -64,10 +64,10 @@ func (g *group) paging() paging {
 }
 
 // scrollers returns the method of named paginations, and lets the jobs choose them.
-func (g *group) scrollers(named []*kind, usual *kind, jobs []value.Member) value.Object {
+func (g *group) scrollers(named, kinds []*kind, usual *kind, jobs []value.Member) value.Object {
 	scrollers, initial := value.Object{}, ""
 	for _, k := range named {
-		name := g.scrollerName(k, named, scrollers)
+		name := g.scrollerName(k, named, kinds, scrollers)
 		scrollers = append(scrollers, value.Member{Name: name, Value: k.pager})
 		for _, i := range k.jobs {
 			jobs[i] = value.Member{Name: "scroller", Value: name}
@@ -139,10 +139,10 @@ func sharedRules(pagers []value.Object) (shared value.Object) {
 }
 
 // scrollerName names a pagination after its role. If the name is not free, it is that of a job.
-func (g *group) scrollerName(k *kind, named []*kind, taken value.Object) string {
-	name := k.role(named)
+func (g *group) scrollerName(k *kind, named, kinds []*kind, taken value.Object) string {
+	name := k.role(kinds)
 	_, isTaken := taken.Get(name)
-	sameRole := func(other *kind) bool { return other != k && other.role(named) == name }
+	sameRole := func(other *kind) bool { return other != k && other.role(kinds) == name }
 	if isTaken || len(k.jobs) == 1 && slices.ContainsFunc(named, sameRole) ||
 		slices.ContainsFunc(g.streams, func(s *Stream) bool { return jobID(s) == name }) {
 		return jobID(g.streams[k.jobs[0]])
@@ -151,11 +151,11 @@ func (g *group) scrollerName(k *kind, named []*kind, taken value.Object) string 
 }
 
 // role returns the items that a pagination is for, or else what leads to the next page.
-func (k *kind) role(named []*kind) string {
+func (k *kind) role(kinds []*kind) string {
 	if _, keeps := k.pager.Get("keep"); keeps {
 		return "changed"
 	}
-	if slices.ContainsFunc(named, k.isBaseOf) {
+	if slices.ContainsFunc(kinds, k.isBaseOf) {
 		return "all"
 	}
 	return pagerName(k.pager)

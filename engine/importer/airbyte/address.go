@@ -79,12 +79,6 @@ func joinAddress(base, path []jinja.Expr) []jinja.Expr {
 	return append(base, path...)
 }
 
-// idName matches the end of expressions for values that are one segment of a path.
-var idName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(id|key|uuid|gid|number|code|token|tenant|subdomain|domain|account|workspace|region|version|` +
-		`org|organization|instance|shop|store|site)$`)
-})
-
 // addressText returns the parts of an address with expressions in braces.
 func (b *builder) addressText(parts []jinja.Expr) string {
 	var out strings.Builder
@@ -92,7 +86,7 @@ func (b *builder) addressText(parts []jinja.Expr) string {
 		switch {
 		case p.Known:
 			out.WriteString(escapeBraces(fmt.Sprint(p.Const)))
-		case idName().MatchString(p.Source) || p.Kind == jinja.Number || p.Segment:
+		case importer.IsSegment(p.Source) || p.Kind == jinja.Number || p.Segment:
 			out.WriteString("{" + p.Source + "}")
 		default:
 			out.WriteString("{+" + p.Source + "}")

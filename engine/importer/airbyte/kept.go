@@ -196,9 +196,13 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 	if c.lag != "" {
 		lag = c.lagSource()
 	}
-	source := fmt.Sprintf("earlier(%s, %s, '%s') ?? earlier(%s, nil, '%s')", kept, lag, c.sentLayout, c.from.Source, c.sentLayout)
+	from := c.from.Source
+	if c.from.Known {
+		from = importer.Quote(shortTime(fmt.Sprint(c.from.Const)))
+	}
+	source := fmt.Sprintf("earlier(%s, %s, '%s') ?? earlier(%s, nil, '%s')", kept, lag, c.sentLayout, from, c.sentLayout)
 	if c.lag == "" && c.from.Kind != jinja.Time && !strings.HasPrefix(c.sentLayout, "unix") {
-		source = fmt.Sprintf("date(%s ?? %s).Format('%s')", kept, operand(c.from.Source), c.sentLayout)
+		source = fmt.Sprintf("date(%s ?? %s).Format('%s')", kept, operand(from), c.sentLayout)
 	}
 	switch {
 	case c.sentAsRead() && c.lag == "":
@@ -228,12 +232,14 @@ func (b *builder) keptNotes(c *cursor, target string) {
 
 // windowed writes the interval as a variable.
 func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
-	from := boundSource(c.from.Source)
-	kept := rules.FormatPath("kept", []string{c.kept})
+	from, kept := boundSource(c.from.Source), rules.FormatPath("kept", []string{c.kept})
+	if c.from.Known {
+		from = importer.Quote(shortTime(fmt.Sprint(c.from.Const)))
+	}
 	if b.whole {
 		v.From = from
 		if c.from.Known {
-			v.From = fmt.Sprint(c.from.Const)
+			v.From = shortTime(fmt.Sprint(c.from.Const))
 		}
 		return
 	}
@@ -266,7 +272,7 @@ func (b *builder) inlineStart(c *cursor, window importer.Variable) bool {
 	}
 	from := window.From
 	if b.whole && c.from.Known {
-		from = c.from.Source
+		from = importer.Quote(from)
 	}
 	for _, list := range []*[]importer.Member{&b.out.Params, &b.out.Body, &b.out.Headers} {
 		for i, m := range *list {

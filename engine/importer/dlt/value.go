@@ -230,7 +230,7 @@ func (b *builder) inAddress(n node, text string) (string, error) {
 			return "", fmt.Errorf("%s: the braces in %q are not translated", n.path, value.Clip(p.text, 60))
 		case p.source == "":
 			out.WriteString(p.text)
-		case i > 0 && strings.HasPrefix(p.source, "input."):
+		case i > 0 && (strings.HasPrefix(p.source, "input.") || importer.IsSegment(p.source)):
 			out.WriteString("{" + p.source + "}")
 		default:
 			out.WriteString("{+" + p.source + "}") // dlt does not escape it
