@@ -14,6 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -261,4 +264,26 @@ func TestTheMapsOfPackagesNameEveryFile(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Greater(t, maps, 15)
+}
+
+// TestJobsOfTheCookbookHaveTheirKeysInOrder checks complete configurations: the page for contributors states the order.
+func TestJobsOfTheCookbookHaveTheirKeysInOrder(t *testing.T) {
+	page, err := os.ReadFile("CONTRIBUTING.md")
+	require.NoError(t, err)
+	_, list, found := strings.Cut(string(page), "The keys of a job stand in this order, in which `import` writes them: ")
+	require.True(t, found)
+	list, _, _ = strings.Cut(list, ".")
+	order := strings.Split(list, ", ")
+	recipes, err := loadRecipes(completeFolder)
+	require.NoError(t, err)
+	for _, r := range recipes {
+		root, err := rules.ParseJSON(diag.NewSource("", r.config))
+		require.NoError(t, err, r.file)
+		jobs, _ := value.At(root.(value.Object), []string{"config", "jobs"})
+		for _, job := range jobs.([]any) {
+			places := value.Map(job.(value.Object), func(m value.Member) int { return slices.Index(order, "`"+m.Name+"`") })
+			require.NotContains(t, places, -1, r.file)
+			require.True(t, slices.IsSorted(places), "%s: %v", r.file, job)
+		}
+	}
 }
