@@ -176,7 +176,7 @@ func (r *reader) input(keys []string, schema value.Object, n need) importer.Inpu
 		text, _ := description.(string)
 		in.Doc = cmp.Or(firstSentence(text), in.Doc)
 	}
-	if jargon().MatchString(in.Doc) {
+	if in.Doc = wanted().ReplaceAllString(in.Doc, ""); jargon().MatchString(in.Doc) {
 		in.Doc = ""
 	}
 	in.Doc = r.uncapitalized(in.Doc)
@@ -207,6 +207,9 @@ func (r *reader) input(keys []string, schema value.Object, n need) importer.Inpu
 		if in.Default == nil { // a default shows what it is
 			in.Doc = "the beginning of the first run"
 		}
+	}
+	if example := exampleOf(schema); example != "" && in.Default == nil && !in.Secret && in.Doc != "" && !strings.Contains(in.Doc, example) {
+		in.Doc += ", such as " + example
 	}
 	if in.Default == nil && n != inAllRuns && schema != nil {
 		isPassword := strings.Contains(keys[len(keys)-1], "pass") // which may be empty
@@ -248,6 +251,25 @@ var startName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 var jargon = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)airbyte|\b(connectors?|sync(s|ed|ing)?|streams?|replicat\w+)\b`)
 })
+
+// wanted matches the end of descriptions that says only that the thing before it is read.
+var wanted = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i),? ((that|which) )?(you|you'd|you would) (want|wish|like|need) to (sync|replicate)\.?$`)
+})
+
+// exampleOf returns the first example of a setting if it is a short text without blanks.
+func exampleOf(schema value.Object) string {
+	list, _ := schema.Get("examples")
+	examples, _ := list.([]any)
+	if len(examples) == 0 {
+		return ""
+	}
+	text, isText := examples[0].(string)
+	if !isText || len(text) > 40 || strings.ContainsAny(text, " \n{}") {
+		return ""
+	}
+	return text
+}
 
 // uncapitalized returns a text with a small letter at its beginning, unless it begins with an abbreviation or the name of
 // the API.
