@@ -347,3 +347,16 @@ func (j *Job) Spec() *rules.Job { return &j.Ruleset.Job }
 
 // Paged reports whether there can be a second request.
 func (j *Job) Paged() bool { return len(j.Parts) > 0 }
+
+// ByPosition reports whether the requests name positions in the list: they differ, and read nothing
+// of the responses.
+func (j *Job) ByPosition() bool {
+	return len(j.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, j.NextReads)
+}
+
+// Counted reports whether no response decides what the next request is, so that only numbers of items end
+// the list, which begins at its first item.
+func (j *Job) Counted() bool {
+	computed := func(e *language.Expression) bool { return len(e.Reads) > 0 } // the list may begin in its middle
+	return !j.Paged() || j.ByPosition() && !slices.ContainsFunc(j.Init, computed)
+}

@@ -59,7 +59,7 @@ type ListFacts struct {
 	CursorFirst string `expr:"cursorFirst" doc:"the first item of page 1, if the next request continues from it and page 2 is empty"`
 	CursorPage  int    `expr:"cursorPage" doc:"a full page with new items, after which the same request was made again; 0: none"`
 
-	TiePage int    `expr:"tiePage" doc:"the first full page whose last two items share the value from which the next request continues; 0: none"`
+	TiePage int    `expr:"tiePage" doc:"the first full page whose last two items share the value from which the next request goes on; 0: none"`
 	Tie     string `expr:"tie" doc:"the parameter with this value"`
 
 	Twice     int    `expr:"twice" doc:"of the items whose identifiers were compared, those that equal one of the same page"`
@@ -97,7 +97,7 @@ type ListFacts struct {
 	MoreBefore  string `expr:"moreBefore" doc:"where page 1 says that there is more, if the last, full page has no such flag; empty: it has"`
 	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
 	LostPage    int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
-	GapPage     int    `expr:"gapPage" doc:"the first page between others that lacks one of several lists, has null or {}, or is a failure; 0: none"`
+	GapPage     int    `expr:"gapPage" doc:"the first page between others that lacks a list of several, has null or {}, or failed; 0: none"`
 	GapList     string `expr:"gapList" doc:"the path of this list"`
 	AbsentPage  int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists that pages before it have; 0: it does not"`
 	AbsentList  string `expr:"absentList" doc:"the path of this list"`
@@ -188,7 +188,7 @@ const decides = "reads the sign, or a rule that it sets, such as one of stopRule
 // complete list, and after the outcomes in Also; total.items is then the number of items that were
 // emitted since the latest restart.
 var auditTable = audits([]Rule{
-	{ID: "audit.begin", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `list.counted`,
+	{ID: "audit.begin", Auditing: Auditing{Requires: FactList, Position: true, Also: afterAnyOther, Proof: `list.counted`,
 		Unless: "unless the configuration begins in the middle of the list"},
 		Source: `list.preceded != ""`,
 		Clause: "page 1 says that there are pages before it",
@@ -206,7 +206,7 @@ var auditTable = audits([]Rule{
 		Source:  `list.negative != ""`,
 		Clause:  "a negative number has ended the list",
 		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
-	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort},
+	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort, Compares: true},
 		Source: `page > 1 and count > 0 and count < limit and hints.largestPage == limit and count in ` + roundCounts +
 			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil`,
 		Clause: "the last page is a whole part of the limit, and nothing says that the list ends there",
@@ -218,7 +218,8 @@ var auditTable = audits([]Rule{
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Auditing: Auditing{Requires: FactTotal,
-		Proof: `(list.counted or list.stuck) and not (hints.totalRead or hints.totalIsRough or list.chosen)`,
+		Derived: "if the same request has brought the same page again",
+		Proof:   `(list.counted or list.stuck) and not (hints.totalRead or hints.totalIsRough or list.chosen)`,
 		Unless: "unless responses give the next request (and never the same page again), it is an estimate, " +
 			"or the configuration " + decides},
 		Source:  `hints.total > total.items`,
@@ -240,7 +241,7 @@ var auditTable = audits([]Rule{
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.noFlag", Auditing: Auditing{Requires: FactList},
+	{ID: "audit.noFlag", Auditing: Auditing{Requires: FactList, Compares: true},
 		Source: `list.moreBefore != "" and hints.total != total.items and (count == limit or count in ` + roundCounts + `)`,
 		Clause: "the last page is full and lacks the flag with which page 1 says that there is more",
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, which page 1 has: " +
@@ -263,13 +264,13 @@ var auditTable = audits([]Rule{
 		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, although another request was made; " +
 			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
 			`"the API may return its last page again, or allow no access beyond it: compare with the number of items that it should have"}`},
-	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
 		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
-	{ID: "audit.cycle", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.cycle", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
 		Source: `list.cycles > 0 or list.stuck and list.cursorPage == 0 and count == hints.largestPage` +
 			` and (page > 2 or count == limit or count in ` + roundCounts + `) and hints.total != total.items and hints.more != false`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
@@ -283,7 +284,7 @@ var auditTable = audits([]Rule{
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.cursor", Auditing: Auditing{Requires: FactList},
+	{ID: "audit.cursor", Auditing: Auditing{Requires: FactList, Compares: true},
 		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
 			` or hints.more == true or hints.total > total.items) or list.tiePage > 0 and hints.total != total.items`,
 		Clause: "the requests continue from the wrong end of the pages, or from a value that two items share",
@@ -318,7 +319,7 @@ var auditTable = audits([]Rule{
 		Source:  `list.duplicateKey != ""`,
 		Clause:  "an object that is read has a key twice",
 		Message: "an object of a response has {list.duplicateKey} twice; only the last value is read"},
-	{ID: "audit.lostParams", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.lostParams", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
 		Source: `list.lostParams != ""`,
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
@@ -328,7 +329,7 @@ var auditTable = audits([]Rule{
 		Clause: "a link has no effect, since a parameter of the job overrides its own",
 		Message: "{list.overridden} (includeParams), and page {page} is the page before it again: " +
 			"remove the parameter from params, or includeParams"},
-	{ID: "audit.totalDecreased", Auditing: Auditing{Requires: FactList},
+	{ID: "audit.totalDecreased", Auditing: Auditing{Requires: FactList, Position: true, Compares: true},
 		Source: `list.decreased > 0`,
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
@@ -338,19 +339,19 @@ var auditTable = audits([]Rule{
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
-	{ID: "audit.moved", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.moved", Auditing: Auditing{Requires: FactList, Compares: true, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
-	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `list.lostPage > 0`,
+	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, Compares: true, Also: unlessFailed, Proof: `list.lostPage > 0`,
 		Unless: "unless it has null or {} in its place, or another list of several"},
 		Source: `(list.lostPage > 0 or list.gapPage > 0) and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
 		Message: `{list.lostPage > 0 ? "page " + text(list.lostPage) + " has no list of items, not even an empty one, although" : ` +
 			`"page " + text(list.gapPage) + " has nothing, null or an empty object in place of the list at " + list.gapList + ", and"} ` +
 			"pages before and after it have items; items may be missing: request that page again"},
-	{ID: "audit.bareEnd", Auditing: Auditing{Requires: FactList},
+	{ID: "audit.bareEnd", Auditing: Auditing{Requires: FactList, Compares: true},
 		Source: `(list.barePage > 0 and list.barePage == page or list.absentPage > 0 and list.absentPage == page)` +
 			` and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
 		Clause: "the last page has no list of items, although pages before it have items",
@@ -361,7 +362,7 @@ var auditTable = audits([]Rule{
 		Clause: "an onError rule ends the list at a failure of the server, a rate limit or a refused credential",
 		Message: "an onError rule ended the list at a response with status {list.endStatus}, which says nothing about its end: " +
 			"let the rule name the statuses with which the API ends a list, such as 404"},
-	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList},
+	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList, Compares: true},
 		Source: `list.beyondPage > 0 and not list.chosen`,
 		Clause: "a page after the last one has items",
 		Message: "page {page} is the last, but page {list.beyondPage}, which was requested ahead of its turn, has " +

@@ -79,6 +79,9 @@ type Auditing struct {
 	Sends    bool      // it is about the kept value that incremental sends, and evidence if rows are added to a file
 	Counts   bool      // it is about a number in responses with which a stopping rule compares those of items or pages
 	Joins    bool      // it is about links whose parameters those of the job override
+	Position bool      // it is about requests that name positions in the list
+	Compares bool      // it compares pages of the list, so that a list of one page does not have it
+	Derived  string    // it replaces Unless, also in a short explanation, if responses give the next request
 }
 
 // A Weight says how much a finding means.

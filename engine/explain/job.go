@@ -106,8 +106,18 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no stopping rule reads a total or a number of pages"
 	case r.Joins && (!j.Ruleset.IncludeParams || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
+	case r.Position && !j.ByPosition():
+		return "no request names a position in the list"
+	case r.Compares && j.hasOnePage():
+		return "the list has one page"
 	}
 	return ""
+}
+
+// hasOnePage reports whether the list has one page, whatever the response.
+func (j explainer) hasOnePage() bool {
+	_, ok := j.OnlyPage()
+	return ok || !j.Paged()
 }
 
 // isUnaudited reports whether the list has one page, and always an outcome after which a rule of the audit is not

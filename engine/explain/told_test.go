@@ -59,24 +59,24 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		return `{"api": {"baseUrl": "https://x.example/v1/"` + pagination + `}, "inputs": {"team": {"default": "a"}, "key": {"secret": true, "default": "k"}},
 			"config": {"jobs": [{"endpoint": "users", ` + job + `}]}}`
 	}
-	const any = `"dataField": "data"`
+	const data = `"dataField": "data"`
 	for _, c := range []struct{ name, config, want string }{
-		{"inputs", job("", any), "inputs: team (by default a), key (has a default; secret)"},
-		{"a link", job(`, "pagination": {"method": "response.url", "urlKey": "next"}`, any), "without scheme and host, it is resolved against the address of the response"},
-		{"an endpoint", job(`, "pagination": {"method": "expression", "nextRequest": {"endpoint": "body.next"}}`, any),
+		{"inputs", job("", data), "inputs: team (by default a), key (has a default; secret)"},
+		{"a link", job(`, "pagination": {"method": "response.url", "urlKey": "next"}`, data), "without scheme and host, it is resolved against the address of the response"},
+		{"an endpoint", job(`, "pagination": {"method": "expression", "nextRequest": {"endpoint": "body.next"}}`, data),
 			"without scheme and host, it is resolved against api.baseUrl"},
 		{"headers", job("", `"method": "POST", "params": {"a": 1}`), "sent besides: Accept: application/json, */*;q=0.5, Content-Type: application/json"},
 		{"a header of its own", job("", `"headers": {"accept": "text/x"}`), "headers accept: text/x"},
 		{"CSV", job("", `"response": {"format": "csv"}`), "each row of the response (CSV), an object of texts by the names in the first row"},
 		{"CSV without a header", job("", `"response": {"format": "csv", "header": false}`), "(CSV, no header), a list of texts"},
 		{"CSV with columns", job("", `"response": {"format": "csv", "columns": ["a"]}`), "(CSV, columns a), an object of texts"},
-		{"a page that fails", job("", any), "so are those of a page on which a stopping rule or a guard fails it."},
-		{"an error that ends the list", job(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 404", "do": "stop"}]}`, any),
+		{"a page that fails", job("", data), "so are those of a page on which a stopping rule or a guard fails it."},
+		{"an error that ends the list", job(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 404", "do": "stop"}]}`, data),
 			"the list ends (complete) with the pages before it; the audit does not see this response"},
-		{"a list that is cut off", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, any),
+		{"a list that is cut off", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
 			"A list that is limited counts as one without an error, unless --fail-on names it."},
 		{"one partition", job("", `"for": {"k": {"values": ["a", "b"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`), "If all fail, and there are several"},
-		{"a token", job(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, any),
+		{"a token", job(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, data),
 			"a response without access_token, such as HTML or one that is empty or cut off, fails the run (exit status 3)"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {

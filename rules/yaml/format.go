@@ -25,7 +25,9 @@ func Format(v any) ([]byte, error) {
 // withoutFloats replaces floats by the numbers that Parse returns for their digits.
 func withoutFloats(v any) any {
 	if members, ok := value.Members(v); ok {
-		return value.Object(value.Map(members, func(m value.Member) value.Member { return value.Member{Name: m.Name, Value: withoutFloats(m.Value)} }))
+		return value.Object(value.Map(members, func(m value.Member) value.Member {
+			return value.Member{Name: m.Name, Value: withoutFloats(m.Value)}
+		}))
 	}
 	switch v := v.(type) {
 	case []any:

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -137,10 +138,8 @@ func (c *itemColumn) add(v []byte, row int) {
 // distinct reports whether each of n items has another value.
 func (c *itemColumn) distinct(n int) bool {
 	for i := range c.n {
-		for _, other := range c.values[:i] {
-			if other == c.values[i] {
-				return false
-			}
+		if slices.Contains(c.values[:i], c.values[i]) {
+			return false
 		}
 	}
 	return c.n == n
@@ -182,7 +181,7 @@ func snapshotOf(first, last []byte, d Digest) Digest {
 func isOfSnapshot(v []byte) bool {
 	switch scan.KindOf(v) {
 	case scan.Number:
-		return len(v) <= len("20261231") && bytes.IndexAny(v, ".eE") < 0
+		return len(v) <= len("20261231") && !bytes.ContainsAny(v, ".eE")
 	case scan.String:
 		text := v[1 : len(v)-1]
 		return beginsWithYear(text) && (len(text) <= len("2026-12-31T12:00") || bytes.HasPrefix(text[len("2026-12-31T12:00"):], []byte(":00")))

@@ -139,8 +139,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	if c := w.context; hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
 		facts.MoreBefore = w.history.FirstMore
 	}
-	computed := func(e *language.Expression) bool { return len(e.Reads) > 0 } // the list may begin in its middle
-	facts.Counted = !w.subject.job.Paged() || w.byPosition() && !slices.ContainsFunc(w.subject.job.Init, computed)
+	facts.Counted = w.subject.job.Counted()
 	facts.Chosen = slices.ContainsFunc(w.subject.job.Stops, func(stop *compile.Trigger) bool {
 		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.Contains(w.end.StoppedBy, stop.Rule.ID)
 	})

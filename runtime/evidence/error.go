@@ -200,8 +200,8 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) 
 }
 
 // isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the
-// list and a message that there are no items, nor is a denial of success if the message says nothing else. After page 1, such a message excuses any sign of a page without items,
-// and so does one within the error.
+// list and a message that there are no items, nor is a denial of success if the message says nothing else. After
+// page 1, such a message excuses any sign of a page without items, and so does one within the error.
 func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
 	if !sign.Matches(v) || sign.IsCode() && hasList && w.saysEmpty(v, page) ||
 		sign.Kind == apinames.ErrorDenial && hasList && w.context.Count == 0 && hasMessage(page, apinames.SaysNoMore) {

@@ -247,7 +247,8 @@ func (w *Watcher) holder(path []string) (n int, lists []int) {
 // unless the list has outgrown it.
 func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
 	first := w.history.FirstTotal
-	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At && w.byPosition() {
+	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At &&
+		w.subject.job.ByPosition() {
 		w.history.Facts.Decreased = max(0, first.Total-last)
 	}
 	switch {
@@ -258,12 +259,6 @@ func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal b
 	case hints.TotalAt == first.At && hints.Total == c.Count && first.Total == first.Count:
 		hints.Total, hints.TotalAt, hints.TotalRead = nil, "", false
 	}
-}
-
-// byPosition reports whether the requests name positions in the list: they differ, and read nothing
-// of the responses.
-func (w *Watcher) byPosition() bool {
-	return len(w.subject.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, w.subject.job.NextReads)
 }
 
 // FirstTotal returns the total of items that the first page states, or 0.
@@ -280,7 +275,7 @@ func (w *Watcher) noticeTotal(hints *rules.Hints) {
 	if c.Page != 1 || w.page.Lookup == nil {
 		return
 	}
-	if hints.Before != "" && c.Count > 0 && w.byPosition() {
+	if hints.Before != "" && c.Count > 0 && w.subject.job.ByPosition() {
 		w.history.Facts.Preceded = hints.Before
 	}
 	if pages, ok := hints.Pages.(int); ok {

@@ -143,7 +143,8 @@ func NewSubject(job *compile.Job) *Subject {
 		lists:      itemListsOf(job.Spec().DataField),
 		noNil:      noNilOf(job),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
-		beside:     beside, besidePaths: sync.OnceValue(func() *document.Paths { return pathsOfErrors(beside) }), listsErrors: listsErrors(job.Spec(), beside),
+		beside:     beside, besidePaths: sync.OnceValue(func() *document.Paths { return pathsOfErrors(beside) }),
+		listsErrors: listsErrors(job.Spec(), beside),
 	}
 }
 

@@ -160,9 +160,9 @@ func hideUser(text string) string {
 // JSON of PHP.
 var slashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`:\\?/\\?/$`) })
 
-// Shown returns a message or an address as people may see it: with the secrets hidden. In addresses, it also hides the parts that usually are secret:
-// user name, password, and the values of parameters such as token.
-func (r *Redactor) Shown(address string) string { return r.Text(Parameters(address)) }
+// Shown returns a message or an address as people may see it: with the secrets hidden. In addresses, it also hides
+// the parts that usually are secret: user name, password, and the values of parameters such as token.
+func (r *Redactor) Shown(text string) string { return r.Text(Parameters(text)) }
 
 // Parameters returns a text with the values of such parameters hidden in its addresses. In a form without an address, the
 // first parameter must follow a "&".
