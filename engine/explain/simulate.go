@@ -17,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -260,6 +261,9 @@ func (s *simulation) windowsInWords(v *compile.ForVariable) string {
 	shown := value.Map(few, func(w map[string]any) string { return boundInWords(w["from"]) + " to " + boundInWords(w["to"]) })
 	subject := "The windows of " + v.Name + " are "
 	switch {
+	case err != nil && !errors.Is(err, errUnknownWindow):
+		return s.redact(fmt.Sprintf("The windows of %s cannot be computed, so the run fails before the first request of the job (%s): %s",
+			v.Name, exitStatus(failure.Config), err)) + "."
 	case err != nil || n == 0 || open && n == 1:
 		return ""
 	case n == 1:
