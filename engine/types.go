@@ -64,7 +64,7 @@ type Page = runtime.Page
 //	Findings  []Finding       // findings of the audit, on the last page of a job
 //	Version   int             // version of this format
 //	Reason    string          // the rule of StoppedBy that decided
-//	Repeats   int             // earlier page with the same request and response
+//	RepeatOf  int             // earlier page with the same request and response
 //	Waits     []trace.Wait    // waits before and between the attempts
 //	Restarts  []trace.Restart // restarts since the previous page
 //	Error     *trace.Fault    // why the job failed on this page
@@ -125,11 +125,11 @@ type Items = document.Items
 //	Bytes     int      // size of the fetched pages as minified JSON
 //	Seconds   float64  // running time
 //	// Kept holds the values for the next run. After a complete list they are new; otherwise, or if
-//	// Repeats is set, they are the values of the previous run.
+//	// StartsOver is set, they are the values of the previous run.
 //	Kept map[string]any
-//	// Repeats reports whether the next run begins where this run began, because the job, its parent
+//	// StartsOver reports whether the next run begins where this run began, because the job, its parent
 //	// or one of its children is not complete or was not selected: then the kept values stay.
-//	Repeats bool
+//	StartsOver bool
 //	// Refused reports whether a rule ended the job, but the run does not accept how it ended. By
 //	// default, a run refuses lists with evidence that they are incomplete.
 //	Refused    bool

@@ -34,7 +34,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	c.Sent = r.sender.sentFacts(request, shown)
 	sent := digestOf(shown)
 	c.Polled = request.After > 0 && c.Prev != nil && sent == r.state.Request
-	record.Repeats = r.compare(reading, sent)
+	record.RepeatOf = r.compare(reading, sent)
 	r.watcher.Notice(reading, f.Header, sent, r.state.Request, shown)
 	r.remember(sent)
 	r.watcher.WarnOfRules(&r.pooled.machine)
@@ -154,8 +154,8 @@ func (r *listRun) compare(reading document.Reading, request document.Digest) (re
 	repeats = r.earlierPage(request.With(reading.Content))
 	r.countSameItems(reading, request)
 	r.compareWithFirst(reading.Content)
-	r.state.Content, r.state.List, r.state.Spelling = reading.Content, reading.List, reading.Spelling
-	r.state.Same = reading.Same
+	r.state.Content, r.state.ItemsDigest, r.state.Spelling = reading.Content, reading.ItemsDigest, reading.Spelling
+	r.state.IdentityDigest = reading.IdentityDigest
 	return repeats
 }
 
@@ -177,7 +177,7 @@ func (r *listRun) countSameItems(page document.Reading, request document.Digest)
 	switch {
 	case c.Count == 0:
 		c.SameItems = 0
-	case c.Prev != nil && (page.List == r.state.List || page.Same == r.state.Same && request != r.state.Request):
+	case c.Prev != nil && (page.ItemsDigest == r.state.ItemsDigest || page.IdentityDigest == r.state.IdentityDigest && request != r.state.Request):
 		c.SameItems++
 		if !c.SamePage && !c.Polled && !r.switches.QuietSameItems {
 			r.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))

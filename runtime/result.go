@@ -24,12 +24,12 @@ type Result struct {
 	Seconds   float64       `json:"seconds"`            // running time
 
 	// Kept holds the values for the next run. After a complete list they are new; otherwise, or if
-	// Repeats is set, they are the values of the previous run.
+	// StartsOver is set, they are the values of the previous run.
 	Kept map[string]any `json:"kept,omitempty"`
 
-	// Repeats reports whether the next run begins where this run began, because the job, its parent
+	// StartsOver reports whether the next run begins where this run began, because the job, its parent
 	// or one of its children is not complete or was not selected: then the kept values stay.
-	Repeats bool `json:"-"`
+	StartsOver bool `json:"-"`
 
 	// Refused reports whether a rule ended the job, but the run does not accept how it ended. By
 	// default, a run refuses lists with evidence that they are incomplete.

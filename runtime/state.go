@@ -46,13 +46,13 @@ type state struct {
 	History     evidence.History `json:"noticed"`
 	LargestPage int              `json:"largestPage,omitempty"` // number of items on the largest page
 
-	Request      document.Digest   `json:"request"`       // the last request
-	Content      document.Digest   `json:"content"`       // the last response
-	List         document.Digest   `json:"list"`          // the list of items in the last response
-	Same         document.Digest   `json:"same,omitzero"` // its identifiers: see [document.Reading]
-	Spelling     document.Spelling `json:"spelling"`      // the escapes of the last response
-	FirstContent document.Digest   `json:"firstContent"`  // the first response
-	Exchanges    evidence.Recall   `json:"exchanges"`     // the page of each request with its response
+	Request        document.Digest   `json:"request"`       // the last request
+	Content        document.Digest   `json:"content"`       // the last response
+	ItemsDigest    document.Digest   `json:"list"`          // the list of items in the last response
+	IdentityDigest document.Digest   `json:"same,omitzero"` // its identifiers: see [document.Reading]
+	Spelling       document.Spelling `json:"spelling"`      // the escapes of the last response
+	FirstContent   document.Digest   `json:"firstContent"`  // the first response
+	Exchanges      evidence.Recall   `json:"exchanges"`     // the page of each request with its response
 }
 
 // checkpoint returns the checkpoint after the page that is being delivered, or nil for a page on

@@ -67,9 +67,9 @@ func (p *Publisher) addFindings(result *engine.Result) error {
 			switch {
 			case found.Job == job.Job:
 				job.Findings, job.Refused = found.Findings, job.Refused || found.Refused
-				job.Repeats = job.Repeats || found.Refused
+				job.StartsOver = job.StartsOver || found.Refused
 			case found.Refused && p.groups.share(found.Job, job.Job):
-				job.Repeats = true
+				job.StartsOver = true
 			}
 		}
 	}

@@ -355,7 +355,7 @@ func (p *Publisher) keptOf(g *group, repeats bool) (map[string]json.RawMessage, 
 	kept := map[string]json.RawMessage{}
 	for _, job := range g.jobs {
 		ended := p.ended[job]
-		if ended.Kept == nil || repeats && !ended.Repeats {
+		if ended.Kept == nil || repeats && !ended.StartsOver {
 			continue
 		}
 		text, err := json.Marshal(ended.Kept)
@@ -371,7 +371,7 @@ func (p *Publisher) keptOf(g *group, repeats bool) (map[string]json.RawMessage, 
 func (p *Publisher) rowsIn(g *group, kept map[string]json.RawMessage) map[string][]string {
 	files := map[string][]string{}
 	for job := range kept {
-		if p.ended[job].Repeats {
+		if p.ended[job].StartsOver {
 			continue
 		}
 		names := []string{}
@@ -405,7 +405,7 @@ func (p *Publisher) keptAfter(t *target, kept map[string]json.RawMessage) map[st
 // now would be added twice.
 func (p *Publisher) repeats(t *target) bool {
 	return t.file != nil && t.file.appends && p.savesKept() && slices.ContainsFunc(t.jobs, func(job string) bool {
-		return p.ended[job].Repeats && len(p.engine.Job(job).Keepers) > 0
+		return p.ended[job].StartsOver && len(p.engine.Job(job).Keepers) > 0
 	})
 }
 

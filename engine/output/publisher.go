@@ -183,7 +183,7 @@ func (p *Publisher) page(page *engine.Page) error {
 	}
 	job := engine.JobResult{
 		Job: page.Job, Outcome: page.Outcome, Reason: page.Reason, Findings: page.Findings, Kept: page.Kept,
-		Repeats: page.Outcome != rules.Complete,
+		StartsOver: page.Outcome != rules.Complete,
 	}
 	job.Refused = job.Ended() && !p.engine.Auditor().Accepts(job)
 	return p.publishJobs(engine.NewResult([]engine.JobResult{job}))

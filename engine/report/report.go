@@ -129,8 +129,8 @@ func remarks(p engine.Record) []string {
 	for _, w := range p.Waits {
 		out = append(out, waited(w))
 	}
-	if p.Repeats > 0 {
-		out = append(out, fmt.Sprintf("repeats page %d", p.Repeats))
+	if p.RepeatOf > 0 {
+		out = append(out, fmt.Sprintf("repeats page %d", p.RepeatOf))
 	}
 	if p.Dropped {
 		out = append(out, "items not written")

@@ -121,13 +121,13 @@ func identifies(raw []byte) bool {
 // measurement of each of a few sensors.
 const fewItems = 5
 
-// sameOf returns [Reading.Same] of a page. It is the digest of identifiers if there are several items and each has
+// sameOf returns [Reading.IdentityDigest] of a page. It is the digest of identifiers if there are several items and each has
 // another one, and of the time of a snapshot; see [snapshotOf]. If there are few items, or they have no usual identifier,
 // it is that of their columns; see [Reader.digestOfColumns]. Equal identifiers do not identify items, and one item that
 // comes again may be a later version of it.
 func (r *Reader) sameOf(page *Reading) Digest {
 	if page.Items.Len() < 2 {
-		return page.List
+		return page.ItemsDigest
 	}
 	if len(r.options.Key) > 0 {
 		if same, ok := r.digestOfIdentities(page, r.options.Key); ok {
@@ -144,7 +144,7 @@ func (r *Reader) sameOf(page *Reading) Digest {
 	if ok {
 		return page.stable(same)
 	}
-	return page.List
+	return page.ItemsDigest
 }
 
 // digestOfIdentities returns the digest of the number of items and of the identifiers of those that
@@ -181,10 +181,10 @@ func (page *Reading) atEnds(i int) bool {
 // Stable returns a digest that is the same for pages with the same items although addresses and tokens in
 // them differ. Unlike Same, it distinguishes pages whose items have the same identifiers and other content.
 func (page *Reading) Stable() Digest {
-	if page.Same == page.List {
-		return page.List
+	if page.IdentityDigest == page.ItemsDigest {
+		return page.ItemsDigest
 	}
-	return page.stable(page.Same)
+	return page.stable(page.IdentityDigest)
 }
 
 // stable adds the stable content of the items of a page to a digest of their identifiers.

@@ -63,18 +63,18 @@ type Access struct {
 
 // A Reading is the result of reading one response.
 type Reading struct {
-	Items    Items
-	Lists    []TypedItems // items by path
-	Found    []scan.Kind  // for each list, the kind of value at its path, or "" if there is none; a star finds a list
-	Members  []any        // for each item, with [Options.Members] and paths with a star: the key of its member, or nil
-	Values   *Values      // items as rules read them, valid until the next response is read; nil without content
-	Decoded  []any        // decoded items, if [Options.Decode] is set
-	Body     any          // values at [Options.Paths]
-	Bytes    int          // volume: length as minified JSON (specification 2.3)
-	Content  Digest       // digest of the body without the ignored paths
-	List     Digest       // digest of the items
-	Same     Digest       // the same on pages with the same items: digest of what identifies them in order, or else List
-	Spelling Spelling     // valid until the response after the next is read
+	Items          Items
+	Lists          []TypedItems // items by path
+	Found          []scan.Kind  // for each list, the kind of value at its path, or "" if there is none; a star finds a list
+	Members        []any        // for each item, with [Options.Members] and paths with a star: the key of its member, or nil
+	Values         *Values      // items as rules read them, valid until the next response is read; nil without content
+	Decoded        []any        // decoded items, if [Options.Decode] is set
+	Body           any          // values at [Options.Paths]
+	Bytes          int          // volume: length as minified JSON (specification 2.3)
+	Content        Digest       // digest of the body without the ignored paths
+	ItemsDigest    Digest       // digest of the items
+	IdentityDigest Digest       // the same on pages with the same items: digest of what identifies them in order, or else ItemsDigest
+	Spelling       Spelling     // valid until the response after the next is read
 
 	DuplicateKey string // first key that rules read, or that leads to items, and that occurs twice in its object
 	HasField     bool   // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
@@ -266,7 +266,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	out.HasErrors = r.hasErrors()
 	out.DuplicateKey = r.duplicateKey()
 	out.Compared = r.comparedItems(out.Items)
-	out.Same = r.sameOf(&out)
+	out.IdentityDigest = r.sameOf(&out)
 	out.Spelling = doc.spelling()
 	if r.options.Decode {
 		out.Decoded, err = decodeItems(out.Items, memory)
@@ -334,8 +334,8 @@ func (r *Reader) readItems(out *Reading, status int) error {
 		}
 	}
 	out.Found, out.HasField = append(r.found[:0], found), found != ""
-	if out.Content, out.List = doc.digests(list, r.ignored()); single != nil {
-		out.List = DigestOf(single, zeroDigest)
+	if out.Content, out.ItemsDigest = doc.digests(list, r.ignored()); single != nil {
+		out.ItemsDigest = DigestOf(single, zeroDigest)
 	}
 	out.Lists = []TypedItems{{Items: out.Items}}
 	return nil
@@ -349,7 +349,7 @@ func (r *Reader) gatherItems(out *Reading) error {
 	out.HasField = slices.ContainsFunc(out.Found, func(found scan.Kind) bool { return found != "" })
 	out.Content, _ = r.doc.digests(scan.Span{}, r.ignored())
 	if out.HasField {
-		out.List = out.Items.digest()
+		out.ItemsDigest = out.Items.digest()
 	}
 	if root := r.doc.rootKind(); !out.HasField && root != scan.Object && root != scan.List {
 		return fmt.Errorf("the response is %s and has no %s (dataField)", root, r.field.Text)

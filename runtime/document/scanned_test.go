@@ -79,7 +79,7 @@ func outcome(t *testing.T, r Reading) []any {
 	spelling, err := r.Spelling.MarshalJSON()
 	require.NoError(t, err)
 	all := []any{
-		string(r.Items.Bytes()), r.Items.Len(), r.Members, r.Decoded, r.Body, r.Bytes, r.Content, r.List, string(spelling), r.Found, r.HasField, r.Stray, r.HasErrors,
+		string(r.Items.Bytes()), r.Items.Len(), r.Members, r.Decoded, r.Body, r.Bytes, r.Content, r.ItemsDigest, string(spelling), r.Found, r.HasField, r.Stray, r.HasErrors,
 	}
 	for _, list := range r.Lists {
 		all = append(all, string(list.Items.Bytes()))

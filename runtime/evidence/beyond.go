@@ -10,7 +10,7 @@ import (
 // has. Many APIs return the last page, or the first one, for every request beyond the end.
 func (w *Watcher) NoticeBeyond(page int, reading document.Reading) {
 	f := &w.history.Facts
-	if _, known := w.history.Lists.Get(reading.Same); known || reading.Items.Len() == 0 || f.BeyondPage > 0 {
+	if _, known := w.history.Lists.Get(reading.IdentityDigest); known || reading.Items.Len() == 0 || f.BeyondPage > 0 {
 		return
 	}
 	isNew := func(item []byte) bool {

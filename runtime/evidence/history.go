@@ -22,7 +22,7 @@ func (h *History) UnmarshalJSON(text []byte) error { return value.Unmarshal(text
 type history struct {
 	Facts rules.ListFacts `json:"facts"`
 
-	Lists      Recall `json:"lists"`               // key: Reading.Same of a page; value: its number and its request
+	Lists      Recall `json:"lists"`               // key: Reading.IdentityDigest of a page; value: its number and its request
 	Requests   Recall `json:"requests"`            // key: request; value: what rules read in its response
 	Identities Recall `json:"identities"`          // key: identifier of an item; value: its page and content
 	Keys       Recall `json:"keys,omitzero"`       // key: key of an item, or its identifier in a window; value: its page and content

@@ -33,7 +33,7 @@ func (w *Watcher) Notice(reading document.Reading, header http.Header, request, 
 		repeats := w.noticeRepeat(request, before, sent)
 		hasIdentity := func(item []byte) bool { return document.Identity(item) != nil }
 		w.noticeTie(sent)
-		allKnown, allSame := false, repeats && (w.page.Same != w.page.List || slices.ContainsFunc(w.page.Compared, hasIdentity))
+		allKnown, allSame := false, repeats && (w.page.IdentityDigest != w.page.ItemsDigest || slices.ContainsFunc(w.page.Compared, hasIdentity))
 		if !repeats {
 			allKnown, allSame = w.noticeItems()
 		}
@@ -88,13 +88,13 @@ func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent)
 		return false
 	}
 	now := newListSighting(c.Page, request)
-	number, known := h.Lists.Get(w.page.Same)
+	number, known := h.Lists.Get(w.page.IdentityDigest)
 	earlier := listSighting(number)
 	if !known && c.SamePage { // it differs in its spelling
 		earlier, known = newListSighting(c.Page-1, before), true
 	}
 	if !known {
-		h.Lists.Put(w.page.Same, uint64(now))
+		h.Lists.Put(w.page.IdentityDigest, uint64(now))
 		return false
 	}
 	if earlier.request() == now.request() {
@@ -318,7 +318,7 @@ func (w *Watcher) decisive() document.Digest {
 	for _, read := range w.subject.decisives {
 		switch {
 		case read.Root == "items":
-			d = d.With(w.page.List)
+			d = d.With(w.page.ItemsDigest)
 		case read.Root == "body" && len(read.Path) == 0:
 			d = d.With(w.page.Content)
 		default:

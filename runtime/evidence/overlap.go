@@ -44,7 +44,7 @@ func (h *history) overlap(job *compile.Job) *Overlap {
 // may begin anew, and the rest of an item may be an address.
 func (w *Watcher) firstList() document.Digest {
 	if w.subject.job.Parent != nil {
-		return w.page.List
+		return w.page.ItemsDigest
 	}
 	return w.page.Stable()
 }

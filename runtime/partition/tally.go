@@ -153,7 +153,7 @@ func (t *Tally) conclude(err error) []EndedResult {
 	}
 	for i, job := range t.all {
 		one := t.jobs[job]
-		if list[i].Repeats = !complete || one.keptStays; list[i].Repeats || list[i].Kept == nil {
+		if list[i].StartsOver = !complete || one.keptStays; list[i].StartsOver || list[i].Kept == nil {
 			list[i].Kept = one.kept
 		} else if job.KeepFor != nil {
 			list[i].keepEarlier(one.kept)

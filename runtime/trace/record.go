@@ -39,7 +39,7 @@ type Record struct {
 
 	Version  int       `json:"version"`            // version of this format
 	Reason   string    `json:"reason,omitempty"`   // the rule of StoppedBy that decided
-	Repeats  int       `json:"repeats,omitempty"`  // earlier page with the same request and response
+	RepeatOf int       `json:"repeats,omitempty"`  // earlier page with the same request and response
 	Waits    []Wait    `json:"waits,omitempty"`    // waits before and between the attempts
 	Restarts []Restart `json:"restarts,omitempty"` // restarts since the previous page
 	Error    *Fault    `json:"error,omitempty"`    // why the job failed on this page
