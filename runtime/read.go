@@ -177,7 +177,8 @@ func (r *listRun) countSameItems(page document.Reading, request document.Digest)
 	switch {
 	case c.Count == 0:
 		c.SameItems = 0
-	case c.Prev != nil && (page.ItemsDigest == r.state.ItemsDigest || page.IdentityDigest == r.state.IdentityDigest && request != r.state.Request):
+	case c.Prev != nil && (page.ItemsDigest == r.state.ItemsDigest ||
+		page.IdentityDigest == r.state.IdentityDigest && request != r.state.Request):
 		c.SameItems++
 		if !c.SamePage && !c.Polled && !r.switches.QuietSameItems {
 			r.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))

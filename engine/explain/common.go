@@ -20,7 +20,7 @@ var commonSections = []struct {
 }{
 	{"safety", func(t *textWriter, x *JobExplanation) { t.writeGuards(x.stops(groupSafety)) }},
 	{"errors", (*textWriter).writeErrors},
-	{"audit", func(t *textWriter, x *JobExplanation) { t.audit(x.Audit) }},
+	{"audit", func(t *textWriter, x *JobExplanation) { t.audit(x) }},
 	{"rules that are not in effect", func(t *textWriter, x *JobExplanation) { t.writeList("not in effect", t.ineffective(x)...) }},
 }
 
@@ -139,15 +139,15 @@ const auditWarns = "warns (outcome and exit status unchanged)"
 var auditFails = fmt.Sprintf("fails the run (%s)", statusSuspect)
 
 // audit writes what the audit does at the end of a list. Hints are listed in full.
-func (t *textWriter) audit(list []RuleExplanation) {
+func (t *textWriter) audit(x *JobExplanation) {
 	signs := map[string][]string{}
-	for _, r := range list {
+	for _, r := range x.Audit {
 		if r.Never != "" {
 			continue
 		}
 		text := fmt.Sprintf("%s (%s)", r.Clause, r.ID)
-		if r.rule.Unless != "" && (t.full || r.rule.Usual) {
-			text += ", " + r.rule.Unless
+		if r.except != "" && (t.full || r.usual) {
+			text += ", " + r.except
 		}
 		if r.rule.Sends {
 			text += ", if the rows are added to a file"
@@ -158,6 +158,7 @@ func (t *textWriter) audit(list []RuleExplanation) {
 	t.writeHeading("audit, at the end of a list")
 	if fails := signs[auditFails]; fails != nil {
 		t.writeParagraph(4, auditFails+" if "+strings.Join(fails, "; "))
+		t.auditOfLimited(x)
 	}
 	switch hints := signs[auditWarns]; {
 	case t.full && signs[auditFails] != nil:
@@ -165,15 +166,29 @@ func (t *textWriter) audit(list []RuleExplanation) {
 	case t.full:
 		t.writeParagraph(4, auditWarns+" if "+strings.Join(hints, "; "))
 	case signs[auditFails] != nil:
-		given := ""
-		if slices.ContainsFunc(list, func(r RuleExplanation) bool { return r.ID == "audit.total" && r.Never == "" }) {
-			given = "if responses give the next request (audit.total), "
-		}
 		t.writeParagraph(4, fmt.Sprintf("only warns if the configuration reads such a sign or ends the list itself (as by stopRules), "+
-			"%sor if one of %d weaker signs is found; --full has the details", given, len(hints)))
+			"or if one of %d weaker signs is found; --full has the details", len(hints)))
 	default:
 		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
 	}
+}
+
+// auditOfLimited says which evidence is sought in a list that a setting of the configuration has limited.
+func (t *textWriter) auditOfLimited(x *JobExplanation) {
+	limits := func(r RuleExplanation) bool {
+		return r.Never == "" && r.Outcome == rules.Limited && r.Origin.By.Kind == rules.AuthorConfig
+	}
+	if !slices.ContainsFunc(x.Stops, limits) {
+		return
+	}
+	var sought []string
+	for _, r := range x.Audit {
+		if r.Never == "" && slices.Contains(r.rule.Also, rules.Limited) && t.explanation.afterAudit(r) == auditFails {
+			sought = append(sought, r.ID)
+		}
+	}
+	t.writeParagraph(4, fmt.Sprintf("A list that is limited ends early on purpose, so there the run only fails by %s.",
+		strings.Join(sought, ", ")))
 }
 
 // afterAudit says what a rule of the audit does if it is true, exceptions aside.

@@ -211,6 +211,8 @@ type RuleExplanation struct {
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule         rules.Rule
+	except       string   // when a finding of the audit is no evidence: "unless …"
+	usual        bool     // whether a short explanation has except, too
 	clause       string   // the Clause of a guard without what its other fields say
 	exceptions   []string // of a guard, besides polls
 	later        bool     // ValueInWords is only that of requests after the first

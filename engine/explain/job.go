@@ -160,11 +160,15 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		Outcome: r.Outcome, Do: string(r.Do), Success: r.OnSuccess, Drop: r.Drop,
 		clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
 		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, perPartition: r.PerPartition,
+		except: r.Unless, usual: r.Usual,
 		Status: statusOf(r), calls: e.Calls(),
 	}
 	if r.FirstBy != nil {
 		by := *r.FirstBy
 		x.FirstBy = &by
+	}
+	if r.Derived != "" && !j.Counted() {
+		x.except, x.usual = r.Derived, true
 	}
 	if x.clause == x.Source {
 		x.clause = redact(e.InWords())
