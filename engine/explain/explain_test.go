@@ -77,7 +77,7 @@ func TestExplainSaysWhatOnErrorRulesDo(t *testing.T) {
 		{"retry", "the request is retried, as one without a response is"},
 		{"restart", "the list starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice"},
 		{"fail", "the run fails (exit status 3)"},
-		{"continue", "the error body is read as a page, and paging continues"},
+		{"continue", "the error body is read as a page, in which the audit sees no error; paging continues, and a body without a list is an empty page"},
 	} {
 		t.Run(c.do, func(t *testing.T) {
 			x := explained(t, `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "`+c.do+`"}]}`)

@@ -97,9 +97,11 @@ func explainOrigins(cfg *rules.Config) string {
 	}
 	switch {
 	case rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin:
-		return "A link or redirect to another origin than that of api.baseUrl is followed, without credentials and other secrets."
+		return "A link or redirect to another origin than that of api.baseUrl is followed, without credentials and other secrets, " +
+			"unless its address is private (" + statusPolicy + ")."
 	case len(allowed) > 0:
-		return fmt.Sprintf("A link or redirect to %s is followed, without credentials and other secrets (api.allowedOrigins). "+
+		return fmt.Sprintf("A link or redirect to %s is followed, without credentials and other secrets, "+
+			"unless it is a name with a private address (api.allowedOrigins). "+
 			"One to another origin, unless it is that of api.baseUrl%s, fails the run (%s).",
 			value.OrList(allowed), originInWords(cfg.BaseURL), statusPolicy)
 	}

@@ -164,7 +164,8 @@ func windowFacts(name string, w *rules.Window) []string {
 	}
 	if w.Splits {
 		sentences = append(sentences, "The pages of a window that is read in halves are not written: its halves have the same items. "+
-			"A window is written when it has ended, not page by page. One that is too small to be split is written as it is, with a warning.")
+			"A window is written when it has ended, or when the run fails in it, and not page by page. "+
+			"One that is too small to be split is written as it is, with a warning.")
 	}
 	return sentences
 }
@@ -254,7 +255,8 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 	text := "as many as " + strings.Join(times, " times ")
 	if maxPartitions > 0 {
 		text += fmt.Sprintf(", and at most %d in a run, of all jobs together (limits.partitions): "+
-			"those that follow, of this job and of the later ones, are left out, and the outcome of these jobs is limited (%s)", maxPartitions, failOnStatus(rules.Limited))
+			"those that follow, of this job and of the later ones, are left out, and the outcome of these jobs is limited (%s)",
+			maxPartitions, failOnStatus(rules.Limited))
 	}
 	if j.Paged() {
 		text += "; the bounds in the summary are for each of them"

@@ -244,5 +244,6 @@ func (r RuleExplanation) action() string {
 	case string(rules.ErrorFail):
 		return fmt.Sprintf("the run fails (exit status %d)", r.Status)
 	}
-	return "the error body is read as a page, and paging continues"
+	return "the error body is read as a page, in which the audit sees no error; paging continues, " +
+		"and a body without a list is an empty page"
 }

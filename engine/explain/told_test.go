@@ -78,10 +78,17 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"one partition", job("", `"for": {"k": {"values": ["a", "b"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`), "If all fail, and there are several"},
 		{"a token", job(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, data),
 			"a response without access_token, such as HTML or one that is empty or cut off, fails the run (exit status 3)"},
+		{"windows that are a text", job("", `"for": {"w": {"from": 0, "to": "input.team", "step": 10}}`),
+			"The windows of w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
+		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
+			"A list that is limited ends early on purpose, so there the run only fails by audit.begin, audit.missing"},
+		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
+			"a total exceeds the items read (audit.total), if the same request has brought the same page again"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
 	}
+	require.NotContains(t, toldOf(t, job("", data)), "pages before it (audit.begin);", "the list has one page")
 	require.NotContains(t, toldOf(t, job("", `"for": {"k": {"values": ["a"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`)), "If all fail")
 }
 

@@ -77,6 +77,9 @@ func (x *JobExplanation) outputInWords() string {
 	if cut := x.cutOff(); cut != nil {
 		names := value.OrList(cut)
 		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it.", names)
+		if x.Partitions != nil && x.Partitions.capped {
+			also += " A job none of whose partitions began keeps its file."
+		}
 	}
 	return fmt.Sprintf("one per line, %s, to standard output%s or, with --out DIR, to %s (--format changes this). "+
 		"%s%s, and any new rows are in %s.%s", form, x.Items.beside, inFolder, replaced, stays, partial, also)
