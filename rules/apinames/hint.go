@@ -583,11 +583,11 @@ func HoldsHintsIn(parent, key string) bool {
 }
 
 // Holds reports whether a value of a kind, with the given name in the object under a key that [HoldsHints], may be a hint. The
-// total of a summary may be an amount.
+// total of a summary or of statistics may be an amount, or count something else.
 func Holds(key, name string, kind HintKind) bool {
 	var buffer [maxBare]byte
 	only := narrow[string(appendBare(buffer[:0], key))]
-	return only == "" || only == kind && (!Alike(key, "summary") || DescribesPage(name))
+	return only == "" || only == kind && (!AlikeAny(key, []string{"summary", "stats"}) || DescribesPage(name))
 }
 
 // FlagKind returns what the name of a flag suggests: [HintMore], [HintLast] or nothing.

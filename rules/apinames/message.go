@@ -59,6 +59,7 @@ func IsComplaint(message string) bool {
 // IsFailure reports whether the message of a page with an empty list says that a request has failed. Its
 // words must say so, since many APIs have a message on every page.
 func IsFailure(message string) bool {
+	message = announcement().ReplaceAllString(message, "")
 	words := wordsOf(message)
 	if len(words) == 0 {
 		return false
@@ -67,15 +68,27 @@ func IsFailure(message string) bool {
 	return fails || !ends && (saysFailure(words) || saysTrouble(words))
 }
 
+// pastEnd matches a message that the position of a request is after the end of the list. A position after a maximum is not.
+var pastEnd = sync.OnceValue(func() *regexp.Regexp {
+	const position = `^(?:the )?(?:requested )?(?:page|offset|start|skip|cursor|position)(?: number| index)? (?:is )?`
+	return regexp.MustCompile(position + `(?:out of (?:range|bounds)|beyond the (?:end|last)|past the (?:end|last)|(?:exceeds|greater than) (?:the )?` +
+		`(?:total|last page|number of (?:pages|records|results|items|rows)))\b[^0-9(]*$`)
+})
+
+// SaysPastEnd reports whether a message says that the position of a request is after the end of the list, as APIs do
+// for the page after the last one.
+func SaysPastEnd(message string) bool { return pastEnd().MatchString(strings.ToLower(message)) }
+
 // SaysNoMore reports whether a message only says that there are no items, or no more, so that a code of
 // failure beside it means the same. "Not found" and "success" do not say so.
 func SaysNoMore(message string) bool {
-	return !IsComplaint(message) && noMore().MatchString(strings.Join(wordsOf(message), " "))
+	return strings.EqualFold(message, "EOF") || !IsComplaint(message) && noMore().MatchString(strings.Join(wordsOf(message), " "))
 }
 
 // judge reports whether a clause of a message says that there is nothing, or no more, and whether a clause
 // tells of a failure.
 func judge(message string) (ends, fails bool) {
+	message = announcement().ReplaceAllString(message, "")
 	for i, clause := range clauseEnd().Split(strings.ToLower(message), -1) {
 		words := wordsOf(clause)
 		if i == 0 && len(words) > 0 && words[0] == "error" { // "Error: no records found"
@@ -89,6 +102,11 @@ func judge(message string) (ends, fails bool) {
 	}
 	return ends, fails
 }
+
+// announcement matches what will happen to an endpoint that is deprecated: it tells of no failure now.
+var announcement = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\bdeprecated and will (?:soon )?be unavailable\b`)
+})
 
 // judgeClause is judge for the words of a clause.
 func judgeClause(words []string) (ends, fails bool) {

@@ -114,7 +114,7 @@ func (w *Watcher) noticeErrorWithoutItems() {
 	case w.page.Columns != nil:
 		w.noticeStrangeHeader()
 	case w.lostItems():
-		complains := apinames.IsComplaint
+		complains := func(text string) bool { return apinames.IsComplaint(text) && !apinames.SaysPastEnd(text) }
 		if root, _ := w.lookup(nil); saysSuccess(root) {
 			complains = apinames.IsFailure
 		}
@@ -214,6 +214,9 @@ func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, h
 func (w *Watcher) isExcused(v any, page *rules.Context) bool {
 	object, _ := value.Members(v)
 	code, _ := object.Get("code")
+	if text, _ := v.(string); apinames.SaysPastEnd(text) {
+		return true
+	}
 	return w.saysEmpty(v, page) || w.saysEmpty(code, &rules.Context{Body: object})
 }
 
@@ -222,7 +225,7 @@ func (w *Watcher) isExcused(v any, page *rules.Context) bool {
 func (w *Watcher) saysEmpty(code any, page *rules.Context) bool {
 	says := func(message string) bool { return !apinames.IsComplaint(message) }
 	if w.context.Page > 1 && code != http.StatusNotFound && code != "404" {
-		says = apinames.SaysNoMore
+		says = func(message string) bool { return apinames.SaysNoMore(message) || apinames.SaysPastEnd(message) }
 	}
 	return hasMessage(page, says)
 }

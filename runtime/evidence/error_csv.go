@@ -12,7 +12,8 @@ import (
 
 // noticeStrangeHeader notices a page in CSV whose first line has no column of the first page. It may be a row,
 // because the API sends the header only once; then the row is lost. It may also be a sentence about a failure, or, as
-// the only line, a sentence that does not say that there is nothing. A few words may also be the name of a column,
+// the only line, a sentence that does not say that there is nothing. If page 1 has several columns, a sentence which says
+// that there is nothing is no row. A few words may also be the name of a column,
 // unless they say that a result is not ready: PENDING. A single name without rows may be some other answer. The first
 // line of the first page may be a row, too, if it begins like one.
 func (w *Watcher) noticeStrangeHeader() {
@@ -24,6 +25,7 @@ func (w *Watcher) noticeStrangeHeader() {
 	case known && w.context.Page > 1:
 	case strange && !single:
 		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
+	case strange && len(columns) == 1 && len(w.history.FirstNames) > 1 && apinames.SaysNoMore(line):
 	case strange, single && len(columns) == 1 && apinames.IsUnsettled(line),
 		single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
 		w.reportError("its only line is " + shortText(line) + ", which is not the header of the list")

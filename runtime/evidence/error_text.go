@@ -9,7 +9,7 @@ import (
 )
 
 // noticeOtherItems notices items that are not objects in a list of objects: {"data": ["service unavailable"]}. A text
-// counts if its words report a failure. Items of any kind count if a page has nothing else, and no earlier page has such
+// counts if its words report a failure and an item of page 1 or of its own page is an object. Items of any kind count if a page has nothing else, and no earlier page has such
 // an item; so does a first page of nulls. A single null does not, since databases write it for an empty list. Of several
 // lists, only the items before the first object are compared.
 func (w *Watcher) noticeOtherItems() {
@@ -42,8 +42,9 @@ func (w *Watcher) noticeOtherItems() {
 func (w *Watcher) compareKinds(items [][]byte, list int) {
 	only := w.context.Page > 1 && !w.history.HadOthers && !slices.ContainsFunc(items, isObject) &&
 		!(len(items) == 1 && items[0][0] == 'n')
+	hasObjects := len(w.firstNames(list)) > 0 || slices.ContainsFunc(items, isObject)
 	for _, item := range items {
-		if (only || item[0] == '"' && apinames.IsFailure(string(item))) && w.firstNames(list) != nil {
+		if (only || hasObjects && item[0] == '"' && apinames.IsFailure(string(item))) && w.firstNames(list) != nil {
 			w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
 			return
 		}
