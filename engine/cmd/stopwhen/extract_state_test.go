@@ -255,7 +255,7 @@ func TestAStateOfAnotherRunIsRefused(t *testing.T) {
 		},
 		{"other requests", `"method": "pagenum", "pageParam": "p"`, nil, "requests changed"},
 		{"another origin", `"method": "pagenum"`, []string{"--base-url", "http://127.0.0.1:1/"}, "transport changed"},
-		{"one output more", `"method": "pagenum"`, []string{"--trace", s.path("trace.json")}, "trace.json (name the same files, in the same format, to complete what it has obtained, or use --restart to discard"},
+		{"one output more", `"method": "pagenum"`, []string{"--trace", s.path("trace.json")}, "trace.json (name the same files, in the same format, to complete what it has obtained; --restart, without --append, starts over and replaces the output)"},
 		{"another output", `"method": "pagenum"`, []string{"--out", s.path("other")}, "its run has not ended, and writes "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
