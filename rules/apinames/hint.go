@@ -30,6 +30,7 @@ const (
 
 	HintPrevious HintKind = "previous" // true: there are pages before this one; see [PlaceOf]
 	HintFirst    HintKind = "first"    // true: there are none
+	HintBack     HintKind = "back"     // a link to the page before
 	HintSize     HintKind = "size"     // the number of items of a full page
 )
 
@@ -41,10 +42,15 @@ var placeHints = map[string]HintKind{
 	"limit": HintSize, "perpage": HintSize, "pagesize": HintSize, "pagelimit": HintSize, // maxResults may be the number of items
 }
 
-// PlaceOf returns what a key says about the page that has it: [HintPrevious], [HintFirst], [HintSize] or nothing.
+// PlaceOf returns what a key says about the page that has it: [HintPrevious], [HintFirst], [HintSize], [HintBack] or
+// nothing.
 func PlaceOf(key string) HintKind {
 	var buffer [maxBare]byte
-	return placeHints[string(appendBare(buffer[:0], key))]
+	bare := string(appendBare(buffer[:0], key))
+	if slices.Contains(previousNames, bare) {
+		return HintBack
+	}
+	return placeHints[bare]
 }
 
 // hintTable lists the names under which responses describe their lists, in the root, next to the items, and
@@ -373,6 +379,9 @@ var describing = sync.OnceValue(func() map[string]bool {
 	for name := range flagsByName() {
 		names[name] = true
 	}
+	for _, name := range previousNames {
+		names[name] = true
+	}
 	for name := range placeHints {
 		names[name] = true
 	}
@@ -401,7 +410,10 @@ func RoughNext(key string, v any) bool {
 
 // NextLink returns the link to the next page in a list of links, or a single link, such as
 // {"rel": "next", "href": "/users?page=2"}, or nil if there is none.
-func NextLink(links any) any {
+func NextLink(links any) any { return LinkTo(links, "next") }
+
+// LinkTo is [NextLink] for a link with one of some relations.
+func LinkTo(links any, relations ...any) any {
 	list, isList := links.([]any)
 	if !isList {
 		list = []any{links}
@@ -413,7 +425,7 @@ func NextLink(links any) any {
 			if several, _ := rel.([]any); len(several) > 0 {
 				rel = several[0]
 			}
-			if rel == "next" {
+			if slices.Contains(relations, rel) {
 				return link
 			}
 		}
@@ -672,6 +684,20 @@ func MayBeNumber(key string) bool {
 	return slices.ContainsFunc(HintsOf(key), func(h Hint) bool { return h.Kind != HintMore && h.Kind != HintLast }) ||
 		!IsHint(key, HintMore) && !IsHint(key, HintLast)
 }
+
+// PlainTotal returns a total whose digits are in groups, or that has a zero after its point, as plain digits: 1000 for
+// "1,000" and "1 000", 100 for "100.0". It returns any other value as it is: a point may separate groups or a fraction.
+func PlainTotal(v any) any {
+	text, _ := v.(string)
+	if grouped().MatchString(text) {
+		return strings.TrimSuffix(strings.NewReplacer(",", "", " ", "", "\u00a0", "", "\u202f", "").Replace(text), ".0")
+	}
+	return v
+}
+
+var grouped = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[1-9]\d{0,2}(?:(?:,\d{3})+|(?:[ \x{a0}\x{202f}]\d{3})+)|\d+\.0)$`)
+})
 
 // TotalOf returns a number of items or pages: an integer, an integer as text, or an object such as
 // {"value": 25}. It reports in least whether there may be more, as in {"value": 10000, "relation":

@@ -162,8 +162,14 @@ func (w *Watcher) hintsOf() []foundHint {
 
 // appendLink appends the hint in the Link header, if there is one.
 func (w *Watcher) appendLink(found []foundHint) []foundHint {
+	if m := rangeStart().FindStringSubmatch(w.header.Get("Content-Range")); m != nil && !contains(w.context.Sent.Params, m[1]) {
+		found = append(found, foundHint{kind: apinames.HintPrevious, at: "the start of Content-Range, " + m[1] + ", after the first item,", value: true})
+	}
 	if len(w.header["Link"]) == 0 {
 		return found
+	}
+	for _, relation := range []string{"prev", "previous"} {
+		found = append(found, foundHint{kind: apinames.HintBack, at: "the Link header", value: w.context.Link(relation)})
 	}
 	text, next := w.header.Get("Link"), w.context.Link("next")
 	switch {
@@ -353,7 +359,7 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 	read := hint.by != nil && slices.ContainsFunc(w.subject.decisives, hint.by)
 	switch hint.kind {
 	case apinames.HintTotal:
-		n, least, ok := apinames.TotalOf(v)
+		n, least, ok := apinames.TotalOf(apinames.PlainTotal(v))
 		least = least || hint.least
 		if hints.Total == nil && ok && !(apinames.MayCountPage(hint.name()) && n == w.countOf(hint.lists)) {
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
@@ -370,6 +376,10 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 	case apinames.HintPrevious, apinames.HintFirst:
 		if flag, ok := apinames.Flag(v, false); ok && flag == (hint.kind == apinames.HintPrevious) && hints.Before == "" {
 			hints.Before = fmt.Sprintf("%s is %v", path, v)
+		}
+	case apinames.HintBack:
+		if hints.Before == "" && leadsBack(hint.name(), v, c.Sent.URL) {
+			hints.Before = path + " leads to the page before"
 		}
 	case apinames.HintSize:
 		if n, _, ok := apinames.TotalOf(v); hints.Size == nil && ok {
@@ -416,6 +426,32 @@ func isNext(key string, v any, c *rules.Context) bool {
 		return false
 	}
 	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
+}
+
+// rangeStart matches the range of a Content-Range of items that begins after the first one, and a range counts from 0 or 1.
+var rangeStart = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:items|records|rows|results) ([1-9]\d+|[2-9])-\d+/`)
+})
+
+// leadsBack reports whether a link differs from the address of a request in a smaller position: page=0 after page=1.
+func leadsBack(key string, v any, sent string) bool {
+	if object, ok := value.Members(v); ok {
+		v = apinames.NextIn(key, object)
+	}
+	text, _ := v.(string)
+	if !strings.Contains(text, "?") {
+		return false
+	}
+	params := requests.ParseQuery(sent)
+	return slices.ContainsFunc(requests.ParseQuery(text), func(m value.Member) bool {
+		if !apinames.IsPageNumber(m.Name) && !apinames.IsItemIndex(m.Name) {
+			return false
+		}
+		first, _ := params.Get(m.Name)
+		now, err := strconv.Atoi(shortText(first))
+		to, errTo := strconv.Atoi(shortText(m.Value))
+		return err == nil && errTo == nil && to >= 0 && to < now
+	})
 }
 
 // isPast reports whether v, which an API calls the number of the next page, is the number of a page

@@ -66,6 +66,11 @@ func (s *hintSearch) visit(path []string, v any) {
 	}
 	links, _ := value.Members(v)
 	_, isFlag := v.(bool)
+	if back := apinames.LinkTo(v, "prev", "previous"); isLinks(name) && back != nil {
+		before := hint
+		before.value = back
+		s.add(before, apinames.HintBack, 0, false)
+	}
 	switch {
 	case isLinks(name) && apinames.NextLink(v) != nil:
 		hint.value = apinames.NextLink(v)
