@@ -163,7 +163,8 @@ func (w *Watcher) hintsOf() []foundHint {
 // appendLink appends the hint in the Link header, if there is one.
 func (w *Watcher) appendLink(found []foundHint) []foundHint {
 	if m := rangeStart().FindStringSubmatch(w.header.Get("Content-Range")); m != nil && !contains(w.context.Sent.Params, m[1]) {
-		found = append(found, foundHint{kind: apinames.HintPrevious, at: "the start of Content-Range, " + m[1] + ", after the first item,", value: true})
+		at := "that the range of Content-Range begins with " + m[1] + ", after the first item,"
+		found = append(found, foundHint{kind: apinames.HintPrevious, at: at, value: true})
 	}
 	if len(w.header["Link"]) == 0 {
 		return found
