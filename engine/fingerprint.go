@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/saved"
@@ -24,7 +26,7 @@ import (
 //   - "items": paths and types of the items
 //   - "input NAME": the value of an input
 //   - "keep of JOB": the expressions under keep and the list they are about, without the rules that
-//     end it and the inputs that only end its windows
+//     end it and the inputs that only end its windows, with details: see [saved.Changed]
 //
 // The hashes depend on the names of credentials, but not on their values, and on all other values from the
 // environment. They do not depend on retries and logs. They cover jobs that run only for their children.
@@ -58,6 +60,11 @@ func (e *Engine) Fingerprint() map[string]string {
 	for name, text := range f.parts {
 		sum := sha256.Sum256([]byte(text.String()))
 		out[name] = hex.EncodeToString(sum[:])
+	}
+	for _, job := range running {
+		if part := saved.KeepPart + job.ID(); out[part] != "" {
+			out[part] = e.withDetails(out[part], job)
+		}
 	}
 	return out
 }
@@ -163,4 +170,62 @@ func (f *fingerprint) identify(part string, job *compile.Job) {
 			f.note(part, identity)
 		}
 	}
+}
+
+// withDetails adds to the part of a job that keeps values what decides, within its list, which rows it obtains: a row
+// that an earlier configuration left out may be older than the kept values, and would never be requested. With keepFor,
+// a parent that was left out has no kept value.
+func (e *Engine) withDetails(part string, job *compile.Job) string {
+	redactor := redact.New(slices.Collect(maps.Values(e.namedCredentials())))
+	add := func(name string, values ...any) {
+		sum := sha256.Sum256([]byte(redactor.Text(string(encoded(values)))))
+		part = saved.WithDetail(part, name, hex.EncodeToString(sum[:8]))
+	}
+	add("headers", e.cfg.ListHeaders(job.Spec()))
+	add("params", rules.OfList(e.cfg.HTTP.Params))
+	add("body", rules.OfList(job.Spec().Body))
+	add("nextRequest", nextOfList(job))
+	add("filter", sources(job, rules.RoleFilter))
+	if job.KeepFor != nil {
+		return part
+	}
+	add("for", sources(job, rules.RoleFor, "when", "values"))
+	var parents []any
+	for p := job.Parent; p != nil; p = p.Parent {
+		j := p.Spec()
+		parents = append(parents, j.Endpoint, j.Method, rules.OfList(j.Params), j.DataField, rules.OfList(j.Body),
+			e.cfg.ListHeaders(j), nextOfList(p), sources(p, rules.RoleFilter), sources(p, rules.RoleFor, "when", "values"))
+		for _, v := range j.For {
+			parents = append(parents, v.Name, v.Items, v.Constants)
+		}
+	}
+	add("parents", parents...)
+	return part
+}
+
+// sources returns the expressions of a job with a role and, unless there are no targets, with one of the targets.
+func sources(job *compile.Job, role rules.Role, targets ...string) (all []any) {
+	for _, r := range job.Ruleset.Rules {
+		if r.Role == role && (len(targets) == 0 || slices.Contains(targets, r.Target)) {
+			all = append(all, r.ForIndex, r.Source)
+		}
+	}
+	return all
+}
+
+// nextOfList returns the parts of nextRequest that are the same on every page, and in every run with the same inputs:
+// they select a list, and do not page through it.
+func nextOfList(job *compile.Job) (parts []any) {
+	for _, e := range job.Parts {
+		r := e.Rule
+		pages := slices.ContainsFunc(e.Reads, func(read language.Read) bool {
+			return !read.Is("input") && !read.Is(language.PartitionField)
+		})
+		hidden := r.Secret || r.Role == rules.RoleHeader && rules.DescribesNoList(r.Target, "") ||
+			r.Role == rules.RoleParam && secret.IsName(r.Target)
+		if r.Origin.By.Kind == rules.AuthorConfig && r.Role != rules.RoleAfter && !pages && !hidden {
+			parts = append(parts, r.Role, r.Target, r.Source, r.First)
+		}
+	}
+	return parts
 }

@@ -2,8 +2,10 @@ package rules
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -82,6 +84,59 @@ func (j Job) ListParams() Object {
 		}
 	}
 	return j.Params
+}
+
+// OfList returns the members of the parameters or of the body of a request that identify its list: without credentials
+// and without the value that incremental adds.
+func OfList(v any) any { return ofList(v, secret.IsParameter) }
+
+// ListHeaders returns the headers of requests of a job that identify its list, without the value that incremental adds
+// and without those of [DescribesNoList].
+func (c *Config) ListHeaders(j *Job) any {
+	all := slices.Clone(c.HTTP.Headers.Merge(j.Headers))
+	for i, m := range all {
+		all[i].Name = strings.ToLower(m.Name)
+	}
+	return ofList(all, DescribesNoList)
+}
+
+// DescribesNoList reports whether a header has no effect on which items a list has: a credential, or a header about the
+// client, the connection or the form of the response.
+func DescribesNoList(name, text string) bool {
+	return secret.IsHeader(name, text) || slices.Contains(withoutEffect, strings.ToLower(name))
+}
+
+var withoutEffect = []string{
+	"accept", "accept-charset", "accept-encoding", "cache-control", "connection", "content-type", "dnt", "from", "keep-alive", "origin",
+	"pragma", "prefer", "priority", "referer", "te", "traceparent", "tracestate", "upgrade-insecure-requests", "user-agent",
+	"x-correlation-id", "x-request-id", "x-requested-with",
+}
+
+// ofList is OfList with another test for what is left out. It sorts the members of objects.
+func ofList(v any, leavesOut func(name, text string) bool) any {
+	switch v := v.(type) {
+	case Computed:
+		if v.since != nil {
+			return v.ofCompleteList
+		}
+	case []any:
+		return value.Map(v, func(e any) any { return ofList(e, leavesOut) })
+	case Object:
+		var out Object
+		for _, m := range v {
+			c, computed := m.Value.(Computed)
+			text, _ := value.Text(m.Value)
+			if leavesOut(m.Name, text) || computed && c.Secret {
+				continue
+			}
+			if e := ofList(m.Value, leavesOut); e != nil {
+				out = append(out, Member{Name: m.Name, Value: e})
+			}
+		}
+		slices.SortStableFunc(out, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+		return out
+	}
+	return v
 }
 
 // Constants returns the parameters of the job that no expression computes.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/remedy"
@@ -57,10 +58,11 @@ func ReadKept(path string, fingerprint map[string]string) (Kept, error) {
 		return Kept{}, failed
 	}
 	for _, job := range slices.Sorted(maps.Keys(kept.Lists)) {
-		if now := fingerprint[saved.KeepPart+job]; now != "" && now != kept.Lists[job] {
+		now := fingerprint[saved.KeepPart+job]
+		if details, changed := saved.Changed(kept.Lists[job], now); changed && now != "" {
 			return Kept{}, (&failure.Error{
 				Class: failure.State, Op: "kept",
-				Message: fmt.Sprintf("%s holds values that job %s kept for %s", path, job, anotherList),
+				Message: fmt.Sprintf("%s holds values that job %s kept for %s", path, job, otherList(details)),
 			}).WithRemedy("name another file with %s, or remove %s to start over", remedy.KeptFile, path)
 		}
 	}
@@ -131,10 +133,15 @@ func (s *Store) keptMembers() (map[string]map[string]json.RawMessage, error) {
 	return kept, nil
 }
 
-// anotherList completes a message about kept values that belong to another list than the one that the
-// run requests: "job x kept values for …".
-const anotherList = "a list that was requested in another way: at another address, or with other parameters, inputs, " +
-	"values of the environment or settings of keep"
+// otherList completes a message about kept values that belong to another list than the one that the run
+// requests: "job x kept for …". The details are those that changed, if the rest of the list is the same.
+func otherList(details []string) string {
+	if details != nil {
+		return "other rows of its list: " + strings.Join(details, " and ") + " changed"
+	}
+	return "a list that was requested in another way: at another address, or with other parameters, inputs, " +
+		"values of the environment or settings of keep"
+}
 
 // keptFiles returns the snapshots that stand beside kept values, by job and by the name of the file. A job
 // of which nothing is known has no entry.

@@ -64,7 +64,13 @@ func (s stateFile) encode() ([]byte, error) {
 func changes(before, now map[string]string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if was, known := before[name]; was != now[name] && (known || !strings.HasPrefix(name, saved.KeepPart)) {
+		was, known := before[name]
+		changed := was != now[name]
+		if strings.HasPrefix(name, saved.KeepPart) {
+			_, changed = saved.Changed(was, now[name])
+			changed = changed && known
+		}
+		if changed {
 			names = append(names, name)
 		}
 	}

@@ -239,12 +239,13 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	fingerprint = maps.Clone(fingerprint)
 	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
 		before := s.state.Fingerprint[saved.KeepPart+job]
-		if now, keeps := fingerprint[saved.KeepPart+job]; keeps && before != "" && now != before {
-			return s.refuse("it holds values that job %s kept for %s", job, anotherList).
+		now, keeps := fingerprint[saved.KeepPart+job]
+		if details, changed := saved.Changed(before, now); changed && keeps && before != "" {
+			return s.refuse("it holds values that job %s kept for %s", job, otherList(details)).
 				WithRemedy("name another file for the state and another directory"+orStartOver, remedy.StartOver)
 		}
-		if before != "" {
-			fingerprint[saved.KeepPart+job] = before // even if this run does not have the job
+		if before != "" && !keeps { // this run does not have the job
+			fingerprint[saved.KeepPart+job] = before
 		}
 	}
 	s.earlier = earlierRun{

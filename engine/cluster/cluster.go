@@ -19,6 +19,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
 // Options configure a [Cluster]. The zero value has sensible defaults.
@@ -215,7 +216,7 @@ var withoutSecrets = []engine.Option{engine.WithPlaceholders(), engine.WithEnv(n
 // the engine that submitted the run.
 func (r *Run) sameRules(e *engine.Engine) error {
 	for part, hash := range e.Fingerprint() {
-		if r.record.Fingerprint[part] != hash {
+		if _, changed := saved.Changed(r.record.Fingerprint[part], hash); changed {
 			return &engine.Error{Class: failure.Config, Op: "run",
 				Message: fmt.Sprintf("run %s: this program compiles the configuration to different %s than the program that submitted it (%s)",
 					r.ID(), part, r.record.Program),

@@ -532,6 +532,85 @@ func TestAFileOfKeptValuesBelongsToItsList(t *testing.T) {
 	require.Contains(t, readText(t, kept), `"$for": "`)
 }
 
+// TestKeptValuesBelongToTheRowsThatWereRequested: if the configuration changes which rows a list has, rows that were
+// left out lie before the kept value. The values are refused, and the message names the change. A change that has no
+// effect on the rows, such as another token, is none. A file of an earlier build does not say what the details were.
+func TestKeptValuesBelongToTheRowsThatWereRequested(t *testing.T) {
+	const (
+		parent   = `{"endpoint": "items", "dataField": "data"}`
+		next     = `"since": "kept.size"`
+		child    = `{"id": "lines", "endpoint": "items/{it.id}", "dataField": "data", "for": {"it": {"items": "items"}}}`
+		job      = `"dataField": "data"}`
+		ofParent = `{"endpoint": "items", "pagination": {"method": "pagenum"}, "dataField": "data"}, ` + child
+		noKeep   = `"pagination": {"method": "pagenum"}`
+	)
+	for name, c := range map[string]struct {
+		at, before, after string // the change: at is a text of the configuration, which before and after replace
+		changed           string // the message; empty if the values are accepted
+	}{
+		"a header": {job, `"headers": {"X-Tenant-Id": "a"}, ` + job, `"headers": {"X-Tenant-Id": "b"}, ` + job, "headers"},
+		"a header of all requests": {`"api": {`, `"api": {"http": {"headers": {"X-Tenant-Id": "a"}}, `,
+			`"api": {"http": {"headers": {"X-Tenant-Id": "b"}}, `, "headers"},
+		"a default header": {`"api": {`, `"api": {"http": {"defaultOptions": {"headers": {"X-Tenant-Id": "a"}}}, `,
+			`"api": {"http": {"defaultOptions": {"headers": {"X-Tenant-Id": "b"}}}, `, "headers"},
+		"a default parameter": {`"api": {`, `"api": {"http": {"defaultOptions": {"params": {"tenant": "a"}}}, `,
+			`"api": {"http": {"defaultOptions": {"params": {"tenant": "b"}}}, `, "params"},
+		"a computed header":        {job, `"headers": {"X-T": {"expr": "'a'"}}, ` + job, `"headers": {"X-T": {"expr": "'b'"}}, ` + job, "headers"},
+		"a filter that is removed": {job, `"filter": "item.id > 3", ` + job, job, "filter"},
+		"another filter":           {job, `"filter": "item.id > 3", ` + job, `"filter": "item.id > 2", ` + job, "filter"},
+		"a header and a filter": {job, `"filter": "item.id > 3", ` + job, `"headers": {"X-T": "b"}, ` + job,
+			"headers and filter"},
+		"a body": {job, `"method": "POST", "body": {"q": {"st": "a"}}, ` + job, `"method": "POST", "body": {"q": {"st": "b"}}, ` + job, "body"},
+		"a parameter of nextRequest that is removed": {next, next + `, "st": "'a'"`, next, "nextRequest"},
+		"a header of nextRequest":                    {`{"params": {`, `{"headers": {"X-T": "'a'"}, "params": {`, `{"headers": {"X-T": "'b'"}, "params": {`, "nextRequest"},
+		"when":                                       {parent, strings.Replace(ofParent, `"items": "items"`, `"items": "items", "when": "it.id > 3"`, 1), ofParent, "for"},
+		"a parameter of the parent":                  {parent, strings.Replace(ofParent, noKeep, `"params": {"st": "a"}, `+noKeep, 1), ofParent, "parents"},
+
+		"a token":             {job, `"headers": {"Authorization": "Bearer a"}, ` + job, `"headers": {"Authorization": "Bearer b"}, ` + job, ""},
+		"a secret header":     {job, `"headers": {"#X-Who": "abcdefgh"}, ` + job, `"headers": {"#X-Who": "ijklmnop"}, ` + job, ""},
+		"a key":               {job, `"headers": {"X-Api-Key": "abcdefgh"}, ` + job, `"headers": {"X-Api-Key": "ijklmnop"}, ` + job, ""},
+		"a token of the next": {`{"params": {`, `{"headers": {"X-Auth-Token": "'a'"}, "params": {`, `{"headers": {"X-Auth-Token": "'b'"}, "params": {`, ""},
+		"User-Agent":          {job, `"headers": {"User-Agent": "a"}, ` + job, `"headers": {"Accept-Encoding": "gzip"}, ` + job, ""},
+		"the case and order":  {job, `"headers": {"X-A": "a", "X-B": "b"}, ` + job, `"headers": {"x-b": "b", "X-A": "a"}, ` + job, ""},
+		"fields":              {job, job, `"fields": {"n": "item.id"}, ` + job, ""},
+		"the size of a page":  {`"pagenum",`, `"pagenum",`, `"pagenum", "limit": 50, `, ""},
+		"paging":              {next, next, next + `, "n": "page"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, flag := range []string{"--kept", "--state"} {
+				g := newGrowing(t)
+				g.size.Store(5)
+				original, file := readText(t, g.config), g.path("file")
+				change := func(to string) {
+					changed := strings.Replace(original, c.at, to, 1)
+					require.Contains(t, original, c.at)
+					require.NoError(t, os.WriteFile(g.config, []byte(changed), 0o600))
+				}
+				change(c.before)
+				g.run(t, 0, flag, file)
+				saved := readText(t, file)
+				change(c.after)
+				if c.changed == "" {
+					g.run(t, 0, flag, file)
+					continue
+				}
+				stderr := g.run(t, 8, flag, file)
+				require.Contains(t, stderr, "kept for other rows of its list: "+c.changed+" changed (name another file")
+				require.Contains(t, stderr, map[string]string{"--kept": "or remove " + file + " to start over", "--state": "--restart"}[flag])
+				require.Equal(t, saved, readText(t, file))
+				if flag == "--state" {
+					g.run(t, 0, flag, file, "--restart")
+					continue
+				}
+				earlier := regexp.MustCompile(`("\$for": "[0-9a-f]+) [^"]*`).ReplaceAllString(saved, "$1")
+				require.NotEqual(t, saved, earlier)
+				require.NoError(t, os.WriteFile(file, []byte(earlier), 0o600))
+				g.run(t, 0, flag, file)
+			}
+		})
+	}
+}
+
 // TestKeptValuesKnowTenantsOfTheEnvironment: the values that one tenant kept are refused for another one,
 // wherever the configuration reads the tenant from the environment. A credential that was
 // replaced changes nothing.
