@@ -71,8 +71,8 @@ func IsFailure(message string) bool {
 // pastEnd matches a message that the position of a request is after the end of the list. A position after a maximum is not.
 var pastEnd = sync.OnceValue(func() *regexp.Regexp {
 	const position = `^(?:the )?(?:requested )?(?:page|offset|start|skip|cursor|position)(?: number| index)? (?:is )?`
-	return regexp.MustCompile(position + `(?:out of (?:range|bounds)|beyond the (?:end|last)|past the (?:end|last)|(?:exceeds|greater than) (?:the )?` +
-		`(?:total|last page|number of (?:pages|records|results|items|rows)))\b[^0-9(]*$`)
+	return regexp.MustCompile(position + `(?:out of (?:range|bounds)|beyond the (?:end|last)|past the (?:end|last)|` +
+		`(?:exceeds|greater than) (?:the )?(?:total|last page|number of (?:pages|records|results|items|rows)))\b[^0-9(]*$`)
 })
 
 // SaysPastEnd reports whether a message says that the position of a request is after the end of the list, as APIs do

@@ -9,9 +9,10 @@ import (
 )
 
 // noticeOtherItems notices items that are not objects in a list of objects: {"data": ["service unavailable"]}. A text
-// counts if its words report a failure and an item of page 1 or of its own page is an object. Items of any kind count if a page has nothing else, and no earlier page has such
-// an item; so does a first page of nulls. A single null does not, since databases write it for an empty list. Of several
-// lists, only the items before the first object are compared.
+// counts if its words report a failure and an item of page 1 or of its own page is an object. Items of any kind count
+// if a page has nothing else, and no earlier page has such an item; so does a first page of nulls. A single null does
+// not, since databases write it for an empty list. Of several lists, only the items before the first object are
+// compared.
 func (w *Watcher) noticeOtherItems() {
 	items := w.page.Compared
 	if w.listsOf() == nil {

@@ -24,7 +24,7 @@ func Changed(before, now string) (details []string, changed bool) {
 		return nil, true
 	}
 	known := strings.Fields(earlier)
-	for _, detail := range strings.Fields(current) {
+	for detail := range strings.FieldsSeq(current) {
 		name, _, _ := strings.Cut(detail, "=")
 		if !slices.Contains(known, detail) && slices.ContainsFunc(known, func(d string) bool { return strings.HasPrefix(d, name+"=") }) {
 			details = append(details, name)
