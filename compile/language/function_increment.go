@@ -205,13 +205,14 @@ func hasUnknownDate(text string) bool {
 }
 
 // yearLast matches texts that begin with a date whose year does not come first, or may not: 31/12/2025, 12-31-2025,
-// 31.12.2025, 31/12/25, 25-12-31, 31 Dec 2025, Dec 31, 2025, Wed Dec 31 10:00:00 EST 2025.
+// 31.12.2025, 31/12/25, 25-12-31, 31 Dec 2025, Dec 31, 2025, Wed Dec 31 10:00:00 EST 2025, Dec 2025, 12/2025, Q4 2025.
 var yearLast = sync.OnceValue(func() *regexp.Regexp {
 	const month = `(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?`
 	return regexp.MustCompile(`(?i)^(?:[a-z]{3,9}\.?,? )?` +
 		`(?:(?:[0-2]\d|3[01])[.-](?:[0-2]\d|3[01])[.-]\d{2}(?: \d|$)` +
 		`|(?:\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{4}|/\d{2})|\d{1,2}[ -]` + month + `,?[ -](?:\d{4}|\d{2})` +
-		`|` + month + ` +\d{1,2}(?:,? \d{4}| +\d{1,2}:\d{2}.* \d{4}))(?:\D|$))`)
+		`|` + month + ` +\d{1,2}(?:,? \d{4}| +\d{1,2}:\d{2}.* \d{4})` +
+		`|(?:` + month + `[ -]|q[1-4][ /-]|(?:0?[1-9]|1[0-2])/)(?:19|20)\d{2}$)(?:\D|$))`)
 })
 
 // yearFirst matches texts that are a date whose year comes first, with or without a time of day.

@@ -11,6 +11,15 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
+func TestDatesWhoseTextDoesNotSortAreKnown(t *testing.T) {
+	for _, text := range []string{"31/12/2025", "12-31-2025", "31 Dec 2025", "Dec 31, 2025", "Sep 2025", "september-2025", "Q4 2025", "q1/2026", "12/2025"} {
+		require.True(t, hasUnknownDate(text), text)
+	}
+	for _, text := range []string{"2025-12-31", "2025-12", "2025 Q4", "May 2025 newsletter", "13/2025", "Q5 2025", "v10", "order 10-2025", "a/2025"} {
+		require.False(t, hasUnknownDate(text), text)
+	}
+}
+
 // FuzzLatestOf draws values of items. The greatest is one of them, no other is greater, and neither their
 // order nor the page that they come on matters. A time that is moved back is no later.
 func FuzzLatestOf(f *testing.F) {
