@@ -23,6 +23,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+const module = "github.com/stopwhen/stopwhen/"
+
 // TestTheAPIFitsOnAPage bounds what go doc prints.
 func TestTheAPIFitsOnAPage(t *testing.T) {
 	for _, c := range []struct {

@@ -1,3 +1,7 @@
+//go:build !race
+
+// These tests read the source, so they have nothing to race with.
+
 package engine_test
 
 import (
@@ -17,8 +21,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 )
-
-const module = "github.com/stopwhen/stopwhen/"
 
 // mayImport says which packages of the module, and which libraries, the code of a folder may
 // import. A package stands for those below it, too, but engine only for itself.

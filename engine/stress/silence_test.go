@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -76,6 +77,7 @@ func TestItemsMayDecideByANumberWhetherTheyHaveAPartition(t *testing.T) {
 
 // TestATextMayBeAFlag has flags as XML has them.
 func TestATextMayBeAFlag(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for _, rule := range []string{`body.truncated != \"true\"`, `body.truncated != \"yes\"`, `body.state == \"done\"`} {
 		job := stressedJob(t, paged(`{"method": "response.param", "responseParam": "next", "queryParam": "cursor", "stopRules": ["`+rule+`"]}`),
 			stress.Options{})
@@ -143,6 +145,7 @@ func TestAStatusIsNoPageSize(t *testing.T) {
 
 // TestTheFixOfCappedPagesHelpsAgain puts the fixed configuration under stress once more.
 func TestTheFixOfCappedPagesHelpsAgain(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for _, pagination := range []string{
 		`{"method": "offset", "limit": 10}`, `{"method": "pagenum", "stopRules": ["count < 10"]}`,
 	} {

@@ -93,6 +93,7 @@ func paged(pagination string) string {
 
 // TestAnotherOrderIsReportedForPagesOfAnySize has pages of which the audit compares some items only.
 func TestAnotherOrderIsReportedForPagesOfAnySize(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for _, limit := range []int{64, 65, 100, 250, 1000} {
 		for _, method := range []string{"offset", "pagenum"} {
 			e, err := engine.Load("config.json", []byte(paged(fmt.Sprintf(`{"method": %q, "limit": %d}`, method, limit))))
@@ -292,6 +293,7 @@ func TestAFixIsAConfigurationThatFaresBetter(t *testing.T) {
 // TestTheFixForALostListKnowsOnlyTheNamesOfTheConfiguration has jobs of which a rule with the list of one
 // would end the other one, and a job whose list has a name that only the API knows.
 func TestTheFixForALostListKnowsOnlyTheNamesOfTheConfiguration(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	const config = `{"api": {"baseUrl": "https://api.example.com/",
 		"pagination": {"method": "response.param", "responseParam": "next", "queryParam": "cursor", "audit": {"ignore": ["audit.bareEnd"]}}},
 		"config": {"jobs": [%s]}}`
@@ -438,6 +440,7 @@ func textsOf(changes []stress.Change) []string {
 
 // TestAFixTakesOnlyTheRuleAwayThatEndedTheList has a rule of the user that ends the list at a short page.
 func TestAFixTakesOnlyTheRuleAwayThatEndedTheList(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	e, err := engine.Load("config.json", []byte(paged(`{"method": "pagenum", "limit": 10, "firstPage": 2,
 		"stopRules": ["count < limit", "body.state == 'closed'"]}`)))
 	require.NoError(t, err)
@@ -680,6 +683,7 @@ func TestAFlagOfSuccessIsTrueOnGoodPages(t *testing.T) {
 // TestEndlessHidesNoMissingItem has a list without an end, and no guard but maxPages: the first page comes
 // again and again. Then a guard that completes the list ends it, and no finding says what is missing.
 func TestEndlessHidesNoMissingItem(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	e, err := engine.Load("config.json", []byte(paged(`{"method": "pagenum", "limit": 2, "guards": {
 		"samePage": "ignore", "repeatedExchange": "ignore", "sameItems": "ignore", "repeatedItems": "ignore"}}`)))
 	require.NoError(t, err)
