@@ -43,9 +43,12 @@ func (w *Watcher) noticeOtherItems() {
 func (w *Watcher) compareKinds(items [][]byte, list int) {
 	only := w.context.Page > 1 && !w.history.HadOthers && !slices.ContainsFunc(items, isObject) &&
 		!(len(items) == 1 && items[0][0] == 'n')
-	hasObjects := len(w.firstNames(list)) > 0 || slices.ContainsFunc(items, isObject)
+	isStrange := func(item []byte) bool { // the names of page 1 are only looked up for a failure
+		return item[0] == '"' && apinames.IsFailure(string(item)) &&
+			(len(w.firstNames(list)) > 0 || slices.ContainsFunc(items, isObject))
+	}
 	for _, item := range items {
-		if (only || hasObjects && item[0] == '"' && apinames.IsFailure(string(item))) && w.firstNames(list) != nil {
+		if (only || isStrange(item)) && w.firstNames(list) != nil {
 			w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
 			return
 		}
