@@ -351,7 +351,7 @@ func (j *Job) Unreached() map[*Trigger]string {
 	if only, ok := j.OnlyPage(); ok && only.Rule.Outcome != rules.Split {
 		for _, s := range j.Stops[slices.Index(j.Stops, only)+1:] {
 			if why[s] == "" && s.Rule.Outcome != rules.Split {
-				why[s] = fmt.Sprintf("%s comes first, and stops after page 1", only.Rule.ID)
+				why[s] = only.AfterPage1()
 			}
 		}
 	}

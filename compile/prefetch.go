@@ -64,6 +64,9 @@ func (j *Job) OnlyPage() (*Trigger, bool) {
 	return nil, false
 }
 
+// AfterPage1 says why nothing that comes after the rule, which [Job.OnlyPage] has returned, has an effect.
+func (t *Trigger) AfterPage1() string { return t.Rule.ID + " comes first, and stops after page 1" }
+
 func (j *Job) stopsFirst(s *Trigger) bool {
 	p := j.Prover()
 	if p.Condition(s.Expression) == language.Always {

@@ -330,7 +330,7 @@ func (j explainer) noNext() *RuleExplanation {
 	part := j.rule(j.NextParts[i])
 	never := ""
 	if only, ok := j.OnlyPage(); ok {
-		never = only.Rule.ID + " comes first, and stops after page 1"
+		never = only.AfterPage1()
 	}
 	description := cmp.Or(part.ValueInWords, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
 	return &RuleExplanation{

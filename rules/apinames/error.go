@@ -183,7 +183,7 @@ var aboveLists = []ErrorSign{
 var containersNextToData = []string{"meta", "metadata", "status"}
 
 // ErrorsNextToData returns the signs that count in a response with items, too: in its root, in objects that
-// describe it, and in each object above the lists of items, whose paths are given. The result is not changed by callers.
+// describe it, and in each object above the lists of items, whose paths are given. Callers must not change the result.
 func ErrorsNextToData(lists [][]string) []ErrorSign {
 	if slices.ContainsFunc(lists, func(list []string) bool { return len(list) > 1 }) {
 		return errorsNextToLists(lists)

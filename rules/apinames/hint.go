@@ -36,21 +36,23 @@ const (
 
 // placeHints are the bare names under which responses describe their own page: its place in the list, and the size
 // of a full page. Such names have other meanings, too, so that they are not in hintTable.
-var placeHints = map[string]HintKind{
-	"hasprevious": HintPrevious, "haspreviouspage": HintPrevious, "hasprev": HintPrevious, "hasprevpage": HintPrevious,
-	"first": HintFirst, "isfirst": HintFirst, "isfirstpage": HintFirst, "firstpage": HintFirst,
-	"limit": HintSize, "perpage": HintSize, "pagesize": HintSize, "pagelimit": HintSize, // maxResults may be the number of items
-}
+var placeHints = sync.OnceValue(func() map[string]HintKind {
+	names := map[string]HintKind{
+		"hasprevious": HintPrevious, "haspreviouspage": HintPrevious, "hasprev": HintPrevious, "hasprevpage": HintPrevious,
+		"first": HintFirst, "isfirst": HintFirst, "isfirstpage": HintFirst, "firstpage": HintFirst,
+		"limit": HintSize, "perpage": HintSize, "pagesize": HintSize, "pagelimit": HintSize, // maxResults may be the number of items
+	}
+	for _, name := range previousNames {
+		names[name] = HintBack
+	}
+	return names
+})
 
 // PlaceOf returns what a key says about the page that has it: [HintPrevious], [HintFirst], [HintSize], [HintBack] or
 // nothing.
 func PlaceOf(key string) HintKind {
 	var buffer [maxBare]byte
-	bare := string(appendBare(buffer[:0], key))
-	if slices.Contains(previousNames, bare) {
-		return HintBack
-	}
-	return placeHints[bare]
+	return placeHints()[string(appendBare(buffer[:0], key))]
 }
 
 // hintTable lists the names under which responses describe their lists, in the root, next to the items, and
@@ -379,10 +381,7 @@ var describing = sync.OnceValue(func() map[string]bool {
 	for name := range flagsByName() {
 		names[name] = true
 	}
-	for _, name := range previousNames {
-		names[name] = true
-	}
-	for name := range placeHints {
+	for name := range placeHints() {
 		names[name] = true
 	}
 	return names

@@ -52,14 +52,14 @@ var clauseEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // IsComplaint reports whether the message of a page without a list is about a failure, as
 // far as its words tell: it says more than that there are no more items, or something else.
 func IsComplaint(message string) bool {
-	ends, fails := judge(message)
+	ends, fails := judge(withoutAnnouncement(message))
 	return fails || !ends && len(wordsOf(message)) > 0
 }
 
 // IsFailure reports whether the message of a page with an empty list says that a request has failed. Its
 // words must say so, since many APIs have a message on every page.
 func IsFailure(message string) bool {
-	message = announcement().ReplaceAllString(message, "")
+	message = withoutAnnouncement(message)
 	words := wordsOf(message)
 	if len(words) == 0 {
 		return false
@@ -88,7 +88,6 @@ func SaysNoMore(message string) bool {
 // judge reports whether a clause of a message says that there is nothing, or no more, and whether a clause
 // tells of a failure.
 func judge(message string) (ends, fails bool) {
-	message = announcement().ReplaceAllString(message, "")
 	for i, clause := range clauseEnd().Split(strings.ToLower(message), -1) {
 		words := wordsOf(clause)
 		if i == 0 && len(words) > 0 && words[0] == "error" { // "Error: no records found"
@@ -103,7 +102,10 @@ func judge(message string) (ends, fails bool) {
 	return ends, fails
 }
 
-// announcement matches what will happen to an endpoint that is deprecated: it tells of no failure now.
+// withoutAnnouncement returns a message without what will happen to an endpoint that is deprecated: it tells of no
+// failure now.
+func withoutAnnouncement(message string) string { return announcement().ReplaceAllString(message, "") }
+
 var announcement = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\bdeprecated and will (?:soon )?be unavailable\b`)
 })
