@@ -22,17 +22,28 @@ type orderAPI struct {
 	mu        sync.Mutex
 	order     []string
 	busy, max int // requests in flight, now and at most
+
+	// Requests of the run "third" wait until three of them are in flight at once.
+	three chan struct{}
 }
 
 func serveOrder(t *testing.T) *orderAPI {
 	t.Helper()
-	a := &orderAPI{}
+	a := &orderAPI{three: make(chan struct{})}
+	three := sync.OnceFunc(func() { close(a.three) })
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
-		a.order = append(a.order, strings.Split(r.URL.Path, "/")[1])
+		run := strings.Split(r.URL.Path, "/")[1]
+		a.order = append(a.order, run)
 		a.busy++
 		a.max = max(a.max, a.busy)
+		if a.busy == 3 {
+			three()
+		}
 		a.mu.Unlock()
+		if run == "third" {
+			<-a.three
+		}
 		time.Sleep(5 * time.Millisecond)
 		a.mu.Lock()
 		a.busy--
@@ -40,6 +51,7 @@ func serveOrder(t *testing.T) *orderAPI {
 		fmt.Fprint(w, `[{"id": 1}]`)
 	}))
 	t.Cleanup(a.Close)
+	t.Cleanup(three)
 	return a
 }
 
