@@ -8,10 +8,24 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
+
+// An absenceSearch finds paths that the configuration reads and no response has.
+type absenceSearch struct {
+	comparison
+	memory *pathMemory
+	places placeSearch
+}
+
+// A pathMemory is what an [absenceSearch] remembers of earlier pages.
+type pathMemory struct {
+	Responses int       `json:"responses,omitempty"` // number of successful responses with a body
+	HadItems  bool      `json:"hadItems,omitempty"`  // whether a response had the place of the items
+	Had       []string  `json:"had,omitempty"`       // watched paths that a response had
+	Lacked    []Absence `json:"lacked,omitempty"`    // absences at the end of a partition that otherwise looks complete
+}
 
 // An Absence is a path that the configuration reads and no response of a list had.
 type Absence struct {
@@ -41,22 +55,77 @@ func (w *Watcher) NoticeHad(watch compile.Watch) {
 // Seen returns what the list, which has ended with an outcome, contributes to the signs across all partitions of
 // its job.
 func (w *Watcher) Seen(outcome rules.Outcome) Seen {
-	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.subject.job)}
+	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.last.subject.job)}
 	if outcome != rules.Failed {
 		seen.Lacked = w.history.Lacked
 	}
 	return seen
 }
 
+// noticePaths records the watched paths that the response has.
+func (s absenceSearch) noticePaths() {
+	c := s.context
+	if c.Status >= 400 || s.reading.Lookup == nil {
+		return
+	}
+	s.memory.Responses++
+	s.places.notice()
+	s.memory.HadItems = s.memory.HadItems || s.reading.HasField && (!s.reading.Elements || c.Count > 0)
+	for i, list := range s.subject.listsOf() {
+		if key := watchedList(list); s.places.had(i) && !slices.Contains(s.memory.Had, key) {
+			s.memory.Had = append(s.memory.Had, key)
+		}
+	}
+	for _, watch := range s.subject.watches {
+		key := watch.String()
+		if slices.Contains(s.memory.Had, key) {
+			continue
+		}
+		limit, hasLimit := c.Limit.(int)
+		isFull := hasLimit && c.Count > 0 && c.Count >= limit
+		if v, present := watch.Lookup(c); present && (v != nil || !watch.Total && !(watch.Flag && isFull)) {
+			s.memory.Had = append(s.memory.Had, key)
+		}
+	}
+}
+
+// watchedList returns the name of a list among the watched paths.
+func watchedList(list rules.ItemList) string { return "dataField " + list.Text }
+
+// suspectsAbsence reports whether a path that no response had should have been present.
+func (s absenceSearch) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool {
+	switch {
+	case s.misspelt(watch.Path):
+		return true
+	case watch.Link && s.memory.Responses == 1:
+		return s.promisesMore(hints)
+	case watch.Link:
+		return !slices.ContainsFunc(s.subject.watches, func(other compile.Watch) bool {
+			return other.Link && slices.Contains(s.memory.Had, other.String())
+		})
+	case watch.Rule.ExpectsRead:
+		return slices.Contains(s.end.StoppedBy, watch.Rule.ID)
+	}
+	return !watch.Optional
+}
+
+// hadKeys returns the keys of the paths that a response had.
+func (m *pathMemory) hadKeys() []string {
+	if m.HadItems {
+		return append([]string{keyItems}, m.Had...)
+	}
+	return m.Had
+}
+
 // missing describes the paths that no response had although one should have, or returns "". If
 // other partitions of the job may prove a path right, missing notes it for the end of the tree
 // instead. It also reports whether the list of items may have another name.
-func (w *Watcher) missing(hints *rules.Hints) (text string, renamed bool) {
+func (s absenceSearch) missing(hints *rules.Hints) (text string, renamed bool) {
 	var missing []string
-	w.history.Lacked = nil
-	for _, a := range w.absences(hints) {
-		if w.end.Siblings && a.Ordinary {
-			w.history.Lacked = append(w.history.Lacked, a)
+	s.memory.Lacked = nil
+	for _, a := range s.absences(hints) {
+		if s.end.Siblings && a.Ordinary {
+			s.memory.Lacked = append(s.memory.Lacked, a)
 		} else {
 			missing, renamed = append(missing, a.Text), renamed || a.Renamed
 		}
@@ -68,69 +137,60 @@ func joinMissing(texts []string) string { return strings.Join(texts, ", nor ") }
 
 // absences returns the watched paths that no response had, except for paths that are normally
 // absent.
-func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
-	h := w.history
-	if h.Responses == 0 {
+func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
+	if s.memory.Responses == 0 {
 		return nil
 	}
-	promisesMore := w.promisesMore(hints)
-	if found := h.suggested(); !h.HadItems && hints.Total != 0 && (found.Path != "" || !h.Blank) {
+	promisesMore := s.promisesMore(hints)
+	if found := s.places.memory.suggested(); !s.memory.HadItems && hints.Total != 0 && (found.Path != "" || !s.places.memory.Blank) {
 		a := Absence{
 			Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items" + found.hint(),
 			Ordinary: !promisesMore && !found.Certain,
 		}
-		if f := w.subject.job.Spec().DataField; f != nil {
-			a.Text = f.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(w.page.Names, f.Keys))
-			a.Ordinary = a.Ordinary && !w.misspelt(f.Keys)
+		if f := s.subject.job.Spec().DataField; f != nil {
+			a.Text = f.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(s.reading.Names, f.Keys))
+			a.Ordinary = a.Ordinary && !s.misspelt(f.Keys)
 		}
-		a.Renamed = found.Certain || !w.page.Elements && slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
-		a.Ordinary = a.Ordinary && !(a.Renamed && w.isBareList())
-		if f := w.subject.job.Spec().DataField; f != nil && w.page.Lookup != nil && w.listsObjects(nil) {
+		a.Renamed = found.Certain || !s.reading.Elements && slices.ContainsFunc(s.placesOfItems(), s.listsObjects)
+		a.Ordinary = a.Ordinary && !(a.Renamed && s.isBareList())
+		if f := s.subject.job.Spec().DataField; f != nil && s.reading.Lookup != nil && s.listsObjects(nil) {
 			a.Renamed, a.Ordinary = true, false
 			a.Text = f.Text + " (dataField), and the last one is a list itself: remove dataField"
 		}
 		absences = append(absences, a)
 	}
-	for i, list := range w.listsOf() {
-		if key := watchedList(list); h.HadItems && !slices.Contains(h.Had, key) {
-			found := h.placeOf(i)
-			text := list.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(w.page.Names, list.Fixed()))
+	for i, list := range s.subject.listsOf() {
+		if key := watchedList(list); s.memory.HadItems && !slices.Contains(s.memory.Had, key) {
+			found := s.places.memory.placeOf(i)
+			text := list.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(s.reading.Names, list.Fixed()))
 			absences = append(absences, Absence{Key: key, Text: text, Ordinary: !promisesMore && !found.Certain, Renamed: found.Certain})
 		}
 	}
-	for _, watch := range w.subject.watches {
-		if !slices.Contains(h.Had, watch.String()) && w.suspectsAbsence(watch, hints) {
-			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, document.Suggest(w.page.Names, watch.Path))
-			if _, isNull := watch.Lookup(w.context); isNull {
+	for _, watch := range s.subject.watches {
+		if !slices.Contains(s.memory.Had, watch.String()) && s.suspectsAbsence(watch, hints) {
+			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, document.Suggest(s.reading.Names, watch.Path))
+			if _, isNull := watch.Lookup(s.context); isNull {
 				text = fmt.Sprintf("%s (%s) other than null", watch, watch.Rule.ID)
 			}
-			absences = append(absences, Absence{Key: watch.String(), Text: text, Ordinary: w.isOrdinary(watch, promisesMore)})
+			absences = append(absences, Absence{Key: watch.String(), Text: text, Ordinary: s.isOrdinary(watch, promisesMore)})
 		}
 	}
-	return append(absences, w.end.Unseen...)
-}
-
-// isBareList reports whether the last response has nothing but a list whose name is usual for lists of items, and
-// members that describe a list.
-func (w *Watcher) isBareList() bool {
-	return !slices.ContainsFunc(w.page.Names(nil), func(name string) bool {
-		return apinames.ListKindOf(name) != apinames.LikelyList && apinames.HintsOf(name) == nil && !apinames.HoldsHints(name)
-	})
+	return append(absences, s.end.Unseen...)
 }
 
 // promisesMore reports whether the last response says that there are more items than were read.
-func (w *Watcher) promisesMore(hints *rules.Hints) bool {
+func (p *lastPage) promisesMore(hints *rules.Hints) bool {
 	total, hasTotal := hints.Total.(int)
-	return hints.More == true || hints.Next != nil || hasTotal && total > w.context.Total.Items
+	return hints.More == true || hints.Next != nil || hasTotal && total > p.context.Total.Items
 }
 
 // isOrdinary reports whether a path that a rule reads may be absent from the list if the lists of
 // other partitions have it; see [Absence.Ordinary]. It may not if the last response has a similar path,
 // or if the list has items and ended because of the absence. promisesMore says whether
 // the response promises further items.
-func (w *Watcher) isOrdinary(watch compile.Watch, promisesMore bool) bool {
-	ended := slices.Contains(w.end.StoppedBy, watch.Rule.ID) && w.context.Total.Items > 0
-	return !promisesMore && !ended && !w.misspelt(watch.Path)
+func (s absenceSearch) isOrdinary(watch compile.Watch, promisesMore bool) bool {
+	ended := slices.Contains(s.end.StoppedBy, watch.Rule.ID) && s.context.Total.Items > 0
+	return !promisesMore && !ended && !s.misspelt(watch.Path)
 }
 
 // A Seen collects the paths that the lists of a job's partitions had and lacked, and the values and items

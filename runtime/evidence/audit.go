@@ -22,32 +22,32 @@ const maxInFuture = 24 * time.Hour
 // Audit evaluates the audit rules after the last page of a list. Most of them apply to complete
 // lists only. A finding says why the list may be incomplete.
 func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
-	c := w.context
+	c := w.last.context
 	if c.Page == 0 {
 		return nil
 	}
 	defer func(total int) { c.Total.Items, c.Hints, c.List = total, nil, nil }(c.Total.Items)
-	w.end = end
-	c.Total.Items = end.Items - w.history.Facts.Rewritten
+	w.last.end = end
+	c.Total.Items = end.Items - w.last.facts.Rewritten
 	c.Hints = w.Hints()
-	w.noticeTotal(c.Hints)
+	w.described().noticeTotal(c.Hints)
 	c.List = w.facts(c.Hints)
 	facts := rules.FactsIn(c)
 	var findings []trace.Finding
-	for i := range w.subject.job.Ruleset.Rules {
-		listed := &w.subject.job.Ruleset.Rules[i]
+	for i := range w.last.subject.job.Ruleset.Rules {
+		listed := &w.last.subject.job.Ruleset.Rules[i]
 		if listed.Role != rules.RoleAudit || listed.Requires&^facts != 0 ||
 			end.Outcome != rules.Complete && !slices.Contains(listed.Also, end.Outcome) {
 			continue
 		}
-		rule := w.subject.job.AuditRule(listed)
+		rule := w.last.subject.job.AuditRule(listed)
 		met, err := rule.EvalBool(m, c)
 		if err != nil || !met {
 			continue // an API may use the names of hints for anything
 		}
 		findings = append(findings, trace.Finding{
 			ID: rule.Rule.ID, Weight: rule.Weight(m, c),
-			Message: w.redactor.Shown(rule.Message.Text(m, c)), Because: w.redactor.Shown(rule.Because(c)),
+			Message: w.last.redactor.Shown(rule.Message.Text(m, c)), Because: w.last.redactor.Shown(rule.Because(c)),
 		})
 	}
 	return findings
@@ -122,47 +122,48 @@ func findingIf(job *compile.Job, listed *rules.Rule, c *rules.Context) *trace.Fi
 
 // facts returns the facts about the list as a whole.
 func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
-	if w.context.Count > 0 { // a page without items has been judged when it was read
-		w.noticeChange()
+	p, c, h := &w.last, w.last.context, w.history
+	if c.Count > 0 { // a page without items has been judged when it was read
+		w.errors().noticeChange()
 	}
-	facts := w.history.Facts
-	facts.Missing, facts.Renamed = w.missing(hints)
-	facts.ErrorMild = facts.ErrorMild && w.end.Siblings
-	if w.subject.keptUnread && len(w.context.Kept) > 0 && w.history.Sizes[0] > 0 {
-		names := value.Map(w.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
+	facts := h.Facts
+	facts.Missing, facts.Renamed = w.absent().missing(hints)
+	facts.ErrorMild = facts.ErrorMild && p.end.Siblings
+	if p.subject.keptUnread && len(c.Kept) > 0 && h.Sizes[0] > 0 {
+		names := value.Map(p.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
-	facts.KeptAhead = w.keptAhead()
-	if pages, ok := hints.Pages.(int); ok && pages < w.history.FirstPages {
-		facts.PagesBefore = w.history.FirstPages
+	facts.KeptAhead = p.keptAhead()
+	if pages, ok := hints.Pages.(int); ok && pages < h.FirstPages {
+		facts.PagesBefore = h.FirstPages
 	}
-	if c := w.context; hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
-		facts.MoreBefore = w.history.FirstMore
+	if hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
+		facts.MoreBefore = h.FirstMore
 	}
-	facts.Counted = w.subject.job.Counted()
-	facts.Chosen = slices.ContainsFunc(w.subject.job.Stops, func(stop *compile.Trigger) bool {
-		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.Contains(w.end.StoppedBy, stop.Rule.ID)
+	facts.Counted = p.subject.job.Counted()
+	facts.Chosen = slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
+		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.Contains(p.end.StoppedBy, stop.Rule.ID)
 	})
-	facts.Negative = w.negative()
-	facts.Reached = w.context.Count == 0 && facts.ErrorPage == w.context.Page && w.history.FirstTotal != nil &&
-		w.history.FirstTotal.Total == w.context.Total.Items && w.history.FirstTotal.Total > w.history.FirstTotal.Count
-	if w.history.Ambiguous { // identifiers that do not identify items
+	facts.Negative = p.negative()
+	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && h.FirstTotal != nil &&
+		h.FirstTotal.Total == c.Total.Items && h.FirstTotal.Total > h.FirstTotal.Count
+	if h.Ambiguous { // identifiers that do not identify items
 		facts.Revised = 0
 	}
-	w.audited.facts = facts
-	return &w.audited.facts
+	w.audited = facts
+	return &w.audited
 }
 
 // negative returns the first negative total or number of pages, with its path, by which rules ended the list, or "" if
 // one of these rules has read none.
-func (w *Watcher) negative() (first string) {
-	for _, stop := range w.subject.job.Stops {
-		if !slices.Contains(w.end.StoppedBy, stop.Rule.ID) {
+func (p *lastPage) negative() (first string) {
+	for _, stop := range p.subject.job.Stops {
+		if !slices.Contains(p.end.StoppedBy, stop.Rule.ID) {
 			continue
 		}
 		counts := stop.StatedCounts()
 		i := slices.IndexFunc(counts, func(read language.Read) bool {
-			v, _ := read.Lookup(w.context)
+			v, _ := read.Lookup(p.context)
 			text, isText := value.Text(v)
 			n, err := strconv.ParseFloat(text, 64)
 			return isText && err == nil && n < 0
@@ -170,7 +171,7 @@ func (w *Watcher) negative() (first string) {
 		if i < 0 {
 			return ""
 		}
-		v, _ := counts[i].Lookup(w.context)
+		v, _ := counts[i].Lookup(p.context)
 		first = cmp.Or(first, fmt.Sprintf("%s = %v", counts[i], v))
 	}
 	return first
@@ -178,11 +179,11 @@ func (w *Watcher) negative() (first string) {
 
 // keptAhead returns the first value for the next run that is a time of the items and too late, with its
 // name, or "" if there is none.
-func (w *Watcher) keptAhead() string {
-	for _, e := range w.subject.job.Keeps {
+func (p *lastPage) keptAhead() string {
+	for _, e := range p.subject.job.Keeps {
 		ofItems := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("items") || r.Is("first") })
-		v := w.end.Kept[e.Rule.Target]
-		if t, isTime := e.KeptTime(v); ofItems && isTime && t.Sub(w.context.Now()) > maxInFuture {
+		v := p.end.Kept[e.Rule.Target]
+		if t, isTime := e.KeptTime(v); ofItems && isTime && t.Sub(p.context.Now()) > maxInFuture {
 			return fmt.Sprintf("kept.%s = %v", e.Rule.Target, v)
 		}
 	}

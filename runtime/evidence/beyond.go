@@ -9,13 +9,18 @@ import (
 // NoticeBeyond notices a page after the end of the list, given its number, that has items which no page of the list
 // has. Many APIs return the last page, or the first one, for every request beyond the end.
 func (w *Watcher) NoticeBeyond(page int, reading document.Reading) {
-	f := &w.history.Facts
-	if _, known := w.history.Lists.Get(reading.IdentityDigest); known || reading.Items.Len() == 0 || f.BeyondPage > 0 {
+	w.repeats().noticeBeyond(page, reading)
+}
+
+// noticeBeyond is [Watcher.NoticeBeyond].
+func (s repeatSearch) noticeBeyond(page int, reading document.Reading) {
+	f := s.facts
+	if _, known := s.memory.Lists.Get(reading.IdentityDigest); known || reading.Items.Len() == 0 || f.BeyondPage > 0 {
 		return
 	}
 	isNew := func(item []byte) bool {
 		id := document.Identity(item)
-		_, known := w.history.Identities.Get(document.DigestOf(id, document.Digest{}))
+		_, known := s.memory.Identities.Get(document.DigestOf(id, document.Digest{}))
 		return id == nil || !known
 	}
 	if slices.ContainsFunc(reading.Compared, isNew) {

@@ -8,30 +8,44 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
+// A cursorSearch finds mistakes in how requests continue after the items of a page.
+type cursorSearch struct {
+	repeatSearch
+	memory *cursorMemory
+}
+
+// A cursorMemory is what a [cursorSearch] remembers of earlier pages.
+type cursorMemory struct {
+	FirstItem string      `json:"firstItem,omitempty"` // identifier of the first item of page 1, if it has several
+	Fresh     bool        `json:"fresh,omitempty"`     // whether the latest page has items that no earlier page has
+	Ends      []endMember `json:"ends,omitempty"`      // members of the last item of the latest page, if it is full; see noticeTie
+}
+
 // noticeCursor notices a cursor that is probably the wrong item, in a list whose next request reads
 // items. There are two signs. Page 2 is empty, and its request continues after the first item of page 1
 // instead of the last. Or a request is repeated and returns the same page, although that page had only
 // new items the first time. fresh says whether this page has new items.
-func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent, fresh bool) {
-	c, h := w.context, w.history
-	if !w.subject.readsItems || c.Polled {
+func (s cursorSearch) noticeCursor(fresh bool) {
+	c := s.context
+	if !s.subject.readsItems || c.Polled {
 		return
 	}
 	switch {
 	case c.Page == 1:
-		h.FirstItem = w.firstOfMany()
-	case c.Page == 2 && c.Count == 0 && h.FirstItem != "" && sends(sent, h.FirstItem) && !sends(h.First, h.FirstItem):
-		h.Facts.CursorFirst = h.FirstItem
-	case c.SamePage && request == before && h.Fresh && c.Count >= *w.largest && h.Facts.CursorPage == 0:
-		h.Facts.CursorPage = c.Page - 1
+		s.memory.FirstItem = s.firstOfMany()
+	case c.Page == 2 && c.Count == 0 && s.memory.FirstItem != "" &&
+		sends(s.sent, s.memory.FirstItem) && !sends(s.first.First, s.memory.FirstItem):
+		s.facts.CursorFirst = s.memory.FirstItem
+	case c.SamePage && s.request == s.before && s.memory.Fresh && c.Count >= *s.largest && s.facts.CursorPage == 0:
+		s.facts.CursorPage = c.Page - 1
 	}
-	h.Fresh = fresh
+	s.memory.Fresh = fresh
 }
 
 // firstOfMany returns the identifier of the first item of a page, or "" if the item has no identifier or
 // is the only item.
-func (w *Watcher) firstOfMany() string {
-	items := w.page.Compared
+func (p *lastPage) firstOfMany() string {
+	items := p.reading.Compared
 	if len(items) < 2 {
 		return ""
 	}
@@ -57,20 +71,20 @@ type endMember struct {
 // noticeTie notices that a request continues from a value which the last two items of a full page share: items with that
 // value may follow them, and the request leaves them out. It does not if it also has a value of the last item alone, or
 // if its page begins with the last item. It must be called before the items of the page are remembered.
-func (w *Watcher) noticeTie(sent trace.Sent) {
-	c, h := w.context, w.history
-	if !w.subject.readsItems || c.Polled {
+func (s cursorSearch) noticeTie() {
+	c := s.context
+	if !s.subject.readsItems || c.Polled {
 		return
 	}
-	ends := h.Ends
-	h.Ends = w.endMembers()
+	ends := s.memory.Ends
+	s.memory.Ends = s.endMembers()
 	limit, hasLimit := c.Limit.(int)
-	if len(ends) == 0 || h.Facts.TiePage > 0 || c.Count == 0 && !(hasLimit && *w.largest >= limit) || w.beginsWithLastItems() {
+	if len(ends) == 0 || s.facts.TiePage > 0 || c.Count == 0 && !(hasLimit && *s.largest >= limit) || s.beginsWithLastItems() {
 		return
 	}
-	before := parametersOf(h.First)
+	before := parametersOf(s.first.First)
 	tie := ""
-	for _, m := range parametersOf(sent) {
+	for _, m := range parametersOf(s.sent) {
 		text := shortText(m.Value)
 		if earlier, ok := before.Get(m.Name); ok && shortText(earlier) == text {
 			continue
@@ -83,20 +97,20 @@ func (w *Watcher) noticeTie(sent trace.Sent) {
 		}
 	}
 	if tie != "" {
-		h.Facts.TiePage, h.Facts.Tie = c.Page-1, tie
+		s.facts.TiePage, s.facts.Tie = c.Page-1, tie
 	}
 }
 
 // endMembers returns the members of the last item of a full page, and those of the objects in it. They are nil if no value is
 // shared with the item before it.
-func (w *Watcher) endMembers() (ends []endMember) {
-	c, n := w.context, len(w.page.Compared)
+func (p *lastPage) endMembers() (ends []endMember) {
+	c, n := p.context, len(p.reading.Compared)
 	limit, hasLimit := c.Limit.(int)
-	if n < 2 || hasLimit && c.Count < limit || !hasLimit && c.Count < *w.largest || w.listsOf() != nil {
+	if n < 2 || hasLimit && c.Count < limit || !hasLimit && c.Count < *p.largest || p.subject.listsOf() != nil {
 		return nil
 	}
-	last, _ := membersOf(w.page.Compared[n-1])
-	earlier, _ := membersOf(w.page.Compared[n-2])
+	last, _ := membersOf(p.reading.Compared[n-1])
+	earlier, _ := membersOf(p.reading.Compared[n-2])
 	isShared := false
 	add := func(v, other any) {
 		text, isText := value.Text(v)

@@ -17,9 +17,9 @@
 //
 // The loop (package runtime) calls the watcher of the list in this order:
 //
-//   - Notice, page 1 (notice.go): noticeItems remembers the identifiers 1 and 2 in history.Identities,
-//     and noticeTotal (hints.go) the total of 5 in history.FirstTotal. The history (history.go) is part of
-//     the state of the list, so that it survives a resume.
+//   - Notice, page 1 (notice.go): noticeItems (repeat.go) remembers the identifiers 1 and 2 in
+//     repeatMemory.Identities, and noticeTotal (hints.go) the total of 5 in totalMemory.FirstTotal. Both are
+//     parts of the history (history.go), which is part of the state of the list, so that it survives a resume.
 //   - Notice, page 2: noticeItems finds the identifier 2 again, with the same content. It counts one of
 //     Facts.Duplicates, and sets Facts.ShiftPage to 2.
 //   - Notice, page 3: the page has no items. The rule offset.empty ends the list; its outcome is
@@ -30,9 +30,13 @@
 //     whose source is "hints.total > total.items". Each becomes a [trace.Finding] with its message:
 //     "body.total is 5, but the number of items read is 4".
 //
-// The watcher is in watcher.go, and what it remembers in history.go. Most other files notice one kind of
-// sign each:
+// The watcher is in watcher.go, its history in history.go, and the facts about the job in subject.go. last_page.go
+// has the last page, which all searches read, and first_page.go what they compare it with. A search is a type with
+// the memory that its findings need, such as errorSearch with errorMemory. Most other files notice one kind of sign
+// each:
 //
+//   - Repeats: repeat.go items and requests that return, cursor.go a cursor that is the wrong item, key.go keys that
+//     occur twice, and size.go a page size that gets lost.
 //   - Lists: moved.go a list at another path, elsewhere.go where else the items may be, gap.go a page
 //     without a list between others, nested.go lists within items, overlap.go items that several
 //     partitions have, and beyond.go items on a page after the end.
@@ -40,9 +44,9 @@
 //     error_stranger.go in its only item, error_last.go in the last line,
 //     error_text.go in a text, error_csv.go in the header of CSV), error_change.go statuses that change,
 //     and bare.go a page without any member of page 1.
-//   - Paths and keys: absence.go paths that no response has, missing_paths.go paths of a parent's items
-//     that no item has, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
-//     and since.go items before the kept value that the requests send.
+//   - Paths: absence.go paths that no response has, missing_paths.go paths of a parent's items
+//     that no item has, warn.go oddities of a page that are logged, and since.go items before the kept value
+//     that the requests send.
 //
 // hints_body.go finds the hints in a body, and sighting.go has the page on which an item or a list was
 // seen. told.go records the facts that only the loop knows, and paging_value.go returns the values of a

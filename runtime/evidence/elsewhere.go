@@ -11,6 +11,18 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
+// A placeSearch finds the items of a list that a page lacks at other places in it.
+type placeSearch struct {
+	*lastPage
+	memory *placeMemory
+}
+
+// A placeMemory is what a [placeSearch] remembers of earlier pages.
+type placeMemory struct {
+	Elsewhere []place `json:"elsewhere,omitempty"` // for each list, where a page that lacks it may have its items
+	Blank     bool    `json:"blank,omitempty"`     // whether a page of XML has the element above the list, and no items anywhere
+}
+
 // A place is where a response may have the items of a list, which it does not have at the path of the
 // configuration. The zero value is no place.
 type place struct {
@@ -18,67 +30,68 @@ type place struct {
 	Certain bool   `json:"certain,omitempty"` // whether the values there hardly mean anything else than the items
 }
 
-// noticeElsewhere notices where a page has items of a list that it lacks at the path of the list. An empty list
+// notice notices where a page has items of a list that it lacks at the path of the list. An empty list
 // of XML is no element, so it looks as if it were misspelt; only other elements in its place tell the two apart.
-func (w *Watcher) noticeElsewhere() {
-	h, lists := w.history, w.subject.lists
-	if w.page.Bytes <= maxErrorBody && w.lacksItems() { // of most pages, the body is not decoded as a whole
-		body, _ := w.lookup(nil)
+func (s placeSearch) notice() {
+	lists := s.subject.lists
+	if s.reading.Bytes <= maxErrorBody && s.lacksItems() { // of most pages, the body is not decoded as a whole
+		body, _ := s.lookup(nil)
 		for i, list := range lists {
-			if w.lacks(i) {
-				h.setPlace(i, len(lists), w.elsewhere(body, list.steps))
+			if s.lacks(i) {
+				s.memory.setPlace(i, len(lists), s.elsewhere(body, list.steps))
 			}
 		}
 		if lists == nil {
-			h.setPlace(0, 1, onlyList(body))
+			s.memory.setPlace(0, 1, onlyList(body))
 		}
 	}
-	h.Blank = h.Blank || w.page.Elements && w.page.HasField && h.suggested() == place{}
+	s.memory.Blank = s.memory.Blank || s.reading.Elements && s.reading.HasField && s.memory.suggested() == place{}
 }
 
 // lacksItems reports whether the page has no items where one of its lists should have some.
-func (w *Watcher) lacksItems() bool {
-	for i := range w.subject.lists {
-		if w.lacks(i) {
+func (s placeSearch) lacksItems() bool {
+	for i := range s.subject.lists {
+		if s.lacks(i) {
 			return true
 		}
 	}
-	return w.subject.lists == nil && !w.page.HasField && w.context.Count == 0
+	return s.subject.lists == nil && !s.reading.HasField && s.context.Count == 0
 }
 
 // lacks reports whether the page lacks the list with the given index, and no place of its items is known yet.
-func (w *Watcher) lacks(index int) bool {
-	return (w.page.Found[index] == "" || w.page.Elements) && w.page.Lists[index].Items.Len() == 0 && w.history.placeOf(index) == place{}
+func (s placeSearch) lacks(index int) bool {
+	isEmpty := s.reading.Lists[index].Items.Len() == 0
+	return (s.reading.Found[index] == "" || s.reading.Elements) && isEmpty && s.memory.placeOf(index) == place{}
 }
 
 // had reports whether the page has the list with the given index, even an empty one.
-func (w *Watcher) had(index int) bool {
-	isEmpty := w.page.Lists[index].Items.Len() == 0
-	return w.page.Found[index] != "" && !(w.page.Elements && isEmpty && w.history.placeOf(index) != place{})
+func (s placeSearch) had(index int) bool {
+	isEmpty := s.reading.Lists[index].Items.Len() == 0
+	return s.reading.Found[index] != "" && !(s.reading.Elements && isEmpty && s.memory.placeOf(index) != place{})
 }
 
 // placeOf returns the place of the items of the list with the given index.
-func (h *history) placeOf(index int) place {
-	if index < len(h.Elsewhere) {
-		return h.Elsewhere[index]
+func (m *placeMemory) placeOf(index int) place {
+	if index < len(m.Elsewhere) {
+		return m.Elsewhere[index]
 	}
 	return place{}
 }
 
 // setPlace sets the place of the items of one of n lists. Without any place, Elsewhere is nil.
-func (h *history) setPlace(index, n int, p place) {
-	if h.Elsewhere == nil && p != (place{}) {
-		h.Elsewhere = make([]place, n)
+func (m *placeMemory) setPlace(index, n int, p place) {
+	if m.Elsewhere == nil && p != (place{}) {
+		m.Elsewhere = make([]place, n)
 	}
-	if h.Elsewhere != nil {
-		h.Elsewhere[index] = p
+	if m.Elsewhere != nil {
+		m.Elsewhere[index] = p
 	}
 }
 
 // suggested returns the first place of items that was noticed.
-func (h *history) suggested() place {
-	if i := slices.IndexFunc(h.Elsewhere, func(p place) bool { return p.Path != "" }); i >= 0 {
-		return h.Elsewhere[i]
+func (m *placeMemory) suggested() place {
+	if i := slices.IndexFunc(m.Elsewhere, func(p place) bool { return p.Path != "" }); i >= 0 {
+		return m.Elsewhere[i]
 	}
 	return place{}
 }
@@ -93,7 +106,7 @@ func (p place) hint() string {
 
 // elsewhere returns where a body may have the items of a list that it lacks: under a similar name, in XML under
 // another one, or under the same name in another object.
-func (w *Watcher) elsewhere(body any, steps []rules.Step) place {
+func (s placeSearch) elsewhere(body any, steps []rules.Step) place {
 	v, path := body, []string{}
 	for i, step := range steps {
 		if step.All {
@@ -102,23 +115,23 @@ func (w *Watcher) elsewhere(body any, steps []rules.Step) place {
 		}
 		object, _ := value.Members(v)
 		next, has := object.Get(step.Key)
-		if list, _ := next.([]any); has && !(w.page.Elements && i == len(steps)-1 && len(list) == 0) {
+		if list, _ := next.([]any); has && !(s.reading.Elements && i == len(steps)-1 && len(list) == 0) {
 			v, path = next, append(path, step.Key)
 			continue
 		}
 		if slices.ContainsFunc(object, countsNone) {
 			return place{}
 		}
-		if found := w.similar(object, path, steps[i:]); found.Path != "" {
+		if found := s.similar(object, path, steps[i:]); found.Path != "" {
 			return found
 		}
-		if found := w.otherElements(object, path, step.Key); found.Path != "" {
+		if found := s.otherElements(object, path, step.Key); found.Path != "" {
 			return found
 		}
 		break
 	}
 	if last := steps[len(steps)-1]; !slices.ContainsFunc(steps, func(s rules.Step) bool { return s.All }) {
-		return w.sameName(body, nil, last.Key)
+		return s.sameName(body, nil, last.Key)
 	}
 	return place{}
 }
@@ -135,10 +148,10 @@ func firstIn(v any) any {
 }
 
 // similar returns the place of items under a name that is similar to the first of some steps, in an object at a path.
-func (w *Watcher) similar(object rules.Object, path []string, steps []rules.Step) place {
+func (s placeSearch) similar(object rules.Object, path []string, steps []rules.Step) place {
 	names := map[string]string{} // by their local names
 	for _, m := range object {
-		if m.Name != steps[0].Key && !w.reads(append(slices.Clip(path), m.Name)) {
+		if m.Name != steps[0].Key && !s.subject.reads(append(slices.Clip(path), m.Name)) {
 			names[localName(m.Name)] = m.Name
 		}
 	}
@@ -158,27 +171,20 @@ func (w *Watcher) similar(object rules.Object, path []string, steps []rules.Step
 		v, path = inner.Value(step.Key), append(path, step.Key)
 	}
 	list, _ := v.([]any)
-	if len(list) == 0 && !(isItem(v) && (w.page.Elements || len(steps) > 1)) {
+	if len(list) == 0 && !(isItem(v) && (s.reading.Elements || len(steps) > 1)) {
 		return place{}
 	}
-	return place{rules.JoinPath(path...), w.page.Elements || isItem(firstOf(list, v))}
+	return place{rules.JoinPath(path...), s.reading.Elements || isItem(firstOf(list, v))}
 }
 
 // minSimilar is the length of the shortest name to which another may be similar: all names of one letter are.
 const minSimilar = 3
 
-// reads reports whether a list of the job is at a path, or below it.
-func (w *Watcher) reads(path []string) bool {
-	return slices.ContainsFunc(w.subject.lists, func(list itemList) bool {
-		return len(list.keys) >= len(path) && slices.Equal(list.keys[:len(path)], path)
-	})
-}
-
 // otherElements returns the place of the elements of XML that may be the items under another name: the only ones in
 // their parent that occur several times and are like items. They are the items if the parent has nothing else, save
 // what describes a list. There, a single element may be an item.
-func (w *Watcher) otherElements(parent rules.Object, path []string, name string) place {
-	if !w.page.Elements {
+func (s placeSearch) otherElements(parent rules.Object, path []string, name string) place {
+	if !s.reading.Elements {
 		return place{}
 	}
 	if len(path) == 0 && len(parent) == 1 { // another root element
@@ -190,7 +196,7 @@ func (w *Watcher) otherElements(parent rules.Object, path []string, name string)
 	var found []place
 	for _, m := range others {
 		list, several := m.Value.([]any)
-		if at := append(slices.Clip(path), m.Name); !w.reads(at) && (several || bare) && isLikeItem(firstOf(list, m.Value)) {
+		if at := append(slices.Clip(path), m.Name); !s.subject.reads(at) && (several || bare) && isLikeItem(firstOf(list, m.Value)) {
 			found = append(found, place{rules.JoinPath(at...), several && bare})
 		}
 	}
@@ -225,9 +231,9 @@ func isLikeItem(v any) bool {
 
 // sameName returns the place of a list of objects that has the given name, in an object at a path or in the objects
 // within it.
-func (w *Watcher) sameName(v any, path []string, name string) place {
+func (s placeSearch) sameName(v any, path []string, name string) place {
 	object, _ := value.Members(v)
-	if len(path) == maxNestedPlaces || w.reads(append(slices.Clip(path), name)) && len(path) > 0 {
+	if len(path) == maxNestedPlaces || s.subject.reads(append(slices.Clip(path), name)) && len(path) > 0 {
 		return place{}
 	}
 	list, _ := object.Value(name).([]any)
@@ -235,7 +241,7 @@ func (w *Watcher) sameName(v any, path []string, name string) place {
 		return place{rules.JoinPath(append(slices.Clip(path), name)...), true}
 	}
 	for _, m := range object {
-		if found := w.sameName(m.Value, append(slices.Clip(path), m.Name), name); found.Path != "" {
+		if found := s.sameName(m.Value, append(slices.Clip(path), m.Name), name); found.Path != "" {
 			return found
 		}
 	}

@@ -14,89 +14,103 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
+// An errorSearch finds errors in the bodies of successful responses.
+type errorSearch struct {
+	comparison
+	memory *errorMemory
+}
+
+// An errorMemory is what an [errorSearch] remembers of earlier pages.
+type errorMemory struct {
+	Alone      *loneItem `json:"alone,omitempty"`      // the only item of page 1, until a page with several items follows
+	Ended      bool      `json:"ended,omitempty"`      // whether a page in NDJSON or CSV ends with the end of a line
+	HadOthers  bool      `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
+	FirstNulls bool      `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
+}
+
 // maxErrorBody is the size of the largest body that is searched for an error: a body with an error
 // in place of items is small.
 const maxErrorBody = 1 << 20
 
-// noticeError notices a body that reports an error despite a status of success: a page without items, a
+// notice notices a body that reports an error despite a status of success: a page without items, a
 // page with an error next to its data, in place of one of its lists, or as its last line.
-func (w *Watcher) noticeError() {
-	c := w.context
-	if w.hasError() || c.Status >= http.StatusBadRequest || w.page.Lookup == nil {
+func (s errorSearch) notice() {
+	c := s.context
+	if s.hasError() || c.Status >= http.StatusBadRequest || s.reading.Lookup == nil {
 		return
 	}
-	w.noticeOpenEnd()
-	if !w.subject.listsErrors {
-		w.noticeStranger()
+	s.noticeOpenEnd()
+	if !s.subject.listsErrors {
+		s.noticeStranger()
 	}
-	if !w.hasError() {
-		w.noticeLastLine()
+	if !s.hasError() {
+		s.noticeLastLine()
 	}
-	if w.hasError() || w.page.Bytes > maxErrorBody {
+	if s.hasError() || s.reading.Bytes > maxErrorBody {
 		return
 	}
-	w.noticeErrorOfLists()
+	s.noticeErrorOfLists()
 	if c.Count > 0 {
-		w.noticeErrorBesideItems()
+		s.noticeErrorBesideItems()
 	} else {
-		w.noticeErrorWithoutItems()
-		w.noticeChange()
+		s.noticeErrorWithoutItems()
+		s.noticeChange()
 	}
 }
 
 // noticeOpenEnd notices a page in NDJSON or CSV that may be cut off: it ends within a line, and only the connection ends it.
 // That is certain if another page ends with a whole line.
-func (w *Watcher) noticeOpenEnd() {
-	if w.page.Open {
+func (s errorSearch) noticeOpenEnd() {
+	if s.reading.Open {
 		text := "its last line has no end, and only the connection ends the response, so it may be cut off"
-		if w.history.Ended {
+		if s.memory.Ended {
 			text += "; an earlier page ends with a whole line"
 		}
-		w.reportError(text)
-		w.history.Facts.ErrorOfItem = !w.history.Ended
+		s.reportError(text)
+		s.facts.ErrorOfItem = !s.memory.Ended
 	}
-	w.history.Ended = w.history.Ended || w.page.Ended
+	s.memory.Ended = s.memory.Ended || s.reading.Ended
 }
 
 // hasError reports whether an error is known that is certainly one.
-func (w *Watcher) hasError() bool {
-	return w.history.Facts.Error != "" && !w.history.Facts.ErrorMild && !w.history.Facts.ErrorOfItem
+func (s errorSearch) hasError() bool {
+	return s.facts.Error != "" && !s.facts.ErrorMild && !s.facts.ErrorOfItem
 }
 
 // reportError records an error on the last page, unless one is known already. It replaces an error that may
 // mean something else.
-func (w *Watcher) reportError(text string) {
-	if f := &w.history.Facts; !w.hasError() {
-		f.Error, f.ErrorPage, f.ErrorMild, f.ErrorOfItem = text, w.context.Page, false, false
+func (s errorSearch) reportError(text string) {
+	if f := s.facts; !s.hasError() {
+		f.Error, f.ErrorPage, f.ErrorMild, f.ErrorOfItem = text, s.context.Page, false, false
 	}
 }
 
 // noticeErrorBesideItems notices an error on a page with items.
-func (w *Watcher) noticeErrorBesideItems() {
-	if w.page.Columns != nil {
-		w.noticeStrangeHeader()
+func (s errorSearch) noticeErrorBesideItems() {
+	if s.reading.Columns != nil {
+		s.noticeStrangeHeader()
 	}
-	if w.history.Facts.AbsentPage == w.context.Page {
-		w.noticeMessage("there is no list at "+w.history.Facts.AbsentList, apinames.IsFailure)
+	if s.facts.AbsentPage == s.context.Page {
+		s.noticeMessage("there is no list at "+s.facts.AbsentList, apinames.IsFailure)
 	}
-	if empty := w.emptyList(); empty != "" {
-		w.noticeMessage(empty+" is empty", apinames.IsFailure)
+	if empty := s.emptyList(); empty != "" {
+		s.noticeMessage(empty+" is empty", apinames.IsFailure)
 	}
-	if w.subject.listsErrors {
+	if s.subject.listsErrors {
 		return
 	}
-	w.noticeOtherItems()
-	w.noticeErrorItem(w.strange)
-	w.noticeListOfErrors()
-	if w.page.HasErrors {
-		w.noticeSign(w.subject.beside, w.subject.besidePaths())
+	s.noticeOtherItems()
+	s.noticeErrorItem(s.strange)
+	s.noticeListOfErrors()
+	if s.reading.HasErrors {
+		s.noticeSign(s.subject.beside, s.subject.besidePaths())
 	}
 }
 
 // emptyList returns the path of the first of several lists that is empty, or "".
-func (w *Watcher) emptyList() string {
-	for i, list := range w.listsOf() {
-		if w.page.Lists[i].Items.Len() == 0 {
+func (p *lastPage) emptyList() string {
+	for i, list := range p.subject.listsOf() {
+		if p.reading.Lists[i].Items.Len() == 0 {
 			return list.Text
 		}
 	}
@@ -104,32 +118,32 @@ func (w *Watcher) emptyList() string {
 }
 
 // noticeErrorWithoutItems notices an error on a page without items.
-func (w *Watcher) noticeErrorWithoutItems() {
-	c := w.context
-	w.noticeSign(apinames.ErrorSigns(), errorPaths())
-	if w.noticeListForObject(); w.hasError() {
+func (s errorSearch) noticeErrorWithoutItems() {
+	c := s.context
+	s.noticeSign(apinames.ErrorSigns(), errorPaths())
+	if s.noticeListForObject(); s.hasError() {
 		return
 	}
 	switch {
-	case w.page.Columns != nil:
-		w.noticeStrangeHeader()
-	case w.lostItems():
+	case s.reading.Columns != nil:
+		s.noticeStrangeHeader()
+	case s.lostItems():
 		complains := func(text string) bool { return apinames.IsComplaint(text) && !apinames.SaysPastEnd(text) }
-		if root, _ := w.lookup(nil); saysSuccess(root) {
+		if root, _ := s.lookup(nil); saysSuccess(root) {
 			complains = apinames.IsFailure
 		}
-		w.noticeMessage("there is no list of items", complains)
-	case w.page.HasField && (c.Page == 1 || len(w.history.FirstPaths) > 0):
-		w.noticeMessage("the list of items is empty", apinames.IsFailure)
+		s.noticeMessage("there is no list of items", complains)
+	case s.reading.HasField && (c.Page == 1 || len(s.first.FirstPaths) > 0):
+		s.noticeMessage("the list of items is empty", apinames.IsFailure)
 	case c.Page == 1:
-		w.noticeMessage("there is no list of items", apinames.IsFailure)
-		if w.history.Facts.Error == "" && w.hasOnlyErrors() {
-			w.noticeMessage("there is no list of items", apinames.IsComplaint)
-			w.history.Facts.ErrorMild = w.history.Facts.Error != ""
+		s.noticeMessage("there is no list of items", apinames.IsFailure)
+		if s.facts.Error == "" && s.hasOnlyErrors() {
+			s.noticeMessage("there is no list of items", apinames.IsComplaint)
+			s.facts.ErrorMild = s.facts.Error != ""
 		}
 	}
-	if !w.page.HasField && !w.hasError() {
-		w.noticeErrorBelow()
+	if !s.reading.HasField && !s.hasError() {
+		s.noticeErrorBelow()
 	}
 }
 
@@ -141,18 +155,18 @@ func saysSuccess(body any) bool {
 
 // noticeErrorBelow notices an error in the objects to which a page without the list leads, as documents of XML
 // do: {"soap:Envelope": {"soap:Body": {"soap:Fault": …}}}. Only words of failure count as a message there.
-func (w *Watcher) noticeErrorBelow() {
-	for path := []string{}; len(path) < maxErrorDepth && !w.hasError(); {
-		v, _ := w.lookup(path)
+func (s errorSearch) noticeErrorBelow() {
+	for path := []string{}; len(path) < maxErrorDepth && !s.hasError(); {
+		v, _ := s.lookup(path)
 		object, ok := value.Members(v)
 		if !ok || slices.ContainsFunc(namesOf(object), apinames.IsIdentifier) { // an item
 			return
 		}
-		w.noticeErrorIn(object, path, "", scan.Null)
+		s.noticeErrorIn(object, path, "", scan.Null)
 		for _, m := range object {
 			inner, ok := value.Members(m.Value)
-			if ok && apinames.HoldsErrors(m.Name) && !w.hasError() {
-				w.noticeErrorIn(inner, append(slices.Clip(path), m.Name), "", scan.Null)
+			if ok && apinames.HoldsErrors(m.Name) && !s.hasError() {
+				s.noticeErrorIn(inner, append(slices.Clip(path), m.Name), "", scan.Null)
 			}
 		}
 		object = slices.DeleteFunc(object, func(m rules.Member) bool { // attributes, and the header of SOAP
@@ -174,26 +188,26 @@ func localName(name string) string { return name[strings.LastIndexByte(name, ':'
 // noticeSign notices the first of some signs that the page has, given the paths of the signs and of messages. An
 // object above the list that has an identifier may be an item, so that the error may be a part of it. A status is
 // part of such an item, and beside items always may be.
-func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) {
-	c, page := w.context, w.pageOfErrors(paths)
+func (s errorSearch) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) {
+	c, page := s.context, s.pageOfErrors(paths)
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
 		v, present := read.Lookup(page)
-		if !present || !w.isError(sign, v, page, w.page.HasField) {
+		if !present || !s.isError(sign, v, page, s.reading.HasField) {
 			continue
 		}
 		parent := sign.Keys[:len(sign.Keys)-1]
-		mayBeOfItem := c.Count > 0 && (len(parent) > 0 || sign.IsCode() || w.readsRoot())
-		isOfItem := mayBeOfItem && slices.ContainsFunc(w.page.Names(parent), apinames.IsIdentifier)
+		mayBeOfItem := c.Count > 0 && (len(parent) > 0 || sign.IsCode() || s.readsRoot())
+		isOfItem := mayBeOfItem && slices.ContainsFunc(s.reading.Names(parent), apinames.IsIdentifier)
 		isMild := isOfItem || c.Count > 0 && sign.IsCode()
-		if isOfItem && sign.IsCode() || isMild && w.history.Facts.Error != "" {
+		if isOfItem && sign.IsCode() || isMild && s.facts.Error != "" {
 			continue
 		}
-		w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
-		if text, isText := v.(string); isText && c.Page == 1 && c.Count == 0 && w.page.HasField {
-			w.history.Facts.ErrorMild = !apinames.IsComplaint(text)
+		s.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
+		if text, isText := v.(string); isText && c.Page == 1 && c.Count == 0 && s.reading.HasField {
+			s.facts.ErrorMild = !apinames.IsComplaint(text)
 		}
-		if w.history.Facts.ErrorOfItem = isMild; !isMild {
+		if s.facts.ErrorOfItem = isMild; !isMild {
 			return
 		}
 	}
@@ -202,29 +216,29 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) 
 // isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the
 // list and a message that there are no items, nor is a denial of success if the message says nothing else. After
 // page 1, such a message excuses any sign of a page without items, and so does one within the error.
-func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
-	if !sign.Matches(v) || sign.IsCode() && hasList && w.saysEmpty(v, page) ||
-		sign.Kind == apinames.ErrorDenial && hasList && w.context.Count == 0 && hasMessage(page, apinames.SaysNoMore) {
+func (s errorSearch) isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
+	if !sign.Matches(v) || sign.IsCode() && hasList && s.saysEmpty(v, page) ||
+		sign.Kind == apinames.ErrorDenial && hasList && s.context.Count == 0 && hasMessage(page, apinames.SaysNoMore) {
 		return false
 	}
-	return w.context.Page == 1 || w.context.Count > 0 || !w.isExcused(v, page)
+	return s.context.Page == 1 || s.context.Count > 0 || !s.isExcused(v, page)
 }
 
 // isExcused reports whether a page has a message that there are no items, beside an error or within it.
-func (w *Watcher) isExcused(v any, page *rules.Context) bool {
+func (s errorSearch) isExcused(v any, page *rules.Context) bool {
 	object, _ := value.Members(v)
 	code, _ := object.Get("code")
 	if text, _ := v.(string); apinames.SaysPastEnd(text) {
 		return true
 	}
-	return w.saysEmpty(v, page) || w.saysEmpty(code, &rules.Context{Body: object})
+	return s.saysEmpty(v, page) || s.saysEmpty(code, &rules.Context{Body: object})
 }
 
 // saysEmpty reports whether a page has a message that there are no items, beside a code. After page 1, where the API has
 // shown what a page is, the message must say nothing else, save beside a code of 404.
-func (w *Watcher) saysEmpty(code any, page *rules.Context) bool {
+func (s errorSearch) saysEmpty(code any, page *rules.Context) bool {
 	says := func(message string) bool { return !apinames.IsComplaint(message) }
-	if w.context.Page > 1 && code != http.StatusNotFound && code != "404" {
+	if s.context.Page > 1 && code != http.StatusNotFound && code != "404" {
 		says = func(message string) bool { return apinames.SaysNoMore(message) || apinames.SaysPastEnd(message) }
 	}
 	return hasMessage(page, says)
@@ -240,14 +254,14 @@ func hasMessage(page *rules.Context, says func(message string) bool) bool {
 }
 
 // readsRoot reports whether the response itself is the only item.
-func (w *Watcher) readsRoot() bool {
-	field := w.subject.job.Spec().DataField
-	return field != nil && field.Lists == nil && len(field.Keys) == 0 && w.context.Count == 1
+func (p *lastPage) readsRoot() bool {
+	field := p.subject.job.Spec().DataField
+	return field != nil && field.Lists == nil && len(field.Keys) == 0 && p.context.Count == 1
 }
 
 // hasOnlyErrors reports whether all members of the root of the page are usual for errors and their messages.
-func (w *Watcher) hasOnlyErrors() bool {
-	names := w.page.Names(nil)
+func (p *lastPage) hasOnlyErrors() bool {
+	names := p.reading.Names(nil)
 	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.NamesError(name) })
 }
 
@@ -262,24 +276,24 @@ func listsErrors(job *rules.Job, beside []apinames.ErrorSign) bool {
 
 // pageOfErrors returns a context whose body has the values of the last response at the paths of errors and
 // their messages.
-func (w *Watcher) pageOfErrors(paths *document.Paths) *rules.Context {
-	body, _ := w.page.Lookup(paths) // without an error, since the values at other paths were decoded
+func (p *lastPage) pageOfErrors(paths *document.Paths) *rules.Context {
+	body, _ := p.reading.Lookup(paths) // without an error, since the values at other paths were decoded
 	return &rules.Context{Body: body}
 }
 
 // noticeErrorOfLists notices an error of a single list of the page: in its place, in an object that leads
 // to it, or below a star of its path.
-func (w *Watcher) noticeErrorOfLists() {
-	if stray := w.page.Stray; stray != nil && (w.history.Facts.Error == "" || !stray.Named) {
-		w.reportError(rules.FormatPath("body", stray.Path) + " is " + shortText(stray.Value))
-		w.history.Facts.ErrorOfItem = stray.Named
+func (s errorSearch) noticeErrorOfLists() {
+	if stray := s.reading.Stray; stray != nil && (s.facts.Error == "" || !stray.Named) {
+		s.reportError(rules.FormatPath("body", stray.Path) + " is " + shortText(stray.Value))
+		s.facts.ErrorOfItem = stray.Named
 	}
-	for i, list := range w.subject.lists {
-		if w.page.Found[i] == scan.Object && !list.star {
-			w.noticeObjectForList(i, list.keys)
+	for i, list := range s.subject.lists {
+		if s.reading.Found[i] == scan.Object && !list.star {
+			s.noticeObjectForList(i, list.keys)
 		}
-		if w.page.Lists[i].Items.Len() == 0 {
-			w.noticeErrorAbove(list.keys, w.page.Found[i])
+		if s.reading.Lists[i].Items.Len() == 0 {
+			s.noticeErrorAbove(list.keys, s.reading.Found[i])
 		}
 	}
 }
@@ -287,11 +301,11 @@ func (w *Watcher) noticeErrorOfLists() {
 // noticeErrorAbove notices an error in an object that leads to an empty list, or would lead to an absent one, or in
 // place of such an object: {"users": {"error": "expired"}}, {"users": "Too many requests"}. found is the kind of
 // the list, or "".
-func (w *Watcher) noticeErrorAbove(keys []string, found scan.Kind) {
+func (s errorSearch) noticeErrorAbove(keys []string, found scan.Kind) {
 	for depth := 1; depth < len(keys); depth++ {
-		v, _ := w.lookup(keys[:depth])
+		v, _ := s.lookup(keys[:depth])
 		if object, ok := value.Members(v); ok {
-			if w.noticeErrorIn(object, keys[:depth], keys[depth], found); w.hasError() {
+			if s.noticeErrorIn(object, keys[:depth], keys[depth], found); s.hasError() {
 				return
 			}
 			continue
@@ -299,9 +313,9 @@ func (w *Watcher) noticeErrorAbove(keys []string, found scan.Kind) {
 		if list, ok := v.([]any); v == nil || v == "" || ok && len(list) == 0 { // an empty object, as PHP writes it
 			return
 		}
-		if text, _ := value.Marshal(v); w.lostItems() || apinames.IsFailure(string(text)) {
+		if text, _ := value.Marshal(v); s.lostItems() || apinames.IsFailure(string(text)) {
 			at := rules.FormatPath("body", keys[:depth])
-			w.reportError(at + " is " + shortText(v) + ", where an object with the list of items should be")
+			s.reportError(at + " is " + shortText(v) + ", where an object with the list of items should be")
 		}
 		return
 	}
@@ -309,10 +323,10 @@ func (w *Watcher) noticeErrorAbove(keys []string, found scan.Kind) {
 
 // noticeErrorIn notices an error among the members of an object above a list of the given kind, which the member
 // with the given key leads to. A message counts only if page 1 has none.
-func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string, found scan.Kind) {
+func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key string, found scan.Kind) {
 	page := &rules.Context{Body: object}
 	complains := apinames.IsFailure
-	if found == "" && w.context.Page > 1 {
+	if found == "" && s.context.Page > 1 {
 		complains = apinames.IsComplaint
 	}
 	for _, m := range object {
@@ -324,11 +338,11 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 		local := localName(name)
 		text, _ := m.Value.(string)
 		isMessage := apinames.IsErrorMessage(name) || name == "#text"
-		isCaption := w.context.Page == 1 && found != "" && apinames.IsCaption(name)
-		isSign := func(sign apinames.ErrorSign) bool { return w.isError(sign, m.Value, page, found != "") }
-		if isMessage && !isCaption && !w.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.ErrorSignsOf(local), isSign) {
-			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
-			w.history.Facts.ErrorOfItem = w.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
+		isCaption := s.context.Page == 1 && found != "" && apinames.IsCaption(name)
+		isSign := func(sign apinames.ErrorSign) bool { return s.isError(sign, m.Value, page, found != "") }
+		if isMessage && !isCaption && !s.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.ErrorSignsOf(local), isSign) {
+			s.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
+			s.facts.ErrorOfItem = s.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
 			return
 		}
 	}

@@ -16,30 +16,30 @@ import (
 // that there is nothing is no row. A few words may also be the name of a column,
 // unless they say that a result is not ready: PENDING. A single name without rows may be some other answer. The first
 // line of the first page may be a row, too, if it begins like one.
-func (w *Watcher) noticeStrangeHeader() {
-	columns := w.page.Columns
+func (s errorSearch) noticeStrangeHeader() {
+	columns := s.reading.Columns
 	line := strings.Join(columns, ",")
-	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.history.FirstNames, name) })
-	strange := w.context.Page > 1 && len(w.history.FirstNames) > 0 && !known
-	switch single := w.context.Count == 0; {
-	case known && w.context.Page > 1:
+	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(s.first.FirstNames, name) })
+	strange := s.context.Page > 1 && len(s.first.FirstNames) > 0 && !known
+	switch single := s.context.Count == 0; {
+	case known && s.context.Page > 1:
 	case strange && !single:
-		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
-	case strange && len(columns) == 1 && len(w.history.FirstNames) > 1 && apinames.SaysNoMore(line):
+		s.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
+	case strange && len(columns) == 1 && len(s.first.FirstNames) > 1 && apinames.SaysNoMore(line):
 	case strange, single && len(columns) == 1 && apinames.IsUnsettled(line),
 		single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
-		w.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
+		s.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
 	case len(columns) == 1 && apinames.IsFailure(line) && !strings.Contains(line, "_") &&
 		(single || isSentence(columns) && strings.Contains(line, ": ")):
-		w.reportError("its first line is " + shortText(line) + ", which may be no header")
-		w.history.Facts.ErrorOfItem = true
-	case single && len(columns) == 1 && apinames.IsComplaint(line) && !w.hasError():
-		w.reportError("its only line is " + shortText(line) + ", which may be no header")
-		w.history.Facts.ErrorOfItem = true
-	case w.context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !w.hasError():
-		w.reportError("its first line, " + shortText(line) + ", is taken for the header and may be a row that is lost " +
+		s.reportError("its first line is " + shortText(line) + ", which may be no header")
+		s.facts.ErrorOfItem = true
+	case single && len(columns) == 1 && apinames.IsComplaint(line) && !s.hasError():
+		s.reportError("its only line is " + shortText(line) + ", which may be no header")
+		s.facts.ErrorOfItem = true
+	case s.context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !s.hasError():
+		s.reportError("its first line, " + shortText(line) + ", is taken for the header and may be a row that is lost " +
 			"(response.header false, and response.columns)")
-		w.history.Facts.ErrorOfItem = true
+		s.facts.ErrorOfItem = true
 	}
 }
 

@@ -12,57 +12,57 @@ import (
 
 // noticeListForObject notices a list in the place of the object with the items: [{"errorCode": "LIMIT"}]. On page 1, a
 // list of other objects may be the list of items: see [Watcher.missing].
-func (w *Watcher) noticeListForObject() {
-	field := w.subject.job.Spec().DataField
-	if field == nil || len(field.Keys) == 0 || w.page.HasField || w.page.Lines {
+func (s errorSearch) noticeListForObject() {
+	field := s.subject.job.Spec().DataField
+	if field == nil || len(field.Keys) == 0 || s.reading.HasField || s.reading.Lines {
 		return
 	}
-	root, _ := w.lookup(nil)
+	root, _ := s.lookup(nil)
 	list, _ := root.([]any)
 	if len(list) == 0 {
 		return
 	}
-	if object, ok := value.Members(list[0]); !ok || w.context.Page > 1 || apinames.IsErrorObject(object) {
-		w.reportError("the response is " + shortText(root) + ", where an object with " + field.Text + " (dataField) should be")
+	if object, ok := value.Members(list[0]); !ok || s.context.Page > 1 || apinames.IsErrorObject(object) {
+		s.reportError("the response is " + shortText(root) + ", where an object with " + field.Text + " (dataField) should be")
 	}
 }
 
 // noticeErrorItem notices an item without an identifier that is an error: it has only members that errors
 // usually have, and none of the members of the first item of the list. The only item of page 1 is certainly
 // an error if it says so under a name that has no other meaning.
-func (w *Watcher) noticeErrorItem(item []byte) {
+func (s errorSearch) noticeErrorItem(item []byte) {
 	if item == nil {
 		return
 	}
 	object, _ := membersOf(item)
-	names := w.history.FirstNames
-	if w.context.Page == 1 {
-		first, _ := membersOf(w.page.Compared[0])
+	names := s.first.FirstNames
+	if s.context.Page == 1 {
+		first, _ := membersOf(s.reading.Compared[0])
 		names = namesOf(first)
 	}
 	isMild := false
 	switch isMember := func(m rules.Member) bool { return slices.Contains(names, m.Name) }; {
-	case w.context.Page == 1 && w.context.Count == 1:
+	case s.context.Page == 1 && s.context.Count == 1:
 		isMild = !apinames.HasError(object)
 	case len(names) == 0 || slices.ContainsFunc(object, isMember):
 		return
 	}
-	if !w.hasError() {
-		w.reportError("an item is " + shortText(object))
-		w.history.Facts.ErrorOfItem = isMild
+	if !s.hasError() {
+		s.reportError("an item is " + shortText(object))
+		s.facts.ErrorOfItem = isMild
 	}
 }
 
 // noticeListOfErrors notices that the only list of the only page has the name of errors: {"Errors": [{"Message": "bad"}]}.
 // Without dataField, it is taken for the list of items.
-func (w *Watcher) noticeListOfErrors() {
-	name := strings.TrimPrefix(w.page.Place, "body.")
+func (s errorSearch) noticeListOfErrors() {
+	name := strings.TrimPrefix(s.reading.Place, "body.")
 	isOfErrors := apinames.NamesErrors(name) || apinames.NamesErrors(strings.ToLower(name))
-	if w.context.Page > 1 || !isOfErrors {
+	if s.context.Page > 1 || !isOfErrors {
 		return
 	}
-	for item := range w.page.Items.All() {
-		w.reportError(w.page.Place + " has " + value.Clip(string(item), 60) + ", and there is no other list")
+	for item := range s.reading.Items.All() {
+		s.reportError(s.reading.Place + " has " + value.Clip(string(item), 60) + ", and there is no other list")
 		return
 	}
 }
@@ -72,22 +72,22 @@ func (w *Watcher) noticeListOfErrors() {
 // item may be the only item of a page. Page 1 has no page before to differ from, so there only an error
 // counts, and an object that PHP has made of a list; see [apinames.IsErrorObject] and [isNumbered]. An empty object is an
 // empty list.
-func (w *Watcher) noticeObjectForList(index int, keys []string) {
-	found, _ := w.lookup(keys)
+func (s errorSearch) noticeObjectForList(index int, keys []string) {
+	found, _ := s.lookup(keys)
 	object, _ := value.Members(found)
 	text := rules.FormatPath("body", keys) + " is " + shortText(found)
-	known := w.firstNames(index)
+	known := s.firstNames(index)
 	isItem := func(m rules.Member) bool { return slices.Contains(known, m.Name) }
 	switch {
 	case len(object) == 0 && len(keys) > 0:
-	case w.context.Page == 1 || known == nil:
+	case s.context.Page == 1 || known == nil:
 		if apinames.IsErrorObject(object) {
-			w.reportError(text + ", which is not a list")
+			s.reportError(text + ", which is not a list")
 		} else if isNumbered(object) {
-			w.reportError(text + ", which seems to be a list of its members (dataField " + w.nameOfList(index) + ".*)")
+			s.reportError(text + ", which seems to be a list of its members (dataField " + s.nameOfList(index) + ".*)")
 		}
 	case !slices.ContainsFunc(object, isItem):
-		w.reportError(text + ", where page 1 has a list, and has no member of its items")
+		s.reportError(text + ", where page 1 has a list, and has no member of its items")
 	}
 }
 
@@ -100,19 +100,4 @@ func isNumbered(object rules.Object) bool {
 		_, isObject := value.Members(m.Value)
 		return err != nil || !isObject
 	})
-}
-
-// firstNames returns the names of the members of the first item of a list on page 1, given the index of the
-// list. They are nil if page 1 has no item of it.
-func (w *Watcher) firstNames(index int) []string {
-	if w.context.Page == 1 {
-		w.rememberFirst()
-	}
-	if w.listsOf() == nil {
-		return w.history.FirstNames
-	}
-	if index < len(w.history.NamesByList) {
-		return w.history.NamesByList[index]
-	}
-	return nil
 }

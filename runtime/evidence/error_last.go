@@ -15,22 +15,22 @@ import (
 // or an error, which has no member of the other lines, or nothing but errors: {"type": "ERROR", "object": {"status": "Failure"}}.
 // If it shares members with the other lines but lacks their identifier, and they lack its error, it may still be an item. The
 // only line of the first page is an error if [apinames.IsErrorObject] says so.
-func (w *Watcher) noticeLastLine() {
-	lines := w.page.Compared
-	if !w.page.Lines || len(lines) == 0 || w.subject.listsErrors {
+func (s errorSearch) noticeLastLine() {
+	lines := s.reading.Compared
+	if !s.reading.Lines || len(lines) == 0 || s.subject.listsErrors {
 		return
 	}
 	n := len(lines) - 1
 	if n > 0 && isMessageRow(valuesIn(lines[n])) && !isLikeMessage(valuesIn(lines[n-1])) {
-		w.reportError("its last line is " + value.Clip(string(lines[n]), maxShown) + ", which is a message and no row")
+		s.reportError("its last line is " + value.Clip(string(lines[n]), maxShown) + ", which is a message and no row")
 		return
 	}
 	last, ok := membersOf(lines[n])
 	if !ok {
 		return
 	}
-	first := w.context.Page == 1 && n == 0
-	names := w.history.FirstNames
+	first := s.context.Page == 1 && n == 0
+	names := s.first.FirstNames
 	if n > 0 {
 		members, _ := membersOf(lines[0])
 		names = namesOf(members)
@@ -42,19 +42,19 @@ func (w *Watcher) noticeLastLine() {
 	switch isLike := slices.ContainsFunc(last, isLikeItem); {
 	case !isLike:
 		if slices.ContainsFunc(last, apinames.ReportsError) {
-			w.reportError("its last line is " + shortText(last) + ", which has no member of the other lines")
+			s.reportError("its last line is " + shortText(last) + ", which has no member of the other lines")
 		}
 	case n > 0 && isEnvelope(lines[n]) && !slices.ContainsFunc(lines[:n], isEnvelope):
-		w.reportError("its last line is " + value.Clip(string(lines[n]), maxShown) + ", and no other line is an error")
+		s.reportError("its last line is " + value.Clip(string(lines[n]), maxShown) + ", and no other line is an error")
 	default:
-		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && w.isNew(m.Name) }
+		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && s.isNew(m.Name) }
 		identifies := func(m rules.Member) bool {
 			return apinames.IsIdentifier(m.Name) && !value.Empty(m.Value) && m.Value != 0
 		}
 		identified := slices.ContainsFunc(names, apinames.IsIdentifier) && !slices.ContainsFunc(last, identifies)
 		if !first && identified && slices.ContainsFunc(last, isNewError) {
-			w.reportError("its last line is " + shortText(last) + ", which has no identifier")
-			w.history.Facts.ErrorOfItem = true
+			s.reportError("its last line is " + shortText(last) + ", which has no identifier")
+			s.facts.ErrorOfItem = true
 		}
 	}
 }
@@ -63,8 +63,8 @@ func (w *Watcher) noticeLastLine() {
 const maxShown = 120
 
 // isNew reports whether no line of the page has a member with the given name, apart from the last line.
-func (w *Watcher) isNew(name string) bool {
-	lines := w.page.Compared
+func (p *lastPage) isNew(name string) bool {
+	lines := p.reading.Compared
 	return !slices.ContainsFunc(lines[:len(lines)-1], func(line []byte) bool {
 		object, _ := membersOf(line)
 		_, has := object.Get(name)
@@ -124,9 +124,9 @@ var (
 
 // totalRow returns the number in the last line of the page if the line counts or adds up the others: Total,11. It has a word
 // for a total, one whole number and nothing else. The number may be that of the items, or the sum of a column.
-func (w *Watcher) totalRow() (total any, ok bool) {
-	lines := w.page.Compared
-	if !w.page.Lines || len(lines) < 2 || hasTotalWord(valuesIn(lines[len(lines)-2])) {
+func (p *lastPage) totalRow() (total any, ok bool) {
+	lines := p.reading.Compared
+	if !p.reading.Lines || len(lines) < 2 || hasTotalWord(valuesIn(lines[len(lines)-2])) {
 		return nil, false
 	}
 	row := slices.DeleteFunc(valuesIn(lines[len(lines)-1]), value.Empty)

@@ -38,36 +38,36 @@ func (l *loneItem) sharesWith(names []string) bool {
 // noticeStranger notices a page whose only item has no member of the items of other pages: [{"type": "error", "text": …}].
 // If it looks like an error, it is one; otherwise the list may have items of several kinds. The item of page 1 is compared
 // with that of the next page that has items, and any other with the first item of page 1.
-func (w *Watcher) noticeStranger() {
-	c, h := w.context, w.history
-	if c.Count == 0 || w.page.Columns != nil || w.listsOf() != nil || c.Count > 1 && h.Alone == nil {
+func (s errorSearch) noticeStranger() {
+	c := s.context
+	if c.Count == 0 || s.reading.Columns != nil || s.subject.listsOf() != nil || c.Count > 1 && s.memory.Alone == nil {
 		return
 	}
-	item := loneItemOf(w.page.Compared[0])
+	item := loneItemOf(s.reading.Compared[0])
 	switch {
 	case c.Count > 1:
 	case c.Page == 1:
-		h.Alone = item
+		s.memory.Alone = item
 		return
-	case item != nil && len(h.FirstNames) > 0 && !item.sharesWith(h.FirstNames):
-		w.reportStranger(item, c.Page, "page 1")
+	case item != nil && len(s.first.FirstNames) > 0 && !item.sharesWith(s.first.FirstNames):
+		s.reportStranger(item, c.Page, "page 1")
 	}
-	if h.Alone == nil || item == nil {
+	if s.memory.Alone == nil || item == nil {
 		return
 	}
-	if !h.Alone.sharesWith(item.Names) {
-		w.reportStranger(h.Alone, 1, "later pages")
+	if !s.memory.Alone.sharesWith(item.Names) {
+		s.reportStranger(s.memory.Alone, 1, "later pages")
 	}
 	if c.Count > 1 {
-		h.Alone = nil
+		s.memory.Alone = nil
 	}
 }
 
 // reportStranger reports the only item of a page, given the pages without such an item.
-func (w *Watcher) reportStranger(item *loneItem, page int, others string) {
-	if w.hasError() || w.history.Facts.Error != "" && !item.Error {
+func (s errorSearch) reportStranger(item *loneItem, page int, others string) {
+	if s.hasError() || s.facts.Error != "" && !item.Error {
 		return
 	}
-	w.reportError("its only item is " + item.Text + ", which has no member of the items of " + others)
-	w.history.Facts.ErrorPage, w.history.Facts.ErrorOfItem = page, !item.Error
+	s.reportError("its only item is " + item.Text + ", which has no member of the items of " + others)
+	s.facts.ErrorPage, s.facts.ErrorOfItem = page, !item.Error
 }

@@ -13,43 +13,43 @@ import (
 // if a page has nothing else, and no earlier page has such an item; so does a first page of nulls. A single null does
 // not, since databases write it for an empty list. Of several lists, only the items before the first object are
 // compared.
-func (w *Watcher) noticeOtherItems() {
-	items := w.page.Compared
-	if w.listsOf() == nil {
-		w.compareKinds(items, 0)
-		w.noticeListInItems(items)
+func (s errorSearch) noticeOtherItems() {
+	items := s.reading.Compared
+	if s.subject.listsOf() == nil {
+		s.compareKinds(items, 0)
+		s.noticeListInItems(items)
 	}
-	for i := range w.listsOf() {
+	for i := range s.subject.listsOf() {
 		var before [][]byte
-		for item := range w.page.Lists[i].Items.All() {
+		for item := range s.reading.Lists[i].Items.All() {
 			if before = append(before, item); item[0] == '{' {
 				break
 			}
 		}
-		w.compareKinds(before, i)
+		s.compareKinds(before, i)
 	}
 	isOther := func(item []byte) bool { return !isObject(item) }
 	hasOthers := slices.ContainsFunc(items, isOther)
-	if w.history.FirstNulls && !hasOthers {
-		w.reportError("all items are null, where the list has objects")
-		w.history.Facts.ErrorPage = 1
+	if s.memory.FirstNulls && !hasOthers {
+		s.reportError("all items are null, where the list has objects")
+		s.facts.ErrorPage = 1
 	}
 	isNoNull := func(item []byte) bool { return item[0] != 'n' }
-	w.history.FirstNulls = hasOthers && w.context.Page == 1 && len(items) > 1 && !slices.ContainsFunc(items, isNoNull)
-	w.history.HadOthers = w.history.HadOthers || hasOthers
+	s.memory.FirstNulls = hasOthers && s.context.Page == 1 && len(items) > 1 && !slices.ContainsFunc(items, isNoNull)
+	s.memory.HadOthers = s.memory.HadOthers || hasOthers
 }
 
 // compareKinds notices items of a list that are not objects, given the index of the list.
-func (w *Watcher) compareKinds(items [][]byte, list int) {
-	only := w.context.Page > 1 && !w.history.HadOthers && !slices.ContainsFunc(items, isObject) &&
+func (s errorSearch) compareKinds(items [][]byte, list int) {
+	only := s.context.Page > 1 && !s.memory.HadOthers && !slices.ContainsFunc(items, isObject) &&
 		!(len(items) == 1 && items[0][0] == 'n')
 	isStrange := func(item []byte) bool { // the names of page 1 are only looked up for a failure
 		return item[0] == '"' && apinames.IsFailure(string(item)) &&
-			(len(w.firstNames(list)) > 0 || slices.ContainsFunc(items, isObject))
+			(len(s.firstNames(list)) > 0 || slices.ContainsFunc(items, isObject))
 	}
 	for _, item := range items {
-		if (only || isStrange(item)) && w.firstNames(list) != nil {
-			w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
+		if (only || isStrange(item)) && s.firstNames(list) != nil {
+			s.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
 			return
 		}
 	}
@@ -57,9 +57,9 @@ func (w *Watcher) compareKinds(items [][]byte, list int) {
 
 // noticeListInItems notices a response that is a list of an object and the list of items, if it was taken for the list
 // of items itself: [{"pages": 2}, [{"id": 1}]].
-func (w *Watcher) noticeListInItems(items [][]byte) {
-	if w.page.Place == "body" && len(items) == 2 && isObject(items[0]) && items[1][0] == '[' {
-		w.reportError("it is a list of an object and " + value.Clip(string(items[1]), 60) + ", which may be the list of items (dataField 1)")
+func (s errorSearch) noticeListInItems(items [][]byte) {
+	if s.reading.Place == "body" && len(items) == 2 && isObject(items[0]) && items[1][0] == '[' {
+		s.reportError("it is a list of an object and " + value.Clip(string(items[1]), 60) + ", which may be the list of items (dataField 1)")
 	}
 }
 
@@ -68,8 +68,8 @@ func isObject(item []byte) bool { return item[0] == '{' }
 // noticeMessage notices a message on a page without items, in its root or next to the place of the
 // items, if the first page has no message of the kind: {"message": "Rate limit exceeded"}. Beside an empty list
 // on the first page, a caption does not count, since no page before shows that the API has none.
-func (w *Watcher) noticeMessage(state string, complains func(message string) bool) {
-	first, page := w.context.Page == 1 && w.page.HasField, w.pageOfErrors(errorPaths())
+func (s errorSearch) noticeMessage(state string, complains func(message string) bool) {
+	first, page := s.context.Page == 1 && s.reading.HasField, s.pageOfErrors(errorPaths())
 	for _, path := range apinames.ErrorMessages() {
 		if first && apinames.IsCaption(path[len(path)-1]) {
 			continue
@@ -77,20 +77,9 @@ func (w *Watcher) noticeMessage(state string, complains func(message string) boo
 		read := language.Read{Root: "body", Path: path}
 		v, _ := read.Lookup(page)
 		near := len(path) == 1 || !apinames.IsCaption(path[len(path)-1])
-		if text, ok := v.(string); ok && near && !w.isUsual(read.String(), text) && complains(text) {
-			w.reportError(read.String() + " is " + shortText(v) + ", and " + state)
+		if text, ok := v.(string); ok && near && !s.isUsual(read.String(), text) && complains(text) {
+			s.reportError(read.String() + " is " + shortText(v) + ", and " + state)
 			return
 		}
 	}
-}
-
-// isUsual reports whether a message on a later page can be ignored, because page 1 has a message at the same path, unless
-// only this one reports a failure.
-func (w *Watcher) isUsual(at, text string) bool {
-	return w.isKnown(at) && (slices.Contains(w.history.FirstFailures, at) || !apinames.IsFailure(text))
-}
-
-// isKnown reports whether a later page has a value at a path of the first page.
-func (w *Watcher) isKnown(at string) bool {
-	return w.context.Page > 1 && slices.Contains(w.history.FirstPaths, at)
 }

@@ -3,9 +3,21 @@ package evidence
 import (
 	"net/http"
 
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
+
+// A gapSearch finds pages that lack the list of items, although other pages have it.
+type gapSearch struct {
+	comparison
+	memory   *gapMemory
+	hadItems bool // whether a response had the place of the items
+}
+
+// A gapMemory is what a [gapSearch] remembers of earlier pages.
+type gapMemory struct {
+	WithoutList int       `json:"gap,omitempty"`  // first page without any list of items after a page with a list, or 0
+	Gaps        []listGap `json:"gaps,omitempty"` // for each list, the page that lacks it, although others are present
+}
 
 // A listGap is a page without a list between pages with items of the list.
 type listGap struct {
@@ -24,68 +36,42 @@ func (g *listGap) begin(page int) {
 // such a page, so it counts only when another page with items follows. A page that has null or {} in the place of
 // the list, or only one of several lists, may just have no items of it; so may a response without content, and a failure
 // of the server that a rule has accepted as a page (404 usually means that there is nothing). Such pages are another fact.
-func (w *Watcher) noticeGap() {
-	c, h := w.context, w.history
+func (s gapSearch) noticeGap() {
+	c := s.context
 	if (c.Status >= http.StatusInternalServerError || c.Status == http.StatusNoContent) && c.Count == 0 {
-		for i := range h.Gaps {
-			h.Gaps[i].begin(c.Page)
+		for i := range s.memory.Gaps {
+			s.memory.Gaps[i].begin(c.Page)
 		}
 	}
-	if c.Status >= http.StatusBadRequest || w.page.Lookup == nil {
+	if c.Status >= http.StatusBadRequest || s.reading.Lookup == nil {
 		return
 	}
 	switch {
-	case c.Count > 0 && h.WithoutList > 0 && h.Facts.LostPage == 0:
-		h.Facts.LostPage = h.WithoutList
-	case !w.page.HasField && c.Count == 0 && h.HadItems && h.WithoutList == 0:
-		h.WithoutList = c.Page
+	case c.Count > 0 && s.memory.WithoutList > 0 && s.facts.LostPage == 0:
+		s.facts.LostPage = s.memory.WithoutList
+	case !s.reading.HasField && c.Count == 0 && s.hadItems && s.memory.WithoutList == 0:
+		s.memory.WithoutList = c.Page
 	}
-	h.Facts.AbsentPage = 0
-	if len(w.page.Found) != len(h.Gaps) {
-		h.Gaps = make([]listGap, len(w.page.Found))
+	s.facts.AbsentPage = 0
+	if len(s.reading.Found) != len(s.memory.Gaps) {
+		s.memory.Gaps = make([]listGap, len(s.reading.Found))
 	}
-	for i, found := range w.page.Found {
-		gap := &h.Gaps[i]
-		isNull := w.hasOneNull(i)
-		if w.page.Lists[i].Items.Len() > 0 && !isNull {
-			if gap.Page > 0 && h.Facts.GapPage == 0 {
-				h.Facts.GapPage, h.Facts.GapList = gap.Page, w.nameOfList(i)
+	for i, found := range s.reading.Found {
+		gap := &s.memory.Gaps[i]
+		isNull := s.hasOneNull(i)
+		if s.reading.Lists[i].Items.Len() > 0 && !isNull {
+			if gap.Page > 0 && s.facts.GapPage == 0 {
+				s.facts.GapPage, s.facts.GapList = gap.Page, s.nameOfList(i)
 			}
 			gap.Items, gap.Page = true, 0
 			continue
 		}
-		isAbsent := found == "" && w.page.HasField // another list is present
+		isAbsent := found == "" && s.reading.HasField // another list is present
 		if gap.Items && isAbsent {
-			h.Facts.AbsentPage, h.Facts.AbsentList = c.Page, w.nameOfList(i)
+			s.facts.AbsentPage, s.facts.AbsentList = c.Page, s.nameOfList(i)
 		}
-		if isAbsent || isNull || found == scan.Null || found == scan.Object || w.isEmptyObject() {
+		if isAbsent || isNull || found == scan.Null || found == scan.Object || s.isEmptyObject() {
 			gap.begin(c.Page)
 		}
 	}
-}
-
-// hasOneNull reports whether a list of the page has nothing but a single null, given its index.
-func (w *Watcher) hasOneNull(index int) bool {
-	for item := range w.page.Lists[index].Items.All() {
-		return item[0] == 'n' && w.page.Lists[index].Items.Len() == 1
-	}
-	return false
-}
-
-// isEmptyObject reports whether the page is {}.
-func (w *Watcher) isEmptyObject() bool {
-	if w.page.Bytes > maxErrorBody || len(w.page.Names(nil)) > 0 {
-		return false
-	}
-	root, _ := w.lookup(nil)
-	_, ok := value.Members(root)
-	return ok
-}
-
-// nameOfList returns the path of a list, given its index.
-func (w *Watcher) nameOfList(index int) string {
-	if lists := w.subject.lists; lists != nil {
-		return lists[index].text
-	}
-	return w.page.Place
 }

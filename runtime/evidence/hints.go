@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
@@ -17,57 +16,86 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// An auditInput is the list as the audit sees it.
-type auditInput struct {
-	facts   rules.ListFacts
-	hints   rules.Hints
-	counted bool // whether the total includes the number of items of a list without a total
+// A hintSearch finds the values of the last response that APIs commonly use to describe a list, and compares
+// them with those of page 1.
+type hintSearch struct {
+	*lastPage
+	memory *totalMemory
+	state  *hintState
+}
+
+// A totalMemory is what a [hintSearch] remembers of earlier pages.
+type totalMemory struct {
+	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
+	FirstPages int         `json:"firstPages,omitempty"` // the number of pages that page 1 states
+	FirstMore  string      `json:"firstMore,omitempty"`  // where page 1 says that there is more
+	Counts     []int       `json:"counts,omitempty"`     // for each of several lists, the number of its items
+}
+
+// A firstTotal is the total of items in the first response.
+type firstTotal struct {
+	Total int    `json:"total"`
+	Count int    `json:"count"` // number of items on the page
+	At    string `json:"at"`
+	Read  bool   `json:"read,omitempty"`  // whether a rule that decides reads it
+	Rough bool   `json:"rough,omitempty"` // whether it may be an estimate
+}
+
+// A hintState has the hints of the last page.
+type hintState struct {
+	resumed *rules.Hints // hints of the last page before a resume; nil once a page was read
+	found   []foundHint  // the hints that the last page has; nil until they are needed
+	hints   rules.Hints  // the same, as the audit rules read them
+	counted bool         // whether the total includes the number of items of a list without a total
 }
 
 // Hints returns the values of the last response that APIs commonly use to describe a list. A token
 // read by a rule that ended the job is not a hint, because the configuration knows its meaning. The
 // result is valid until the next call.
-func (w *Watcher) Hints() *rules.Hints {
-	c := w.context
-	if w.page.Lookup == nil && w.resumed != nil { // the last page came before the resume
-		w.audited.hints = *w.resumed
-		w.audited.hints.LargestPage = *w.largest
-		return &w.audited.hints
+func (w *Watcher) Hints() *rules.Hints { return w.described().read() }
+
+// read returns the hints of the last response, or of the page before the resume if no page was read since.
+func (s hintSearch) read() *rules.Hints {
+	state := s.state
+	if s.reading.Lookup == nil && state.resumed != nil { // the last page came before the resume
+		state.hints = *state.resumed
+		state.hints.LargestPage = *s.largest
+		return &state.hints
 	}
-	if w.hinted == nil {
-		w.hinted = w.hintsOf()
+	if state.found == nil {
+		state.found = s.hintsOf()
 	}
-	lists := make([]rules.Hints, max(1, len(w.subject.lists)))
+	lists := make([]rules.Hints, max(1, len(s.subject.lists)))
 	isRough, hasTotal := false, false
-	for _, hint := range w.hinted {
+	for _, hint := range state.found {
 		isRough = isRough || hint.kind == apinames.HintRough && hint.value == true
-		if hint.kind != apinames.HintNext || hint.by == nil || !w.endedBy(hint.by) {
+		if hint.kind != apinames.HintNext || hint.by == nil || !s.endedBy(hint.by) {
 			for i := range lists {
 				if len(hint.lists) == 0 || slices.Contains(hint.lists, i) {
-					w.note(&lists[i], hint)
+					s.note(&lists[i], hint)
 				}
 			}
 			hasTotal = hasTotal || hint.kind == apinames.HintTotal && hint.inBody && !value.Empty(hint.value)
 		}
 	}
-	w.audited.hints = slices.MaxFunc(lists, func(a, b rules.Hints) int { return w.saysMore(a) - w.saysMore(b) })
-	hints := &w.audited.hints
-	hints.LargestPage = *w.largest
-	w.sumTotals(hints, lists)
+	state.hints = slices.MaxFunc(lists, func(a, b rules.Hints) int { return s.saysMore(a) - s.saysMore(b) })
+	hints := &state.hints
+	hints.LargestPage = *s.largest
+	s.sumTotals(hints, lists)
 	hints.TotalIsRough = hints.TotalIsRough || isRough
-	w.compareTotals(hints, c, hasTotal)
+	s.compareTotals(hints, s.context, hasTotal)
 	return hints
 }
 
 // saysMore returns how clearly the hints at one of several lists say that it has more: 2 if no rule reads the
 // sign, and its name has no other meaning; 1 for any other sign; 0 without a sign.
-func (w *Watcher) saysMore(h rules.Hints) int {
+func (s hintSearch) saysMore(h rules.Hints) int {
 	leads := h.Next != nil && h.More != false
 	pages, _ := h.Pages.(int)
 	switch {
 	case h.More == true && !h.MoreRead && !h.MoreIsRough, leads && !h.NextRead && !h.NextIsRough:
 		return 2
-	case h.More == true, leads, h.More != false && pages > w.context.Total.Pages:
+	case h.More == true, leads, h.More != false && pages > s.context.Total.Pages:
 		return 1
 	}
 	return 0
@@ -76,29 +104,29 @@ func (w *Watcher) saysMore(h rules.Hints) int {
 // sumTotals sets the total to the sum of the totals of all lists, each value of the response once. A list without
 // a total adds the number of its items, but only if a total is greater than that of the items of its list: otherwise
 // there is no sum.
-func (w *Watcher) sumTotals(sum *rules.Hints, lists []rules.Hints) {
+func (s hintSearch) sumTotals(sum *rules.Hints, lists []rules.Hints) {
 	sum.Total = nil
 	sum.TotalAt = ""
 	sum.TotalRead = false
 	sum.TotalIsLeast = false
 	sum.TotalIsRough = false
-	w.audited.counted = false
+	s.state.counted = false
 	without := 0
 	for _, h := range lists {
 		if h.Total == nil {
 			without++
 		}
 	}
-	if without > 0 && (without == len(lists) || len(w.history.Counts) != len(lists)) {
+	if without > 0 && (without == len(lists) || len(s.memory.Counts) != len(lists)) {
 		return
 	}
 	total, places, exceeds := 0, []string(nil), false
 	for i, h := range lists {
 		n, has := h.Total.(int)
 		if !has {
-			n, h.TotalAt = w.history.Counts[i], "the items of "+w.nameOfList(i)
+			n, h.TotalAt = s.memory.Counts[i], "the items of "+s.nameOfList(i)
 		} else if without > 0 {
-			exceeds = exceeds || n > w.history.Counts[i]
+			exceeds = exceeds || n > s.memory.Counts[i]
 		}
 		if !slices.Contains(places, h.TotalAt) {
 			total, places = total+n, append(places, h.TotalAt)
@@ -107,7 +135,7 @@ func (w *Watcher) sumTotals(sum *rules.Hints, lists []rules.Hints) {
 		sum.TotalIsRough = sum.TotalIsRough || h.TotalIsRough
 	}
 	if without == 0 || exceeds {
-		w.audited.counted = exceeds
+		s.state.counted = exceeds
 		sum.Total, sum.TotalAt = total, strings.Join(places, " + ")
 	}
 }
@@ -136,10 +164,10 @@ func (h foundHint) name() string {
 
 // hintsOf returns the hints of the last response, beginning with its body. Hints about more lists come first. The
 // list is not nil.
-func (w *Watcher) hintsOf() []foundHint {
-	found := w.hintsInBody()
+func (s hintSearch) hintsOf() []foundHint {
+	found := s.hintsInBody()
 	for _, hint := range headerHints() {
-		values := w.header[hint.key]
+		values := s.header[hint.key]
 		if len(values) == 0 {
 			continue
 		}
@@ -152,31 +180,31 @@ func (w *Watcher) hintsOf() []foundHint {
 			found = append(found, foundHint{kind: hint.Kind, at: place, value: v, by: readsHeader(hint.Name)})
 		}
 	}
-	found = w.appendLink(found)
+	found = s.appendLink(found)
 	for i := range found {
-		_, found[i].lists = w.holder(found[i].path[:max(0, len(found[i].path)-1)])
+		_, found[i].lists = s.subject.holder(found[i].path[:max(0, len(found[i].path)-1)])
 	}
 	slices.SortStableFunc(found, func(a, b foundHint) int { return len(b.lists) - len(a.lists) })
 	return found
 }
 
 // appendLink appends the hint in the Link header, if there is one.
-func (w *Watcher) appendLink(found []foundHint) []foundHint {
-	if m := rangeStart().FindStringSubmatch(w.header.Get("Content-Range")); m != nil && !contains(w.context.Sent.Params, m[1]) {
+func (s hintSearch) appendLink(found []foundHint) []foundHint {
+	if m := rangeStart().FindStringSubmatch(s.header.Get("Content-Range")); m != nil && !contains(s.context.Sent.Params, m[1]) {
 		at := "that the range of Content-Range begins with " + m[1] + ", after the first item,"
 		found = append(found, foundHint{kind: apinames.HintPrevious, at: at, value: true})
 	}
-	if len(w.header["Link"]) == 0 {
+	if len(s.header["Link"]) == 0 {
 		return found
 	}
 	for _, relation := range []string{"prev", "previous"} {
-		found = append(found, foundHint{kind: apinames.HintBack, at: "the Link header", value: w.context.Link(relation)})
+		found = append(found, foundHint{kind: apinames.HintBack, at: "the Link header", value: s.context.Link(relation)})
 	}
-	text, next := w.header.Get("Link"), w.context.Link("next")
+	text, next := s.header.Get("Link"), s.context.Link("next")
 	switch {
 	case next != nil && !leadsNowhere().MatchString(text):
-		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: w.readsNextLink})
-	case next == nil && (relNext().MatchString(text) || slices.ContainsFunc(w.subject.decisives, w.readsNextLink) && isCutOff(text)):
+		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: s.readsNextLink})
+	case next == nil && (relNext().MatchString(text) || slices.ContainsFunc(s.subject.decisives, s.readsNextLink) && isCutOff(text)):
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, whose next link cannot be read,", value: text})
 	}
 	return found
@@ -197,66 +225,15 @@ type headerHint struct {
 // isLinks reports whether a key has links to other pages.
 func isLinks(key string) bool { return apinames.Alike(key, "link") || apinames.Alike(key, "links") }
 
-// maxHintDepth is the largest number of objects with hints within each other, not counting the
-// objects that hold the items.
-const maxHintDepth = 2
-
-// holdsHints reports whether the object at a path may describe a list: it holds the items, or it
-// has the name of an object with hints, in the root or in such an object. The object may be the only element of a list,
-// unless the list has a usual name of items.
-func (w *Watcher) holdsHints(path []string) bool {
-	n, _ := w.holder(path)
-	parent, depth := "", 0
-	for _, key := range path[n:] {
-		switch {
-		case key == "0" && parent == "" && w.subject.isBesideFirst(): // as the World Bank has it
-		case key == "0" && parent != "":
-			if apinames.ListKindOf(parent) == apinames.LikelyList {
-				return false
-			}
-		case !apinames.HoldsHintsIn(parent, key):
-			return false
-		default:
-			parent = key
-			depth++
-		}
-	}
-	return depth <= maxHintDepth
-}
-
-// isBesideFirst reports whether the response is a list whose second element is the list of items, so that its first
-// one may describe the list: [{"pages": 2}, [{"id": 1}]].
-func (s *Subject) isBesideFirst() bool {
-	return len(s.lists) == 1 && len(s.lists[0].keys) > 0 && s.lists[0].keys[0] == "1"
-}
-
-// holder returns the number of keys of a path that lead to lists of items, up to the innermost object above a
-// list, and the indices of the lists below that object.
-func (w *Watcher) holder(path []string) (n int, lists []int) {
-	for i, list := range w.subject.lists {
-		common := 0
-		for common < min(len(path), len(list.above)) && path[common] == list.above[common] {
-			common++
-		}
-		if common > n {
-			n, lists = common, nil
-		}
-		if common == n {
-			lists = append(lists, i)
-		}
-	}
-	return n, lists
-}
-
 // compareTotals corrects the total of the last page by the total of the first page. A total that equals
 // the number of items on both pages counts the items of a page and not of the list. If the last
 // page has no total, the API may have failed on it: then the total of the first page is used,
 // unless the list has outgrown it.
-func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
-	first := w.history.FirstTotal
+func (s hintSearch) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
+	first := s.memory.FirstTotal
 	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At &&
-		w.subject.job.ByPosition() {
-		w.history.Facts.Decreased = max(0, first.Total-last)
+		s.subject.job.ByPosition() {
+		s.facts.Decreased = max(0, first.Total-last)
 	}
 	switch {
 	case first == nil || c.Page == 1:
@@ -277,35 +254,35 @@ func (w *Watcher) FirstTotal() int {
 }
 
 // noticeTotal records what the first page says about the list, given its hints.
-func (w *Watcher) noticeTotal(hints *rules.Hints) {
-	c := w.context
-	if c.Page != 1 || w.page.Lookup == nil {
+func (s hintSearch) noticeTotal(hints *rules.Hints) {
+	c := s.context
+	if c.Page != 1 || s.reading.Lookup == nil {
 		return
 	}
-	if hints.Before != "" && c.Count > 0 && w.subject.job.ByPosition() {
-		w.history.Facts.Preceded = hints.Before
+	if hints.Before != "" && c.Count > 0 && s.subject.job.ByPosition() {
+		s.facts.Preceded = hints.Before
 	}
 	if pages, ok := hints.Pages.(int); ok {
-		w.history.FirstPages = pages
+		s.memory.FirstPages = pages
 	}
 	if hints.More == true {
-		w.history.FirstMore = hints.MoreAt
+		s.memory.FirstMore = hints.MoreAt
 	}
 	if hints.Total != nil {
 		total, _, _ := apinames.TotalOf(hints.Total)
-		w.history.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough}
+		s.memory.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough}
 	}
 }
 
 // readsTo returns a function that reports whether a rule reads the value at a path of the body, a part of it that
 // the last response has, or a value that contains it.
-func (w *Watcher) readsTo(keys []string) func(language.Read) bool {
+func (p *lastPage) readsTo(keys []string) func(language.Read) bool {
 	return func(read language.Read) bool {
 		n := min(len(read.Path), len(keys))
 		if !read.InBody() || n == 0 || !slices.Equal(read.Path[:n], keys[:n]) {
 			return false
 		}
-		_, present := read.Lookup(w.context)
+		_, present := read.Lookup(p.context)
 		return present || n == len(read.Path)
 	}
 }
@@ -319,8 +296,8 @@ func readsHeader(name string) func(language.Read) bool {
 
 // readsNextLink reports whether a rule reads the next link of the Link header. A link with another relation may lead
 // through the list, too, but not if page 1 lacks it.
-func (w *Watcher) readsNextLink(read language.Read) bool {
-	return read.Root == "link" && (w.context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
+func (p *lastPage) readsNextLink(read language.Read) bool {
+	return read.Root == "link" && (p.context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
 }
 
 // isCutOff reports whether the last link of a Link header has no relation, or one without its closing quote. The header
@@ -347,22 +324,15 @@ var leadsNowhere = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\brel\s*=\s*"?next"?\s*;\s*results\s*=\s*"?false`)
 })
 
-// endedBy reports whether a rule that ended the job has such a read.
-func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
-	return slices.ContainsFunc(w.subject.job.Stops, func(stop *compile.Trigger) bool {
-		return slices.Contains(w.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads)
-	})
-}
-
 // note records a value if it is the first hint of its kind.
-func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
-	c, path, v := w.context, hint.at, hint.value
-	read := hint.by != nil && slices.ContainsFunc(w.subject.decisives, hint.by)
+func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
+	c, path, v := s.context, hint.at, hint.value
+	read := hint.by != nil && slices.ContainsFunc(s.subject.decisives, hint.by)
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, least, ok := apinames.TotalOf(apinames.PlainTotal(v))
 		least = least || hint.least
-		if hints.Total == nil && ok && !(apinames.MayCountPage(hint.name()) && n == w.countOf(hint.lists)) {
+		if hints.Total == nil && ok && !(apinames.MayCountPage(hint.name()) && n == s.countOf(hint.lists)) {
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
 			hints.TotalIsRough = hints.TotalIsRough || hint.rough || apinames.RoughTotal(hint.name(), v)
 		}
@@ -397,12 +367,12 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 }
 
 // countOf returns the number of items that the last page has of some lists.
-func (w *Watcher) countOf(lists []int) (count int) {
-	if len(lists) == len(w.subject.lists) {
-		return w.context.Count
+func (p *lastPage) countOf(lists []int) (count int) {
+	if len(lists) == len(p.subject.lists) {
+		return p.context.Count
 	}
 	for _, i := range lists {
-		count += w.page.Lists[i].Items.Len()
+		count += p.reading.Lists[i].Items.Len()
 	}
 	return count
 }
@@ -483,4 +453,17 @@ func contains(sent any, text string) bool {
 	}
 	t, ok := value.Text(sent)
 	return ok && t == text
+}
+
+// countLists counts the items of each of several lists.
+func (s hintSearch) countLists() {
+	if s.subject.listsOf() == nil || len(s.reading.Lists) == 0 {
+		return
+	}
+	if len(s.memory.Counts) != len(s.reading.Lists) {
+		s.memory.Counts = make([]int, len(s.reading.Lists))
+	}
+	for i, list := range s.reading.Lists {
+		s.memory.Counts[i] += list.Items.Len()
+	}
 }

@@ -13,18 +13,18 @@ import (
 
 // hintsInBody returns the hints in the body of the last response, nearest to the root first.
 // The list is not nil.
-func (w *Watcher) hintsInBody() []foundHint {
-	s := hintSearch{watcher: w, found: []foundHint{}}
-	if w.page.Visit == nil {
+func (p *lastPage) hintsInBody() []foundHint {
+	s := bodySearch{lastPage: p, found: []foundHint{}}
+	if p.reading.Visit == nil {
 		return s.found
 	}
-	s.trailer = w.trailer()
-	if err := w.page.Visit(s.wants, s.visit); err != nil {
+	s.trailer = p.trailer()
+	if err := p.reading.Visit(s.wants, s.visit); err != nil {
 		return s.found[:0]
 	}
 	visitMembers(s.trailer, nil, s.wants, s.visit)
 	s.addRecords()
-	if total, ok := w.totalRow(); ok {
+	if total, ok := p.totalRow(); ok {
 		s.found = append(s.found, foundHint{
 			kind: apinames.HintTotal, path: []string{"total"}, at: "the total in the last line, which may be no item,",
 			value: total, inBody: true, rough: true,
@@ -36,9 +36,9 @@ func (w *Watcher) hintsInBody() []foundHint {
 	return s.found
 }
 
-// A hintSearch collects the hints in the body of a response.
-type hintSearch struct {
-	watcher *Watcher
+// A bodySearch collects the hints in the body of a response.
+type bodySearch struct {
+	*lastPage
 	trailer rules.Object // last line of the page, if it only describes the list
 	found   []foundHint
 	records []foundHint // values of [apinames.JQGridRecords], which may be totals
@@ -46,20 +46,20 @@ type hintSearch struct {
 
 // wants reports whether the value at a path may be a hint, and whether the members of an object there may be. A list of
 // items is not decoded.
-func (s *hintSearch) wants(path []string) (value, members bool) {
-	if slices.ContainsFunc(s.watcher.subject.lists, func(l itemList) bool { return slices.Equal(l.keys, path) }) {
+func (s *bodySearch) wants(path []string) (value, members bool) {
+	if slices.ContainsFunc(s.subject.lists, func(l itemList) bool { return slices.Equal(l.keys, path) }) {
 		return false, false
 	}
-	name := s.watcher.nameOfSign(path)
-	members = s.watcher.holdsHints(path) && !isLinks(name)
+	name := s.subject.nameOfSign(path)
+	members = s.subject.holdsHints(path) && !isLinks(name)
 	return apinames.MayDescribe(name) || name == apinames.JQGridRecords || isLinks(name) || name == listCount, members
 }
 
 // visit adds the hints of the value at a path.
-func (s *hintSearch) visit(path []string, v any) {
-	name := s.watcher.nameOfSign(path)
+func (s *bodySearch) visit(path []string, v any) {
+	name := s.subject.nameOfSign(path)
 	hint := foundHint{
-		path: path, at: language.Read{Root: "body", Path: path}.String(), value: apinames.Plain(v), inBody: true, by: s.watcher.readsTo(path),
+		path: path, at: language.Read{Root: "body", Path: path}.String(), value: apinames.Plain(v), inBody: true, by: s.readsTo(path),
 	}
 	if s.trailer != nil {
 		hint.at, hint.by, hint.least = strings.TrimPrefix(hint.at, "body.")+" in the last line", nil, true
@@ -87,7 +87,7 @@ func (s *hintSearch) visit(path []string, v any) {
 	case apinames.HintsOf(name) != nil:
 		isMoney, mayBeMoney := false, false
 		if apinames.Alike(name, "total") {
-			isMoney, mayBeMoney = apinames.MayBeMoney(s.watcher.page.Names(path[:len(path)-1]))
+			isMoney, mayBeMoney = apinames.MayBeMoney(s.reading.Names(path[:len(path)-1]))
 		}
 		for _, h := range apinames.HintsOf(name) {
 			if h.Kind != apinames.HintTotal || !isMoney {
@@ -104,7 +104,7 @@ func (s *hintSearch) visit(path []string, v any) {
 }
 
 // add adds a hint of a kind, unless the object that has it holds no hints of that kind.
-func (s *hintSearch) add(hint foundHint, kind apinames.HintKind, rank int, rough bool) {
+func (s *bodySearch) add(hint foundHint, kind apinames.HintKind, rank int, rough bool) {
 	if n := len(hint.path); n > 1 && hint.path[n-2] != "0" && !apinames.Holds(hint.path[n-2], hint.path[n-1], kind) {
 		return
 	}
@@ -113,12 +113,12 @@ func (s *hintSearch) add(hint foundHint, kind apinames.HintKind, rank int, rough
 }
 
 // addRecords adds each number of records that is next to a total which counts pages.
-func (s *hintSearch) addRecords() {
+func (s *bodySearch) addRecords() {
 	for _, record := range s.records {
 		parent := record.path[:len(record.path)-1]
 		for i, hint := range s.found {
 			if hint.kind == apinames.HintTotal && slices.Equal(hint.path[:len(hint.path)-1], parent) &&
-				apinames.CountsPages(hint.name(), hint.value, record.value, max(*s.watcher.largest, s.watcher.context.Count)) {
+				apinames.CountsPages(hint.name(), hint.value, record.value, max(*s.largest, s.context.Count)) {
 				s.found[i].kind = apinames.HintPages
 				s.found = append(s.found, record)
 				break
@@ -129,11 +129,11 @@ func (s *hintSearch) addRecords() {
 
 // trailer returns the last line of a page in NDJSON if it only describes the list, as {"truncated": true} does: no
 // other line that is compared has one of its members. It is nil for any other page.
-func (w *Watcher) trailer() rules.Object {
-	if !w.page.Lines {
+func (p *lastPage) trailer() rules.Object {
+	if !p.reading.Lines {
 		return nil
 	}
-	last := apinames.Trailer(w.page.Compared, func(line []byte) rules.Object { members, _ := membersOf(line); return members })
+	last := apinames.Trailer(p.reading.Compared, func(line []byte) rules.Object { members, _ := membersOf(line); return members })
 	other := func(m rules.Member) bool { return apinames.HintsOf(m.Name) == nil && !apinames.HoldsHints(m.Name) }
 	if slices.ContainsFunc(last, other) {
 		return nil
@@ -154,23 +154,3 @@ func visitMembers(object rules.Object, path []string, want func(path []string) (
 		}
 	}
 }
-
-// nameOfSign returns the last key of a path, or what it says of a list of items beside it: odata.nextLink for
-// items@odata.nextLink. See [apinames.ListOf].
-func (w *Watcher) nameOfSign(path []string) string {
-	parent, name := path[:len(path)-1], path[len(path)-1]
-	list, sign, ok := apinames.ListOf(name)
-	for _, l := range w.subject.lists {
-		switch isBeside := len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent); {
-		case isBeside && ok && apinames.Alike(l.keys[len(parent)], list):
-			return sign
-		case isBeside && apinames.HintsOf(name) == nil && apinames.CountsList(name, l.keys[len(parent)]):
-			return listCount
-		}
-	}
-	return name
-}
-
-// listCount stands for the name of a number that has the name of the list: total_users. Users may be counted who are
-// not in the list.
-const listCount = "list count"

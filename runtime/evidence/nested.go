@@ -11,33 +11,44 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
+// A nestedSearch finds truncated lists within items.
+type nestedSearch struct {
+	*lastPage
+	memory *nestedMemory
+}
+
+// A nestedMemory is what a [nestedSearch] remembers of earlier pages.
+type nestedMemory struct {
+	Nests bool `json:"nests,omitempty"` // whether items have lists that say whether they are complete
+}
+
 // maxSearched is the number of items of a page that are searched for lists within them until an item has such a
 // list. The items of a list are usually alike.
 const maxSearched = 16
 
-// noticeNested notices items that say that a list within them is truncated, if no child of the job
+// notice notices items that say that a list within them is truncated, if no child of the job
 // reads such lists. Once an item has a list that says whether it is complete, all items are searched,
 // except in the middle of a very large page. It also notices lists below a star that say so: rules of the job
 // may page through them, so only the latest page with items, or with such a sign, counts.
-func (w *Watcher) noticeNested() {
-	h, items := w.history, w.page.Compared
-	if !h.Nests {
+func (s nestedSearch) notice() {
+	items := s.reading.Compared
+	if !s.memory.Nests {
 		for _, item := range items[:min(maxSearched, len(items))] {
-			document.NestedLists(item, func(document.NestedList) { h.Nests = true })
+			document.NestedLists(item, func(document.NestedList) { s.memory.Nests = true })
 		}
 	}
 	switch {
-	case !h.Nests:
-	case w.page.Bytes > maxErrorBody:
+	case !s.memory.Nests:
+	case s.reading.Bytes > maxErrorBody:
 		for _, item := range items {
-			w.countNested(item)
+			s.countNested(item)
 		}
 	default:
-		for item := range w.page.Items.All() {
-			w.countNested(item)
+		for item := range s.reading.Items.All() {
+			s.countNested(item)
 		}
 	}
-	if f, list := &w.history.Facts, w.page.Truncated; f.NestedFor == "" && (w.context.Count > 0 || list.Count > 0) {
+	if f, list := s.facts, s.reading.Truncated; f.NestedFor == "" && (s.context.Count > 0 || list.Count > 0) {
 		f.Nested, f.NestedSign = list.Count, ""
 		if list.Count > 0 {
 			f.NestedSign = rules.FormatPath("body", list.Path) + " = " + value.Clip(list.Value, 60)
@@ -46,10 +57,10 @@ func (w *Watcher) noticeNested() {
 }
 
 // countNested counts an item with a truncated list that no child of the job reads.
-func (w *Watcher) countNested(item []byte) {
-	f, counted := &w.history.Facts, false
+func (s nestedSearch) countNested(item []byte) {
+	f, counted := s.facts, false
 	document.NestedLists(item, func(list document.NestedList) {
-		if list.Sign == nil || counted || w.passesOver(list) {
+		if list.Sign == nil || counted || s.subject.passesOver(list) {
 			return
 		}
 		counted = true
@@ -58,16 +69,16 @@ func (w *Watcher) countNested(item []byte) {
 		}
 		path := rules.FormatPath("parent", list.Sign)
 		f.NestedSign = strings.TrimPrefix(rules.FormatPath("item", list.Sign), "item.") + " = " + value.Clip(list.Value, 60)
-		f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q}}`, w.subject.job.ID())
+		f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q}}`, s.subject.job.ID())
 		if flag := map[string]string{"true": path, "false": "not " + path}[list.Value]; flag != "" && list.Outer == nil {
-			f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q, "when": %q}}`, w.subject.job.ID(), flag)
+			f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q, "when": %q}}`, s.subject.job.ID(), flag)
 		}
 	})
 }
 
 // passesOver reports whether a list within the items is read by a child of the job, or removed.
-func (w *Watcher) passesOver(list document.NestedList) bool {
-	job, path, name := w.subject.job, list.Path, strings.ToLower(list.Path[len(list.Path)-1])
+func (s *Subject) passesOver(list document.NestedList) bool {
+	job, path, name := s.job, list.Path, strings.ToLower(list.Path[len(list.Path)-1])
 	removes := func(f compile.ItemField) bool {
 		return f.Rule.Role == rules.RoleRemove && len(f.Path) <= len(path) && slices.Equal(f.Path, path[:len(f.Path)])
 	}

@@ -13,26 +13,26 @@ import (
 // An Overlap collects the items of the partitions of a job, to find those that several partitions have.
 // It does not depend on the order of the partitions, as long as the latest items are all.
 type Overlap struct {
-	Latest Recall `json:"latest,omitzero"` // the latest items, by history.Keys
+	Latest Recall `json:"latest,omitzero"` // the latest items, by repeatMemory.Keys
 	Again  int    `json:"again,omitempty"` // number of items that an earlier partition has, with the same content
 	Other  int    `json:"other,omitempty"` // number of items whose key an earlier partition has, with other content
-	First  uint64 `json:"first,omitempty"` // history.FirstList of the partitions that have one, if it is the same
+	First  uint64 `json:"first,omitempty"` // repeatMemory.FirstList of the partitions that have one, if it is the same
 	Lists  int    `json:"lists,omitempty"` // number of these partitions
 	Differ bool   `json:"differ,omitempty"`
 }
 
 // overlap returns what the list of one partition contributes to the overlap of a job, or nil.
-func (h *history) overlap(job *compile.Job) *Overlap {
+func (m *repeatMemory) overlap(job *compile.Job) *Overlap {
 	var one Overlap
 	overlaps := func(v compile.ForVariable) bool { return v.Window != nil && v.Window.Overlap != (rules.Span{}) }
 	switch {
 	case len(job.For) == 0 || slices.ContainsFunc(job.For, overlaps): // an overlap that the configuration asks for
 		return nil
-	case !h.Ambiguous || len(job.Spec().Key) > 0:
-		one.Latest = h.Keys
+	case !m.Ambiguous || len(job.Spec().Key) > 0:
+		one.Latest = m.Keys
 	}
-	if h.FirstList != 0 {
-		one.First, one.Lists = h.FirstList, 1
+	if m.FirstList != 0 {
+		one.First, one.Lists = m.FirstList, 1
 	}
 	if one.Lists == 0 && one.Latest.pairs == nil {
 		return nil
@@ -42,11 +42,11 @@ func (h *history) overlap(job *compile.Job) *Overlap {
 
 // firstList returns the digest by which the first pages of partitions are compared. For the items of a parent, identifiers
 // may begin anew, and the rest of an item may be an address.
-func (w *Watcher) firstList() document.Digest {
-	if w.subject.job.Parent != nil {
-		return w.page.ItemsDigest
+func (p *lastPage) firstList() document.Digest {
+	if p.subject.job.Parent != nil {
+		return p.reading.ItemsDigest
 	}
-	return w.page.Stable()
+	return p.reading.Stable()
 }
 
 func isWindow(v compile.ForVariable) bool { return v.Window != nil }

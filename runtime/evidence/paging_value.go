@@ -27,11 +27,11 @@ func (w *Watcher) PagingValues() []PagingValue {
 	hints := w.Hints()
 	named := []PagingValue{{hints.TotalAt, hints.Total}, {hints.PagesAt, hints.Pages}, {hints.NextAt, hints.Next}, {hints.MoreAt, hints.More}}
 	named = slices.DeleteFunc(named, func(hint PagingValue) bool {
-		return hint.Value == nil || w.audited.counted && hint.At == hints.TotalAt
+		return hint.Value == nil || w.hints.counted && hint.At == hints.TotalAt
 	})
-	for _, read := range w.subject.paging {
+	for _, read := range w.last.subject.paging {
 		isNamed := func(hint PagingValue) bool { return readsHeader(hint.At)(read) }
-		if v, ok := read.Lookup(w.context); ok && !slices.ContainsFunc(named, isNamed) {
+		if v, ok := read.Lookup(w.last.context); ok && !slices.ContainsFunc(named, isNamed) {
 			add(read.String(), v)
 		}
 	}

@@ -19,34 +19,33 @@ type since struct {
 
 // sinceOf returns the kept value with which items are compared, given the values of [compile.Job.Computed]. In the
 // first run, which has no kept value, the list may begin where it likes.
-func (w *Watcher) sinceOf(values compile.PartValues) (s since) {
-	for i, e := range w.subject.job.Computed {
-		if c := e.Rule.Since; c != nil && !e.Rule.Secret && w.context.Kept[c.Kept] != nil {
+func (p *lastPage) sinceOf(values compile.PartValues) (s since) {
+	for i, e := range p.subject.job.Computed {
+		if c := e.Rule.Since; c != nil && !e.Rule.Secret && p.context.Kept[c.Kept] != nil {
 			s = since{c, values[i], e.Rule.Target}
 		}
 	}
 	return s
 }
 
-// noticeOlder counts the items from before the kept value that was sent. Such items show that the API ignores the
+// notice counts the items from before the kept value that was sent. Such items show that the API ignores the
 // parameter.
-func (w *Watcher) noticeOlder() {
-	s := w.since
+func (s since) notice(p *lastPage) {
 	if s.cursor == nil {
 		return
 	}
-	for _, item := range w.page.Compared {
+	for _, item := range p.reading.Compared {
 		raw := document.Find(item, s.cursor.Keys)
 		var v any
 		if raw == nil || value.Unmarshal(raw, &v) != nil || value.Empty(v) {
 			continue
 		}
-		w.history.Facts.OlderOf++
+		p.facts.OlderOf++
 		if !language.Before(v, s.sent, s.cursor.Format) {
 			continue
 		}
-		if w.history.Facts.Older++; w.history.Facts.Older == 1 {
-			w.history.Facts.OlderText = fmt.Sprintf("%s = %s, although %s = %s was sent", rules.JoinPath(s.cursor.Keys...), value.Preview(v),
+		if p.facts.Older++; p.facts.Older == 1 {
+			p.facts.OlderText = fmt.Sprintf("%s = %s, although %s = %s was sent", rules.JoinPath(s.cursor.Keys...), value.Preview(v),
 				s.param, value.Preview(s.sent))
 		}
 	}

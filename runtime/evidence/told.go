@@ -3,16 +3,16 @@ package evidence
 // The methods of this file record facts that only the loop knows.
 
 // NoticeOverridden records a remark that a parameter of the job overrides one of the link to the next page.
-func (w *Watcher) NoticeOverridden(remark string) { w.history.Facts.Overridden = remark }
+func (w *Watcher) NoticeOverridden(remark string) { w.last.facts.Overridden = remark }
 
 // NoticeRewritten records the number of items that were written before a restart, which writes them again.
-func (w *Watcher) NoticeRewritten(items int) { w.history.Facts.Rewritten = items }
+func (w *Watcher) NoticeRewritten(items int) { w.last.facts.Rewritten = items }
 
 // NoticeUnsplit records the window that a rule asks to split and that cannot be split. kept says that it cannot
 // because an earlier run has written pages of it.
 func (w *Watcher) NoticeUnsplit(window string, kept bool) {
-	w.history.Facts.FullWindow, w.history.Facts.WindowKept = window, kept
+	w.last.facts.FullWindow, w.last.facts.WindowKept = window, kept
 }
 
 // NoticeEndStatus records the status of the error response with which a rule ended the list.
-func (w *Watcher) NoticeEndStatus(status int) { w.history.Facts.EndStatus = status }
+func (w *Watcher) NoticeEndStatus(status int) { w.last.facts.EndStatus = status }

@@ -1,0 +1,219 @@
+package evidence
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A lastPage is the last page of a list, with all that does not depend on earlier pages.
+type lastPage struct {
+	subject  *Subject
+	facts    *rules.ListFacts // the facts of the list, which the searches record
+	largest  *int             // number of items on the largest page
+	context  *rules.Context   // context of the last page
+	redactor *redact.Redactor
+	warn     func(code, message string)
+
+	reading document.Reading
+	header  http.Header
+	request document.Digest // the request for the page
+	before  document.Digest // the request for the previous page
+	sent    trace.Sent      // the request for the page, without its secrets
+	strange []byte          // its first item that has no identifier, and only members of errors
+	repeats bool            // whether an earlier page has the same items
+	end     End             // how the list ended, once it has
+}
+
+// decisive returns the digest of the values that determine how the list continues.
+func (p *lastPage) decisive() document.Digest {
+	var d document.Digest
+	for _, read := range p.subject.decisives {
+		switch {
+		case read.Root == "items":
+			d = d.With(p.reading.ItemsDigest)
+		case read.Root == "body" && len(read.Path) == 0:
+			d = d.With(p.reading.Content)
+		default:
+			v, _ := read.Lookup(p.context)
+			d = document.DigestOf(fmt.Appendf(nil, "%s=%v", read, v), d)
+		}
+	}
+	return d
+}
+
+// misspelt reports whether the last response has a value at a similar path.
+func (p *lastPage) misspelt(path []string) bool {
+	near := document.Nearest(p.reading.Names, path)
+	if near == nil {
+		return false
+	}
+	v, present := p.lookup(near)
+	return present && !value.Empty(v)
+}
+
+// lookup returns the value at a path of the last response, and whether there is one.
+func (p *lastPage) lookup(path []string) (any, bool) {
+	body, err := p.reading.Lookup(document.NewPaths([][]string{path}))
+	if err != nil {
+		return nil, false
+	}
+	return language.Read{Root: "body", Path: path}.Lookup(&rules.Context{Body: body})
+}
+
+// placesOfItems returns the paths of the values in the root of a page, and next to its items.
+func (p *lastPage) placesOfItems() (places [][]string) {
+	if p.reading.Names == nil {
+		return nil
+	}
+	for _, name := range p.reading.Names(nil) {
+		places = append(places, []string{name})
+	}
+	if field := p.subject.job.Spec().DataField; field != nil && len(field.Keys) > 1 {
+		parent := field.Keys[:len(field.Keys)-1]
+		for _, name := range p.reading.Names(parent) {
+			places = append(places, append(slices.Clone(parent), name))
+		}
+	}
+	return places
+}
+
+// listsObjects reports whether a page has a list of objects at a path. A list of errors does not count.
+func (p *lastPage) listsObjects(path []string) bool {
+	if slices.ContainsFunc(p.subject.beside, func(sign apinames.ErrorSign) bool { return slices.Equal(path, sign.Keys) }) {
+		return false
+	}
+	found, _ := p.lookup(path)
+	list, _ := found.([]any)
+	if len(list) == 0 {
+		return false
+	}
+	_, ok := value.Members(list[0])
+	return ok
+}
+
+// outline returns the paths of a page at which items may be, or nil if there are too many.
+func (p *lastPage) outline() (outline []string) {
+	places := p.placesOfItems()
+	switch {
+	case len(places) > maxFirstPaths:
+		return nil
+	case p.reading.Place == "body":
+		return []string{p.reading.Place}
+	}
+	for _, path := range places {
+		outline = append(outline, rules.FormatPath("body", path))
+	}
+	return outline
+}
+
+// maxFirstPaths is the largest number of paths remembered from the first page.
+const maxFirstPaths = 256
+
+// namesOfItem returns the names of the members of the first item of a list of the page that is not null, given the
+// index of the list. They are nil if the list has no such item, or it is not an object.
+func (p *lastPage) namesOfItem(index int) []string {
+	if p.reading.Found[index] == scan.Object {
+		return nil
+	}
+	for raw := range p.reading.Lists[index].Items.All() {
+		if raw[0] != 'n' {
+			members, _ := membersOf(raw)
+			return namesOf(members)
+		}
+	}
+	return nil
+}
+
+// membersOf returns the members of an item, and whether it is an object that is not very large.
+func membersOf(raw []byte) (members rules.Object, ok bool) {
+	var item any
+	if len(raw) > maxErrorBody || value.Unmarshal(raw, &item) != nil {
+		return nil, false
+	}
+	return value.Members(item)
+}
+
+func namesOf(object rules.Object) []string {
+	return value.Map(object, func(m rules.Member) string { return m.Name })
+}
+
+// hasOneNull reports whether a list of the page has nothing but a single null, given its index.
+func (p *lastPage) hasOneNull(index int) bool {
+	for item := range p.reading.Lists[index].Items.All() {
+		return item[0] == 'n' && p.reading.Lists[index].Items.Len() == 1
+	}
+	return false
+}
+
+// isEmptyObject reports whether the page is {}.
+func (p *lastPage) isEmptyObject() bool {
+	if p.reading.Bytes > maxErrorBody || len(p.reading.Names(nil)) > 0 {
+		return false
+	}
+	root, _ := p.lookup(nil)
+	_, ok := value.Members(root)
+	return ok
+}
+
+// nameOfList returns the path of a list, given its index.
+func (p *lastPage) nameOfList(index int) string {
+	if lists := p.subject.lists; lists != nil {
+		return lists[index].text
+	}
+	return p.reading.Place
+}
+
+// listIsNull reports whether the page has null in the place of the list.
+func (p *lastPage) listIsNull() bool {
+	return len(p.reading.Found) == 1 && p.reading.Found[0] == scan.Null
+}
+
+// isBareList reports whether the last response has nothing but a list whose name is usual for lists of items, and
+// members that describe a list.
+func (p *lastPage) isBareList() bool {
+	return !slices.ContainsFunc(p.reading.Names(nil), func(name string) bool {
+		return apinames.ListKindOf(name) != apinames.LikelyList && apinames.HintsOf(name) == nil && !apinames.HoldsHints(name)
+	})
+}
+
+// endedBy reports whether a rule that ended the job has such a read.
+func (p *lastPage) endedBy(reads func(language.Read) bool) bool {
+	return slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
+		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads)
+	})
+}
+
+// A status is a value of a page, in its root or next to its items, whose name tells of an error or its message.
+type status struct {
+	at, name string
+	value    any
+}
+
+// statuses returns the statuses of the last page. They are nil if it has none.
+func (p *lastPage) statuses() (statuses []status) {
+	paths := slices.DeleteFunc(p.placesOfItems(), func(path []string) bool {
+		isItems := func(list itemList) bool { return slices.Equal(list.keys, path) }
+		return !apinames.IsStatus(path[len(path)-1]) || slices.ContainsFunc(p.subject.lists, isItems)
+	})
+	if len(paths) == 0 {
+		return nil
+	}
+	body, _ := p.reading.Lookup(document.NewPaths(paths))
+	for _, path := range paths {
+		if v, present := (language.Read{Root: "body", Path: path}).Lookup(&rules.Context{Body: body}); present {
+			statuses = append(statuses, status{rules.FormatPath("body", path), path[len(path)-1], v})
+		}
+	}
+	return statuses
+}

@@ -1,0 +1,180 @@
+package evidence
+
+import (
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// A repeatSearch finds requests, items and whole pages that return.
+type repeatSearch struct {
+	comparison
+	memory *repeatMemory
+}
+
+// A repeatMemory is what a [repeatSearch] remembers of earlier pages.
+type repeatMemory struct {
+	Lists      Recall `json:"lists"`               // key: Reading.IdentityDigest of a page; value: its number and its request
+	Requests   Recall `json:"requests"`            // key: request; value: what rules read in its response
+	Identities Recall `json:"identities"`          // key: identifier of an item; value: its page and content
+	Keys       Recall `json:"keys,omitzero"`       // key: key of an item, or its identifier in a window; value: its page and content
+	Ambiguous  bool   `json:"ambiguous,omitempty"` // whether a page has different items with one identifier
+	LastItem   uint64 `json:"lastItem,omitempty"`  // identifier of the last item of the latest page, or 0
+	FirstList  uint64 `json:"firstList,omitempty"` // digest of the items of page 1, if they have identifiers, or 0
+}
+
+// noticeRepeat notices a page with the items of an earlier one, even if they have other content. It reports whether the page has
+// items and all of them are known.
+func (s repeatSearch) noticeRepeat() bool {
+	c := s.context
+	if c.Count == 0 {
+		return false
+	}
+	now := newListSighting(c.Page, s.request)
+	number, known := s.memory.Lists.Get(s.reading.IdentityDigest)
+	earlier := listSighting(number)
+	if !known && c.SamePage { // it differs in its spelling
+		earlier, known = newListSighting(c.Page-1, s.before), true
+	}
+	if !known {
+		s.memory.Lists.Put(s.reading.IdentityDigest, uint64(now))
+		return false
+	}
+	if earlier.request() == now.request() {
+		return true
+	}
+	f := s.facts
+	s.repeats = true
+	if f.Repeats++; f.Repeats == 1 {
+		f.RepeatPage, f.RepeatOf, f.RepeatCount = c.Page, earlier.page(), c.Count
+	}
+	if earlier.page() == 1 && f.FirstAgain == 0 {
+		f.FirstAgain, f.FirstParams = c.Page, difference(s.first.First, s.sent)
+	}
+	return true
+}
+
+// noticeItems looks up the items of a page among the items of earlier pages, by their identifiers. It
+// reports whether all items with identifiers are known, and whether these items are also unchanged. Both are
+// false if no item has an identifier.
+func (s repeatSearch) noticeItems() (allKnown, allSame bool) {
+	identified, known, unchanged := 0, 0, 0
+	repeatsLast := s.beginsWithLastItems() // until an item is not on the previous page
+	for _, item := range s.reading.Compared {
+		id := document.Identity(item)
+		if id == nil {
+			if s.strange == nil && document.IsErrorObject(item) {
+				s.strange = item
+			}
+			continue
+		}
+		identified++
+		key := document.DigestOf(id, document.Digest{})
+		s.memory.LastItem = key.Half()
+		now := newItemSighting(s.context.Page, item)
+		number, seen := s.memory.Identities.Get(key)
+		earlier := itemSighting(number)
+		s.memory.Identities.Put(key, uint64(now))
+		if s.subject.stableKeys {
+			s.memory.Keys.Put(key, uint64(newSighting(now.page(), document.StableDigest(item))))
+		}
+		if !seen {
+			repeatsLast = false
+			continue
+		}
+		if earlier.content() == now.content() {
+			unchanged++
+		}
+		repeatsLast = repeatsLast && earlier.isOnPageBefore(now)
+		switch {
+		case repeatsLast:
+			known++
+		case earlier.page() == now.page():
+			s.noticeTwice(id, earlier, now)
+		default:
+			known++
+			s.noticeAgain(id, earlier, now)
+		}
+	}
+	s.facts.Identified += identified
+	return identified > 0 && known == identified, identified > 0 && unchanged == identified
+}
+
+// noticeTwice notices an identifier that a page has twice.
+func (s repeatSearch) noticeTwice(id []byte, earlier, now itemSighting) {
+	if earlier != now {
+		s.memory.Ambiguous = true
+		return
+	}
+	if f := s.facts; s.subject.listsOf() == nil && s.subject.job.Spec().Key == nil {
+		if f.Twice++; f.Twice == 1 {
+			f.TwicePage, f.TwiceID = s.context.Page, value.Clip(string(id), 60)
+		}
+	}
+}
+
+// noticeAgain notices an item that an earlier page has: the list may have shifted between the pages.
+func (s repeatSearch) noticeAgain(id []byte, earlier, now itemSighting) {
+	f := s.facts
+	if earlier.content() == now.content() {
+		f.Duplicates++
+	} else {
+		f.Revised++
+	}
+	if f.ShiftPage == 0 {
+		f.ShiftPage, f.Duplicate = s.context.Page, value.Clip(string(id), 60)
+	}
+}
+
+// beginsWithLastItems reports whether a page begins with the last items of the previous page because the requests
+// read items: they may ask for these items again, which is not a sign of a changed list. If the very last
+// item is not among them, the list is not sorted by the cursor, so it reports false.
+func (s repeatSearch) beginsWithLastItems() bool {
+	for _, item := range s.reading.Compared {
+		id := document.Identity(item)
+		if id == nil {
+			continue
+		}
+		key := document.DigestOf(id, document.Digest{})
+		number, seen := s.memory.Identities.Get(key)
+		now := newItemSighting(s.context.Page, nil)
+		switch {
+		case !s.subject.readsItems || !seen || !itemSighting(number).isOnPageBefore(now):
+			return false
+		case s.memory.LastItem == 0 || s.memory.LastItem == key.Half() || s.subject.listsOf() != nil:
+			return true
+		}
+	}
+	return false
+}
+
+// countRepeated counts consecutive pages that have only items of earlier pages.
+func (s repeatSearch) countRepeated(allSame bool) {
+	c := s.context
+	switch {
+	case c.Count == 0:
+	case allSame:
+		c.RepeatedItems++
+	default:
+		c.RepeatedItems = 0
+	}
+}
+
+// noticeCycle notices that a request is repeated and nothing that rules read has changed. A
+// constant scroll token also repeats a request, so the list is in a loop only if another request
+// came between, or all items of the page are known.
+func (s repeatSearch) noticeCycle(known bool) {
+	c := s.context
+	earlier, repeated := s.memory.Requests.Get(s.request)
+	c.RepeatedRequest = repeated && earlier == s.decisive().Half()
+	if !c.RepeatedRequest || s.request == s.before && !known {
+		return
+	}
+	f := s.facts
+	if f.Cycles++; f.Cycles == 1 {
+		f.CyclePage, f.CycleSent = c.Page, value.Clip(s.sent.Method+" "+s.sent.URL, 300)
+		s.warn("repeated_request", fmt.Sprintf("page %d repeats an earlier request (%s), and nothing that the rules read has changed; "+
+			"the API may be in a loop", c.Page, f.CycleSent))
+	}
+}

@@ -1,0 +1,94 @@
+package evidence
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A sizeSearch finds requests that lose the parameter of the page size.
+type sizeSearch struct {
+	comparison
+	memory *sizeMemory
+}
+
+// A sizeMemory is what a [sizeSearch] remembers of earlier pages.
+type sizeMemory struct {
+	Sizes [2]int `json:"sizes,omitzero"` // number of items on the first two pages
+	Lost  string `json:"lost,omitempty"` // parameters of the first request that the second lacks
+}
+
+// notice notices that page 1 has as many items as one of its parameters says, that page 2 has
+// another number, and that its request lacks the parameter. The last page may be smaller, so page 3
+// decides.
+func (s sizeSearch) notice() {
+	c := s.context
+	if c.Page <= len(s.memory.Sizes) {
+		s.memory.Sizes[c.Page-1] = c.Count
+	}
+	first, second := s.memory.Sizes[0], s.memory.Sizes[1]
+	address := func(sent trace.Sent) string { path, _, _ := strings.Cut(sent.URL, "?"); return path }
+	if c.Page == 2 && second != first && address(s.first.First) == address(s.sent) {
+		s.memory.Lost = lost(s.first.First, s.sent, strconv.Itoa(first))
+	}
+	if s.memory.Lost != "" && (c.Page == 2 && second > first || c.Page == 3 && second < first && c.Count > 0) {
+		s.facts.LostParams, s.facts.SizeBefore, s.facts.SizeAfter = s.memory.Lost, first, second
+	}
+}
+
+// lost returns the names of the parameters of the first request that another request lacks. It returns
+// "" unless one of them has the value v.
+func lost(first, sent trace.Sent, v string) string {
+	var names []string
+	after, found := parametersOf(sent), false
+	for _, m := range parametersOf(first) {
+		if _, has := after.Get(m.Name); !has {
+			names = append(names, m.Name)
+			found = found || shortText(m.Value) == v
+		}
+	}
+	if !found {
+		return ""
+	}
+	return value.Clip(strings.Join(names, ", "), 200)
+}
+
+// difference returns the names of the parameters of a request that are new or have other values
+// than in the first request.
+func difference(first, sent trace.Sent) string {
+	before, after := parametersOf(first), parametersOf(sent)
+	var changed []string
+	for _, m := range after {
+		text := shortText(m.Value)
+		if earlier, ok := before.Get(m.Name); !ok || shortText(earlier) != text {
+			changed = append(changed, m.Name+"="+text)
+		}
+	}
+	if changed == nil {
+		return "the address " + value.Clip(sent.URL, 200)
+	}
+	return strings.Join(changed, ", ")
+}
+
+func parametersOf(sent trace.Sent) rules.Object {
+	params := requests.ParseQuery(sent.URL)
+	body, _ := document.Decode(sent.Body)
+	if form, ok := body.(string); ok {
+		return append(params, requests.ParseQuery(form)...)
+	}
+	object, _ := value.Members(body)
+	return append(params, object...)
+}
+
+func shortText(v any) string {
+	if text, ok := value.Text(v); ok {
+		return value.Clip(text, 60)
+	}
+	text, _ := value.Marshal(v)
+	return value.Clip(string(text), 60)
+}

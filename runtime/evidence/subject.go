@@ -1,0 +1,173 @@
+package evidence
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// A Subject holds the facts about a job that a [Watcher] needs for each of its lists.
+type Subject struct {
+	job        *compile.Job
+	watches    []compile.Watch
+	decisives  []language.Read
+	paging     []language.Read // the values that rules read of a response, except of its items
+	readsItems bool            // whether the next request reads items
+	keys       [][]string      // paths of the values that identify an item; nil if no values do
+	keyPaths   string          // the same, for people
+	stableKeys bool            // whether windows without keys are compared by identifiers, and by what [document.StableDigest] covers
+	noNil      NilCounts       // the count of a partition in which no value is nil
+	keptUnread bool            // whether the first page does not depend on the values that the job keeps
+	lists      []itemList      // the lists of a page; nil without dataField
+
+	beside      []apinames.ErrorSign   // signs of errors next to items
+	besidePaths func() *document.Paths // their paths, and those of messages
+	listsErrors bool                   // whether the job lists errors on purpose
+}
+
+// An itemList is a path of items of a job.
+type itemList struct {
+	keys  []string // up to the first star
+	above []string // keys of the innermost object above it that may describe it: no star leads there, and it is in no item
+	steps []rules.Step
+	star  bool   // whether the path has a star
+	text  string // the path in the configuration
+}
+
+// itemListsOf returns the paths of items of a job; nil without dataField.
+func itemListsOf(field *rules.DataField) (lists []itemList) {
+	switch {
+	case field == nil:
+		return nil
+	case field.Lists == nil:
+		steps := value.Map(field.Keys, func(key string) rules.Step { return rules.Step{Key: key} })
+		return []itemList{{keys: field.Keys, above: field.Keys[:max(0, len(field.Keys)-1)], steps: steps, text: field.Text}}
+	}
+	for _, list := range field.Lists {
+		keys := list.Fixed()
+		above := keys[:max(0, len(keys)-1)]
+		for _, other := range field.Lists {
+			if n := len(other.Steps); n > 0 && n <= len(above) && leadsTo(other.Steps, above[:n]) {
+				above = above[:n-1]
+			}
+		}
+		lists = append(lists, itemList{keys, above, list.Steps, len(keys) < len(list.Steps), list.Text})
+	}
+	return lists
+}
+
+// leadsTo reports whether steps lead to a path of the same length.
+func leadsTo(steps []rules.Step, path []string) bool {
+	return slices.EqualFunc(steps, path, func(step rules.Step, key string) bool { return step.All || step.Key == key })
+}
+
+// NewSubject returns the subject of a job.
+func NewSubject(job *compile.Job) *Subject {
+	paths := job.Spec().Key
+	beside := apinames.ErrorsNextToData(job.Spec().DataField.Places())
+	watched := value.Map(job.Watches(), func(w compile.Watch) language.Read { return w.Read })
+	return &Subject{
+		paging: readsOfPaging(watched, job.Decisive()),
+		job:    job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
+		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
+		stableKeys: len(paths) == 0 && slices.ContainsFunc(job.For, isWindow),
+		lists:      itemListsOf(job.Spec().DataField),
+		noNil:      noNilOf(job),
+		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
+		beside:     beside, besidePaths: sync.OnceValue(func() *document.Paths { return pathsOfErrors(beside) }),
+		listsErrors: listsErrors(job.Spec(), beside),
+	}
+}
+
+// listsOf returns the lists of items if there are several, and nil otherwise.
+func (s *Subject) listsOf() []rules.ItemList {
+	if f := s.job.Spec().DataField; f != nil && len(f.Lists) > 1 {
+		return f.Lists
+	}
+	return nil
+}
+
+// isBesideFirst reports whether the response is a list whose second element is the list of items, so that its first
+// one may describe the list: [{"pages": 2}, [{"id": 1}]].
+func (s *Subject) isBesideFirst() bool {
+	return len(s.lists) == 1 && len(s.lists[0].keys) > 0 && s.lists[0].keys[0] == "1"
+}
+
+// holder returns the number of keys of a path that lead to lists of items, up to the innermost object above a
+// list, and the indices of the lists below that object.
+func (s *Subject) holder(path []string) (n int, lists []int) {
+	for i, list := range s.lists {
+		common := 0
+		for common < min(len(path), len(list.above)) && path[common] == list.above[common] {
+			common++
+		}
+		if common > n {
+			n, lists = common, nil
+		}
+		if common == n {
+			lists = append(lists, i)
+		}
+	}
+	return n, lists
+}
+
+// holdsHints reports whether the object at a path may describe a list: it holds the items, or it
+// has the name of an object with hints, in the root or in such an object. The object may be the only element of a list,
+// unless the list has a usual name of items.
+func (s *Subject) holdsHints(path []string) bool {
+	n, _ := s.holder(path)
+	parent, depth := "", 0
+	for _, key := range path[n:] {
+		switch {
+		case key == "0" && parent == "" && s.isBesideFirst(): // as the World Bank has it
+		case key == "0" && parent != "":
+			if apinames.ListKindOf(parent) == apinames.LikelyList {
+				return false
+			}
+		case !apinames.HoldsHintsIn(parent, key):
+			return false
+		default:
+			parent = key
+			depth++
+		}
+	}
+	return depth <= maxHintDepth
+}
+
+// maxHintDepth is the largest number of objects with hints within each other, not counting the
+// objects that hold the items.
+const maxHintDepth = 2
+
+// nameOfSign returns the last key of a path, or what it says of a list of items beside it: odata.nextLink for
+// items@odata.nextLink. See [apinames.ListOf].
+func (s *Subject) nameOfSign(path []string) string {
+	parent, name := path[:len(path)-1], path[len(path)-1]
+	list, sign, ok := apinames.ListOf(name)
+	for _, l := range s.lists {
+		switch isBeside := len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent); {
+		case isBeside && ok && apinames.Alike(l.keys[len(parent)], list):
+			return sign
+		case isBeside && apinames.HintsOf(name) == nil && apinames.CountsList(name, l.keys[len(parent)]):
+			return listCount
+		}
+	}
+	return name
+}
+
+// listCount stands for the name of a number that has the name of the list: total_users. Users may be counted who are
+// not in the list.
+const listCount = "list count"
+
+// reads reports whether a list of the job is at a path, or below it.
+func (s *Subject) reads(path []string) bool {
+	return slices.ContainsFunc(s.lists, func(list itemList) bool {
+		return len(list.keys) >= len(path) && slices.Equal(list.keys[:len(path)], path)
+	})
+}

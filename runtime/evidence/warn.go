@@ -1,0 +1,87 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// WarnOfRules logs oddities of a page that affect the rules.
+func (w *Watcher) WarnOfRules(m *language.Machine) {
+	c := w.last.context
+	if c.Page == 1 && w.last.reading.Names != nil {
+		w.absent().warnOfMissing()
+	}
+	for _, stop := range w.last.subject.job.Stops {
+		w.last.warnOfTextFlags(m, stop)
+	}
+	if limit, ok := c.Limit.(int); ok && limit > 0 && c.Count > limit {
+		w.last.warn("limit_ignored",
+			fmt.Sprintf("page %d has %d items, more than the limit of %d; the API seems to ignore the limit", c.Page, c.Count, limit))
+	}
+}
+
+// warnOfTextFlags logs a flag that is the text "false": as a boolean it is true (specification
+// 2.2), which is seldom the intention of the API.
+func (p *lastPage) warnOfTextFlags(m *language.Machine, stop *compile.Trigger) {
+	for _, flag := range stop.Flags() {
+		if flag.Has || !flag.InBody() {
+			continue
+		}
+		if v, _ := flag.Lookup(p.context); v == "false" || v == "False" {
+			means := v // value of the flag on the last page
+			if met, err := stop.EvalBool(m, p.context); err == nil && met {
+				means = trueAs[v]
+			}
+			rule := fmt.Sprintf("%s == %q", flag, means)
+			p.warn("flag_text_false."+stop.Rule.ID,
+				fmt.Sprintf("%s reads %s, which is the text %q and therefore true; if it means false, write a rule: \"stopRules\": [%q]",
+					stop.Rule.ID, flag, v, rule))
+		}
+	}
+}
+
+// trueAs maps spellings of false as text to the same spelling of true.
+var trueAs = map[any]string{"false": "true", "False": "True"}
+
+// warnOfMissing logs the paths that rules read and the first response does not have, since they may
+// be misspelt. A single page may lack a link to the next one.
+func (s absenceSearch) warnOfMissing() {
+	for _, stop := range s.subject.job.Stops {
+		s.warnOfMisspelt(stop.Expression)
+	}
+	for _, e := range s.subject.job.Next {
+		s.warnOfMisspelt(e)
+	}
+	for _, e := range s.subject.job.Parts {
+		s.warnOfMisspelt(e)
+	}
+	for _, watch := range s.subject.watches {
+		if slices.Contains(s.memory.Had, watch.String()) {
+			continue
+		}
+		if s.misspelt(watch.Path) || !watch.Link && !watch.Optional {
+			s.warn("missing "+watch.String(), fmt.Sprintf("%s reads %s, which the response does not have%s",
+				watch.Rule.ID, watch, document.Suggest(s.reading.Names, watch.Path)))
+		}
+	}
+}
+
+// warnOfMisspelt logs the headers and item paths that an expression reads and the first page does
+// not have. It ignores rules about absent values.
+func (s absenceSearch) warnOfMisspelt(e *language.Expression) {
+	if e.Rule.Outcome == rules.Failed {
+		return
+	}
+	for _, missing := range e.Misspelt(s.context) {
+		text := fmt.Sprintf("%s reads %s, which is missing", e.Rule.ID, missing.Path)
+		if missing.Hint != "" {
+			text += "; " + missing.Hint
+		}
+		s.warn("missing "+missing.Path, text)
+	}
+}
