@@ -105,21 +105,22 @@ type ListFacts struct {
 	BeyondCount int    `expr:"beyondCount" doc:"the number of its items"`
 	EndStatus   int    `expr:"endStatus" doc:"the status of the error response with which an onError rule ended the list; 0: none did"`
 	BarePage    int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
-	Error       string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
-	ErrorPage   int    `expr:"errorPage" doc:"the page with this body"`
-	ErrorMild   bool   `expr:"errorMild" doc:"whether it may only say that the list of a partition, which is there, is empty"`
-	ErrorOfItem bool   `expr:"errorOfItem" doc:"whether it may be part of an item, because the object that has it has an identifier"`
-	FullWindow  string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
-	WindowKept  bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
-	Nested      int    `expr:"nested" doc:"items with a truncated list that no job reads to its end; below a star, the number of those lists"`
-	NestedSign  string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
-	NestedFor   string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
-	KeptUnread  string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
-	Older       int    `expr:"older" doc:"of the items that were compared, those from before the value that incremental has sent"`
-	OlderOf     int    `expr:"olderOf" doc:"the number of items that were compared with it"`
-	OlderText   string `expr:"olderText" doc:"the first older item and the value that was sent: id = 7, although since = 20 was sent"`
-	KeptAhead   string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
-	Rewritten   int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
+
+	Error      string     `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
+	ErrorPage  int        `expr:"errorPage" doc:"the page with this body"`
+	ErrorDoubt ErrorDoubt `expr:"errorDoubt" doc:"why it may be none: item, part of one; empty, a partition without items; no text: it is one"`
+
+	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
+	WindowKept bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
+	Nested     int    `expr:"nested" doc:"items with a truncated list that no job reads to its end; below a star, the number of those lists"`
+	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
+	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
+	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
+	Older      int    `expr:"older" doc:"of the items that were compared, those from before the value that incremental has sent"`
+	OlderOf    int    `expr:"olderOf" doc:"the number of items that were compared with it"`
+	OlderText  string `expr:"olderText" doc:"the first older item and the value that was sent: id = 7, although since = 20 was sent"`
+	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
+	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
 	File string `expr:"file" doc:"the file that the rows of the job replace; empty: none"`
 	Rows int    `expr:"rows" doc:"the number of these rows"`
@@ -128,6 +129,17 @@ type ListFacts struct {
 	Drift  string `expr:"drift" doc:"how the data differ from those that a contract describes; empty: they do not"`
 	Frozen bool   `expr:"frozen" doc:"whether the contract is frozen"`
 }
+
+// An ErrorDoubt says why the report of an error in [ListFacts] may be none. It is an alias, since the machine of the rule
+// language compares only values of type string with texts.
+type ErrorDoubt = string
+
+// The doubts about errors.
+const (
+	DoubtNone  ErrorDoubt = ""      // it is certainly an error
+	DoubtItem  ErrorDoubt = "item"  // it may be part of an item, because the object that has it has an identifier
+	DoubtEmpty ErrorDoubt = "empty" // it may only say that the list of a partition, which is there, is empty
+)
 
 // Facts is a set of facts about a list. An audit rule is met only if the list has all facts that the
 // rule requires, so most rules need not be evaluated: of most lists, few facts are known.
@@ -373,7 +385,7 @@ var auditTable = audits([]Rule{
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
 	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed,
-		Proof:  `not (list.errorMild or list.errorOfItem or list.reached)`,
+		Proof:  `list.errorDoubt == "" and not list.reached`,
 		Unless: "unless it may mean that a partition has no items, may be part of an item, or follows the last item by the total of page 1"},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error",

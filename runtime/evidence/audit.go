@@ -128,7 +128,9 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	}
 	facts := h.Facts
 	facts.Missing, facts.Renamed = w.absent().missing(hints)
-	facts.ErrorMild = facts.ErrorMild && p.end.Siblings
+	if facts.ErrorDoubt == rules.DoubtEmpty && !p.end.Siblings {
+		facts.ErrorDoubt = rules.DoubtNone
+	}
 	if p.subject.keptUnread && len(c.Kept) > 0 && h.Sizes[0] > 0 {
 		names := value.Map(p.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")

@@ -66,23 +66,34 @@ func (s errorSearch) noticeOpenEnd() {
 		if s.memory.Ended {
 			text += "; an earlier page ends with a whole line"
 		}
-		s.reportError(text)
-		s.facts.ErrorOfItem = !s.memory.Ended
+		s.reportError(text, mayBeItemIf(!s.memory.Ended))
 	}
 	s.memory.Ended = s.memory.Ended || s.reading.Ended
 }
 
 // hasError reports whether an error is known that is certainly one.
 func (s errorSearch) hasError() bool {
-	return s.facts.Error != "" && !s.facts.ErrorMild && !s.facts.ErrorOfItem
+	return s.facts.Error != "" && s.facts.ErrorDoubt == rules.DoubtNone
 }
 
-// reportError records an error on the last page, unless one is known already. It replaces an error that may
-// mean something else.
-func (s errorSearch) reportError(text string) {
+// reportError records an error on the last page, unless a certain one is known already.
+func (s errorSearch) reportError(text string, doubt rules.ErrorDoubt) {
+	s.reportErrorOf(s.context.Page, text, doubt)
+}
+
+// reportErrorOf records an error on a page, unless a certain one is known already.
+func (s errorSearch) reportErrorOf(page int, text string, doubt rules.ErrorDoubt) {
 	if f := s.facts; !s.hasError() {
-		f.Error, f.ErrorPage, f.ErrorMild, f.ErrorOfItem = text, s.context.Page, false, false
+		f.Error, f.ErrorPage, f.ErrorDoubt = text, page, doubt
 	}
+}
+
+// mayBeItemIf returns [rules.DoubtItem] if a condition holds, and otherwise no doubt.
+func mayBeItemIf(condition bool) rules.ErrorDoubt {
+	if condition {
+		return rules.DoubtItem
+	}
+	return rules.DoubtNone
 }
 
 // noticeErrorBesideItems notices an error on a page with items.
@@ -91,10 +102,10 @@ func (s errorSearch) noticeErrorBesideItems() {
 		s.noticeStrangeHeader()
 	}
 	if s.facts.AbsentPage == s.context.Page {
-		s.noticeMessage("there is no list at "+s.facts.AbsentList, apinames.IsFailure)
+		s.noticeMessage("there is no list at "+s.facts.AbsentList, apinames.IsFailure, rules.DoubtNone)
 	}
 	if empty := s.emptyList(); empty != "" {
-		s.noticeMessage(empty+" is empty", apinames.IsFailure)
+		s.noticeMessage(empty+" is empty", apinames.IsFailure, rules.DoubtNone)
 	}
 	if s.subject.listsErrors {
 		return
@@ -132,14 +143,13 @@ func (s errorSearch) noticeErrorWithoutItems() {
 		if root, _ := s.lookup(nil); saysSuccess(root) {
 			complains = apinames.IsFailure
 		}
-		s.noticeMessage("there is no list of items", complains)
+		s.noticeMessage("there is no list of items", complains, rules.DoubtNone)
 	case s.reading.HasField && (c.Page == 1 || len(s.first.FirstPaths) > 0):
-		s.noticeMessage("the list of items is empty", apinames.IsFailure)
+		s.noticeMessage("the list of items is empty", apinames.IsFailure, rules.DoubtNone)
 	case c.Page == 1:
-		s.noticeMessage("there is no list of items", apinames.IsFailure)
+		s.noticeMessage("there is no list of items", apinames.IsFailure, rules.DoubtNone)
 		if s.facts.Error == "" && s.hasOnlyErrors() {
-			s.noticeMessage("there is no list of items", apinames.IsComplaint)
-			s.facts.ErrorMild = s.facts.Error != ""
+			s.noticeMessage("there is no list of items", apinames.IsComplaint, rules.DoubtEmpty)
 		}
 	}
 	if !s.reading.HasField && !s.hasError() {
@@ -203,11 +213,14 @@ func (s errorSearch) noticeSign(signs []apinames.ErrorSign, paths *document.Path
 		if isOfItem && sign.IsCode() || isMild && s.facts.Error != "" {
 			continue
 		}
-		s.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
-		if text, isText := v.(string); isText && c.Page == 1 && c.Count == 0 && s.reading.HasField {
-			s.facts.ErrorMild = !apinames.IsComplaint(text)
+		doubt := rules.DoubtNone
+		if text, isText := v.(string); isMild {
+			doubt = rules.DoubtItem
+		} else if isText && c.Page == 1 && c.Count == 0 && s.reading.HasField && !apinames.IsComplaint(text) {
+			doubt = rules.DoubtEmpty
 		}
-		if s.facts.ErrorOfItem = isMild; !isMild {
+		s.reportError(read.String()+" is "+shortText(v)+errorMessage(page, sign.Keys), doubt)
+		if !isMild {
 			return
 		}
 	}
@@ -285,8 +298,7 @@ func (p *lastPage) pageOfErrors(paths *document.Paths) *rules.Context {
 // to it, or below a star of its path.
 func (s errorSearch) noticeErrorOfLists() {
 	if stray := s.reading.Stray; stray != nil && (s.facts.Error == "" || !stray.Named) {
-		s.reportError(rules.FormatPath("body", stray.Path) + " is " + shortText(stray.Value))
-		s.facts.ErrorOfItem = stray.Named
+		s.reportError(rules.FormatPath("body", stray.Path)+" is "+shortText(stray.Value), mayBeItemIf(stray.Named))
 	}
 	for i, list := range s.subject.lists {
 		if s.reading.Found[i] == scan.Object && !list.star {
@@ -315,7 +327,7 @@ func (s errorSearch) noticeErrorAbove(keys []string, found scan.Kind) {
 		}
 		if text, _ := value.Marshal(v); s.lostItems() || apinames.IsFailure(string(text)) {
 			at := rules.FormatPath("body", keys[:depth])
-			s.reportError(at + " is " + shortText(v) + ", where an object with the list of items should be")
+			s.reportError(at+" is "+shortText(v)+", where an object with the list of items should be", rules.DoubtNone)
 		}
 		return
 	}
@@ -341,8 +353,8 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 		isCaption := s.context.Page == 1 && found != "" && apinames.IsCaption(name)
 		isSign := func(sign apinames.ErrorSign) bool { return s.isError(sign, m.Value, page, found != "") }
 		if isMessage && !isCaption && !s.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.ErrorSignsOf(local), isSign) {
-			s.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
-			s.facts.ErrorOfItem = s.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
+			isOfItem := s.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
+			s.reportError(at+" is "+shortText(m.Value)+errorMessage(page, []string{m.Name}), mayBeItemIf(isOfItem))
 			return
 		}
 	}

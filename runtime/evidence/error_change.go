@@ -34,7 +34,7 @@ func (s errorSearch) noticeChange() {
 		if !known {
 			first = "none"
 		}
-		s.reportError(found.at + " is " + text + errorMessage(page, []string{found.name}) + ", and page 1 has " + first)
+		s.reportError(found.at+" is "+text+errorMessage(page, []string{found.name})+", and page 1 has "+first, rules.DoubtNone)
 		return
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
@@ -24,22 +25,19 @@ func (s errorSearch) noticeStrangeHeader() {
 	switch single := s.context.Count == 0; {
 	case known && s.context.Page > 1:
 	case strange && !single:
-		s.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
+		s.reportError("its first line is "+shortText(line)+", which is not the header of page 1", rules.DoubtNone)
 	case strange && len(columns) == 1 && len(s.first.FirstNames) > 1 && apinames.SaysNoMore(line):
 	case strange, single && len(columns) == 1 && apinames.IsUnsettled(line),
 		single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
-		s.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
+		s.reportError("its only line is "+shortText(line)+", which is not the header of the list", rules.DoubtNone)
 	case len(columns) == 1 && apinames.IsFailure(line) && !strings.Contains(line, "_") &&
 		(single || isSentence(columns) && strings.Contains(line, ": ")):
-		s.reportError("its first line is " + shortText(line) + ", which may be no header")
-		s.facts.ErrorOfItem = true
+		s.reportError("its first line is "+shortText(line)+", which may be no header", rules.DoubtItem)
 	case single && len(columns) == 1 && apinames.IsComplaint(line) && !s.hasError():
-		s.reportError("its only line is " + shortText(line) + ", which may be no header")
-		s.facts.ErrorOfItem = true
+		s.reportError("its only line is "+shortText(line)+", which may be no header", rules.DoubtItem)
 	case s.context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !s.hasError():
-		s.reportError("its first line, " + shortText(line) + ", is taken for the header and may be a row that is lost " +
-			"(response.header false, and response.columns)")
-		s.facts.ErrorOfItem = true
+		s.reportError("its first line, "+shortText(line)+", is taken for the header and may be a row that is lost "+
+			"(response.header false, and response.columns)", rules.DoubtItem)
 	}
 }
 

@@ -23,7 +23,7 @@ func (s errorSearch) noticeListForObject() {
 		return
 	}
 	if object, ok := value.Members(list[0]); !ok || s.context.Page > 1 || apinames.IsErrorObject(object) {
-		s.reportError("the response is " + shortText(root) + ", where an object with " + field.Text + " (dataField) should be")
+		s.reportError("the response is "+shortText(root)+", where an object with "+field.Text+" (dataField) should be", rules.DoubtNone)
 	}
 }
 
@@ -48,8 +48,7 @@ func (s errorSearch) noticeErrorItem(item []byte) {
 		return
 	}
 	if !s.hasError() {
-		s.reportError("an item is " + shortText(object))
-		s.facts.ErrorOfItem = isMild
+		s.reportError("an item is "+shortText(object), mayBeItemIf(isMild))
 	}
 }
 
@@ -62,7 +61,7 @@ func (s errorSearch) noticeListOfErrors() {
 		return
 	}
 	for item := range s.reading.Items.All() {
-		s.reportError(s.reading.Place + " has " + value.Clip(string(item), 60) + ", and there is no other list")
+		s.reportError(s.reading.Place+" has "+value.Clip(string(item), 60)+", and there is no other list", rules.DoubtNone)
 		return
 	}
 }
@@ -82,12 +81,12 @@ func (s errorSearch) noticeObjectForList(index int, keys []string) {
 	case len(object) == 0 && len(keys) > 0:
 	case s.context.Page == 1 || known == nil:
 		if apinames.IsErrorObject(object) {
-			s.reportError(text + ", which is not a list")
+			s.reportError(text+", which is not a list", rules.DoubtNone)
 		} else if isNumbered(object) {
-			s.reportError(text + ", which seems to be a list of its members (dataField " + s.nameOfList(index) + ".*)")
+			s.reportError(text+", which seems to be a list of its members (dataField "+s.nameOfList(index)+".*)", rules.DoubtNone)
 		}
 	case !slices.ContainsFunc(object, isItem):
-		s.reportError(text + ", where page 1 has a list, and has no member of its items")
+		s.reportError(text+", where page 1 has a list, and has no member of its items", rules.DoubtNone)
 	}
 }
 

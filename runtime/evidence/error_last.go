@@ -22,7 +22,7 @@ func (s errorSearch) noticeLastLine() {
 	}
 	n := len(lines) - 1
 	if n > 0 && isMessageRow(valuesIn(lines[n])) && !isLikeMessage(valuesIn(lines[n-1])) {
-		s.reportError("its last line is " + value.Clip(string(lines[n]), maxShown) + ", which is a message and no row")
+		s.reportError("its last line is "+value.Clip(string(lines[n]), maxShown)+", which is a message and no row", rules.DoubtNone)
 		return
 	}
 	last, ok := membersOf(lines[n])
@@ -42,10 +42,10 @@ func (s errorSearch) noticeLastLine() {
 	switch isLike := slices.ContainsFunc(last, isLikeItem); {
 	case !isLike:
 		if slices.ContainsFunc(last, apinames.ReportsError) {
-			s.reportError("its last line is " + shortText(last) + ", which has no member of the other lines")
+			s.reportError("its last line is "+shortText(last)+", which has no member of the other lines", rules.DoubtNone)
 		}
 	case n > 0 && isEnvelope(lines[n]) && !slices.ContainsFunc(lines[:n], isEnvelope):
-		s.reportError("its last line is " + value.Clip(string(lines[n]), maxShown) + ", and no other line is an error")
+		s.reportError("its last line is "+value.Clip(string(lines[n]), maxShown)+", and no other line is an error", rules.DoubtNone)
 	default:
 		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && s.isNew(m.Name) }
 		identifies := func(m rules.Member) bool {
@@ -53,8 +53,7 @@ func (s errorSearch) noticeLastLine() {
 		}
 		identified := slices.ContainsFunc(names, apinames.IsIdentifier) && !slices.ContainsFunc(last, identifies)
 		if !first && identified && slices.ContainsFunc(last, isNewError) {
-			s.reportError("its last line is " + shortText(last) + ", which has no identifier")
-			s.facts.ErrorOfItem = true
+			s.reportError("its last line is "+shortText(last)+", which has no identifier", rules.DoubtItem)
 		}
 	}
 }

@@ -68,6 +68,5 @@ func (s errorSearch) reportStranger(item *loneItem, page int, others string) {
 	if s.hasError() || s.facts.Error != "" && !item.Error {
 		return
 	}
-	s.reportError("its only item is " + item.Text + ", which has no member of the items of " + others)
-	s.facts.ErrorPage, s.facts.ErrorOfItem = page, !item.Error
+	s.reportErrorOf(page, "its only item is "+item.Text+", which has no member of the items of "+others, mayBeItemIf(!item.Error))
 }

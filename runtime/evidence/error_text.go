@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -31,8 +32,7 @@ func (s errorSearch) noticeOtherItems() {
 	isOther := func(item []byte) bool { return !isObject(item) }
 	hasOthers := slices.ContainsFunc(items, isOther)
 	if s.memory.FirstNulls && !hasOthers {
-		s.reportError("all items are null, where the list has objects")
-		s.facts.ErrorPage = 1
+		s.reportErrorOf(1, "all items are null, where the list has objects", rules.DoubtNone)
 	}
 	isNoNull := func(item []byte) bool { return item[0] != 'n' }
 	s.memory.FirstNulls = hasOthers && s.context.Page == 1 && len(items) > 1 && !slices.ContainsFunc(items, isNoNull)
@@ -49,7 +49,7 @@ func (s errorSearch) compareKinds(items [][]byte, list int) {
 	}
 	for _, item := range items {
 		if (only || isStrange(item)) && s.firstNames(list) != nil {
-			s.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
+			s.reportError("an item is "+value.Clip(string(item), 60)+", where the list has objects", rules.DoubtNone)
 			return
 		}
 	}
@@ -59,7 +59,8 @@ func (s errorSearch) compareKinds(items [][]byte, list int) {
 // of items itself: [{"pages": 2}, [{"id": 1}]].
 func (s errorSearch) noticeListInItems(items [][]byte) {
 	if s.reading.Place == "body" && len(items) == 2 && isObject(items[0]) && items[1][0] == '[' {
-		s.reportError("it is a list of an object and " + value.Clip(string(items[1]), 60) + ", which may be the list of items (dataField 1)")
+		list := value.Clip(string(items[1]), 60)
+		s.reportError("it is a list of an object and "+list+", which may be the list of items (dataField 1)", rules.DoubtNone)
 	}
 }
 
@@ -68,7 +69,7 @@ func isObject(item []byte) bool { return item[0] == '{' }
 // noticeMessage notices a message on a page without items, in its root or next to the place of the
 // items, if the first page has no message of the kind: {"message": "Rate limit exceeded"}. Beside an empty list
 // on the first page, a caption does not count, since no page before shows that the API has none.
-func (s errorSearch) noticeMessage(state string, complains func(message string) bool) {
+func (s errorSearch) noticeMessage(state string, complains func(message string) bool, doubt rules.ErrorDoubt) {
 	first, page := s.context.Page == 1 && s.reading.HasField, s.pageOfErrors(errorPaths())
 	for _, path := range apinames.ErrorMessages() {
 		if first && apinames.IsCaption(path[len(path)-1]) {
@@ -78,7 +79,7 @@ func (s errorSearch) noticeMessage(state string, complains func(message string) 
 		v, _ := read.Lookup(page)
 		near := len(path) == 1 || !apinames.IsCaption(path[len(path)-1])
 		if text, ok := v.(string); ok && near && !s.isUsual(read.String(), text) && complains(text) {
-			s.reportError(read.String() + " is " + shortText(v) + ", and " + state)
+			s.reportError(read.String()+" is "+shortText(v)+", and "+state, doubt)
 			return
 		}
 	}
