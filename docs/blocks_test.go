@@ -99,11 +99,13 @@ func codeLines(code string) string {
 	return b.String()
 }
 
-// buildCommand builds the command and returns its path.
+// buildCommand builds the command, as a release is built, and returns its path.
 func buildCommand(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stopwhen")
-	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../engine/cmd/stopwhen").CombinedOutput()
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, "../engine/cmd/stopwhen")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(output))
 	return path
 }

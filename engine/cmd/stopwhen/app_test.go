@@ -200,10 +200,13 @@ func (w withFolder) Run() int {
 	return w.m.Run()
 }
 
-// build builds the command.
+// build builds the command as a release is built: tests under the race detector have cgo, with
+// which all packages would be compiled once more.
 var build = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(folder, "stopwhen")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+	cmd := exec.Command("go", "build", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	return path, nil
