@@ -21,8 +21,9 @@ const (
 var incrementalFields = []Field{
 	{Name: "cursor", Kind: Path, Required: true, Doc: "path in the items of what orders them: the time of the last change, or a number " +
 		"that rises; the greatest value of a complete list is kept"},
-	{Name: "param", Kind: Text, Required: true, Doc: "the parameter that has the kept value in the next run; " +
-		"`header:NAME` is a header, and `body:PATH` a path in the JSON body"},
+	{Name: "param", Kind: Text, Doc: "the parameter that has the kept value in the next run; " +
+		"`header:NAME` is a header, and `body:PATH` a path in the JSON body; without it the value is only kept, for expressions " +
+		"such as those of `filter` and `for`"},
 	{Name: "lag", Kind: LengthOrSource, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if " +
 		"the cursor is one, or an expression for one, such as `input.lag`"},
 	{Name: "from", Kind: MomentOrSource, Doc: "the value in the first run: a date, a number or an expression; " +
@@ -61,7 +62,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 				WithHint("write a length such as 1h, or remove format")
 		}
 	}
-	if len(keys) == 0 || given.get("param").text() == "" {
+	if len(keys) == 0 {
 		return // reported
 	}
 	name := keys[len(keys)-1]
@@ -73,7 +74,16 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 		newest += ", " + strconv.Quote(AnyTime)
 	}
 	j.increment = &increment{name: name, keep: newest + ")", path: given.path, cursor: path.path()}
-	d.addSent(given, j, &Cursor{Keys: keys, Format: format.text(), Kept: name}, sentSource(given, kept))
+	if given.get("param").given() {
+		d.addSent(given, j, &Cursor{Keys: keys, Format: format.text(), Kept: name}, sentSource(given, kept))
+		return
+	}
+	for _, name := range []string{"lag", "from"} {
+		if of := given.get(name); of.Value != nil {
+			d.diags.Errorf(diag.Value(of.path()), "%s is about the value that param sends, and there is no param", name).
+				WithHint("add param, or remove " + name + " and write it where " + kept + " is read")
+		}
+	}
 }
 
 // sentSource returns the expression for the value that a run sends.

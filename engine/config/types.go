@@ -518,7 +518,8 @@ type Incremental struct {
 	// greatest value of a complete list is kept.
 	Cursor string `config:"cursor"`
 	// The parameter that has the kept value in the next run; `header:NAME` is a header, and
-	// `body:PATH` a path in the JSON body.
+	// `body:PATH` a path in the JSON body; without it the value is only kept, for expressions such as
+	// those of `filter` and `for`.
 	Param string `config:"param"`
 	// How much earlier the next run begins: a length such as `1h` or `7d`, a number if the cursor is
 	// one, or an expression for one, such as `input.lag`.
