@@ -59,7 +59,7 @@ func (g *group) rereads() string {
 	names := map[string][]string{}
 	for _, s := range g.streams {
 		requests := text([]any{variables(s.For), s.Endpoint, object(s.Params), object(s.Body), object(s.Headers)})
-		if !g.emitted[s] || !strings.Contains(s.Filter, "kept.") || strings.Contains(requests, "kept.") || s.Incremental != nil {
+		if !g.emitted[s] || !strings.Contains(s.Filter, "kept.") || strings.Contains(requests, "kept.") || s.Incremental.sends() {
 			continue
 		}
 		reason := why[0]

@@ -39,15 +39,14 @@ type Stream struct {
 	Inputs []Input // of this stream, in place of the inputs of the source; streams with different inputs are not in one file
 
 	Request
-	For         []Variable
-	Paging      *Paging     // nil for a single request
-	Errors      []ErrorRule // in the order in which they are tried
-	Response    []Member    // the format of the responses: response of a job
-	Output                  // of the job
-	Incremental *Incremental
-	Keep        []Field // values for the next run, as expressions
-	Whole       *Whole  // how the items that are new can be told in the whole list; nil if that is not known
-	KeepFor     string  // expression over the variables; separate values are kept for each result; empty means that all partitions share them
+	For      []Variable
+	Paging   *Paging     // nil for a single request
+	Errors   []ErrorRule // in the order in which they are tried
+	Response []Member    // the format of the responses: response of a job
+	Output               // of the job
+	Kept
+	Whole   *Whole // how the items that are new can be told in the whole list; nil if that is not known
+	KeepFor string // expression over the variables; separate values are kept for each result; empty means that all partitions share them
 
 	Hidden  bool   // do not write its items, because only other streams need them
 	Refused string // why it cannot be translated; the fields besides Name, Place and Notes are then ignored
@@ -161,20 +160,29 @@ type Field struct {
 	Source string
 }
 
+// Kept is what a run keeps for the next one.
+type Kept struct {
+	Incremental *Incremental
+	Keep        []Field // values as expressions
+}
+
 // An Incremental describes the items that the next run leaves out, as in the key incremental of a job.
 type Incremental struct {
 	Cursor string // path in the items
-	Param  string // parameter, header:NAME or body:PATH
+	Param  string // parameter, header:NAME or body:PATH; empty if only expressions read the kept value
 	Lag    string
 	From   any // constant, or an expression as text
 	Format string
 }
 
+// sends reports whether requests have the kept value, besides those whose expressions read it.
+func (i *Incremental) sends() bool { return i != nil && i.Param != "" }
+
 // A Whole says how a stream that reads increments could read its whole list instead, for its children, and write the
 // items that are new.
 type Whole struct {
-	New  string // condition over item and kept: the item is new
-	Keep Field
+	New string // condition over item and kept: the item is new
+	Kept
 }
 
 // An ErrorRule says what to do about an error response, or about a response with a status of

@@ -163,7 +163,7 @@ var textToken = sync.OnceValue(func() *regexp.Regexp {
 
 // hasQuery reports whether the first request has parameters, which later requests need as well.
 func (s *Stream) hasQuery() bool {
-	return len(s.Params) > 0 || s.Incremental != nil && !strings.Contains(s.Incremental.Param, ":")
+	return len(s.Params) > 0 || s.Incremental.sends() && !strings.Contains(s.Incremental.Param, ":")
 }
 
 // together returns the paths of all tokens, by their parameters.

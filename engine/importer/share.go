@@ -20,8 +20,13 @@ type paging struct {
 func (g *group) paging() paging {
 	pagers := g.pagers()
 	var shared value.Object
-	if len(kindsOf(pagers)) > 1 {
+	if kinds := kindsOf(pagers); len(kinds) > 1 {
 		shared = sharedRules(pagers)
+		const short = 80 // a text that the job without pages may repeat
+		isAlone := func(k *kind) bool { return k.isOnePage(shared) && len(pagers) > 2 }
+		if len(kinds) == 2 && len(text(shared)) < short && slices.ContainsFunc(kinds, isAlone) {
+			shared = nil
+		}
 		for i, p := range pagers {
 			for _, m := range shared {
 				p = p.Without(m.Name)
@@ -123,6 +128,15 @@ func (k *kind) isBaseOf(other *kind) bool {
 	return k != other && text(other.pager.Without("keep")) == text(k.pager)
 }
 
+// isOnePage reports whether one job alone makes a single request, with rules that all jobs share.
+func (k *kind) isOnePage(shared value.Object) bool {
+	p := k.pager
+	for _, m := range shared {
+		p = p.Without(m.Name)
+	}
+	return len(k.jobs) == 1 && text(p) == text(onePage())
+}
+
 // sharedRules returns the rules that the paginations of all jobs have.
 func sharedRules(pagers []value.Object) (shared value.Object) {
 	for _, name := range []string{"hasMore", "stopRules", "onError"} {
@@ -141,6 +155,11 @@ func sharedRules(pagers []value.Object) (shared value.Object) {
 // scrollerName names a pagination after its role. If the name is not free, it is that of a job.
 func (g *group) scrollerName(k *kind, named, kinds []*kind, taken value.Object) string {
 	name := k.role(kinds)
+	increments := func(at int) bool { return g.streams[at].Incremental.sends() }
+	if len(named) > 1 && name != "all" && !slices.ContainsFunc(k.jobs, func(i int) bool { return !increments(i) }) &&
+		slices.ContainsFunc(named, func(other *kind) bool { return other != k && other.role(kinds) == name }) {
+		name = "changed"
+	}
 	_, isTaken := taken.Get(name)
 	sameRole := func(other *kind) bool { return other != k && other.role(kinds) == name }
 	if isTaken || len(k.jobs) == 1 && slices.ContainsFunc(named, sameRole) ||

@@ -337,7 +337,7 @@ func page(s *Stream, items []any) any {
 func (s *Stream) requests(token string) []string {
 	address, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(s.BaseURL))
 	if err != nil || strings.Contains(s.Endpoint, "{") || strings.Contains(s.BaseURL, "{") ||
-		s.Method != "" || s.Body != nil || s.Incremental != nil {
+		s.Method != "" || s.Body != nil || s.Incremental.sends() {
 		return nil
 	}
 	first := "GET " + address.Path + s.Endpoint

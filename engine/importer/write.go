@@ -109,6 +109,9 @@ func (w *writer) shareParents() {
 			}
 		}
 		job := w.alone(s, pagination(s).Without("keep"), false).Without("id")
+		if !s.Incremental.sends() {
+			job = job.Without("incremental")
+		}
 		key := text([]any{s.BaseURL, object(s.Auth), object(s.Common), job})
 		if t := known[key]; t == nil || t.Hidden && !s.Hidden {
 			known[key] = s
@@ -151,8 +154,7 @@ func (w *writer) uniteParents() {
 			continue
 		}
 		whole := copies[0]
-		t.For, t.Request, t.Incremental = whole.For, whole.Request, nil
-		t.Filter, t.Keep = Both(t.Filter, t.Whole.New), []Field{t.Whole.Keep}
+		t.For, t.Request, t.Kept, t.Filter = whole.For, whole.Request, t.Whole.Kept, Both(t.Filter, t.Whole.New)
 		for _, v := range children[whole] {
 			v.Parent = t
 		}

@@ -291,6 +291,16 @@ func records(t *testing.T, file importer.File, stream string, api http.RoundTrip
 	kept map[string]map[string]any) ([]object, map[string]map[string]any) {
 	t.Helper()
 	r := imported(t, importer.Options{Streams: []string{stream}}, file)
+	constants := map[string]string{}
+	for _, s := range r.Report.Streams {
+		for _, n := range s.Notes {
+			name, isSetting := strings.CutPrefix(n.Source, "spec.")
+			if v, has := inputs[name]; isSetting && has {
+				constants[name] = fmt.Sprint(v)
+			}
+		}
+	}
+	r = imported(t, importer.Options{Streams: []string{stream}, Set: constants}, file)
 	require.Len(t, r.Configs, 1)
 	text := regexp.MustCompile(`(?m)^  authentication:(.*\n(    .*\n)*)`).ReplaceAll(r.Configs[0].Text, nil)
 	used := map[string]any{}

@@ -1,6 +1,7 @@
 package airbyte_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,14 +62,73 @@ streams:
   incremental_sync: {type: DatetimeBasedCursor, cursor_field: at, datetime_format: "%Y-%m-%d", start_datetime: "2026-01-01",
     cursor_granularity: P1D, step: "P{{ config['days'] or 30 }}D",
     start_time_option: {type: RequestOption, inject_into: request_parameter, field_name: from}}}
-spec: {connection_specification: {properties: {days: {type: integer, default: 30MINIMUM}}}}
+spec: {connection_specification: {required: [days], properties: {days: {type: integerMINIMUM}}}}
 `
 	for minimum, want := range map[string]string{
-		", minimum: 1": "step: input.days + 'd'",
+		", minimum: 1": "step: text(input.days) + 'd'",
 		"":             `step: "'P' + text(input.days != 0 ? input.days : 30) + 'D'"`,
 	} {
 		text := strings.Replace(manifest, "MINIMUM", minimum, 1)
 		r := imported(t, importer.Options{}, importer.File{Name: "manifest.yaml", Text: []byte(text)})
 		require.Contains(t, string(r.Configs[0].Text), want)
 	}
+}
+
+// TestSettingsThatHardlyAnybodySetsAreConstants has settings of each kind: a setting with a value that most runs have is a
+// constant, which an option replaces, and the others are inputs.
+func TestSettingsThatHardlyAnybodySetsAreConstants(t *testing.T) {
+	const manifest = `
+streams:
+- {type: DeclarativeStream, name: orders, retriever: {type: SimpleRetriever,
+    requester: {type: HttpRequester, url_base: "https://{{ 'sandbox' if config['is_sandbox'] == True else 'api' }}.example.com/", path: orders,
+      request_parameters: {count: "{{ config['page_size'] }}", until: "{{ config.get('end_date') }}", account: "{{ config['account_id'] }}",
+        level: "{{ config['level'] }}", kind: "{{ config['kind'] }}"}},
+    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: []}}}}
+spec: {connection_specification: {required: [account_id, level], properties: {is_sandbox: {type: boolean, default: false},
+  page_size: {type: integer, default: 50}, end_date: {type: string}, account_id: {type: integer, default: 1}, level: {type: integer},
+  kind: {type: string, default: order}}}}
+`
+	file := importer.File{Name: "manifest.yaml", Text: []byte(manifest)}
+	for _, c := range []struct {
+		set  map[string]string
+		want string
+	}{
+		{nil, "count: 50"},
+		{map[string]string{"page_size": "20"}, "count: 20"},
+		{nil, "baseUrl: https://api.example.com/"},
+		{map[string]string{"is_sandbox": "true"}, "baseUrl: https://sandbox.example.com/"},
+		{map[string]string{"end_date": "2026-01-31"}, `until: "2026-01-31"`},
+		{nil, "account: {expr: input.account_id}"},
+		{nil, "level: {expr: input.level}"},
+		{nil, "kind: {expr: input.kind}"},
+	} {
+		r := imported(t, importer.Options{Set: c.set}, file)
+		text := string(r.Configs[0].Text)
+		require.Contains(t, text, c.want)
+		require.Equal(t, c.set["end_date"] != "", strings.Contains(text, "until:"))
+		var notes []string
+		for _, n := range r.Report.Streams[0].Notes {
+			notes = append(notes, n.Source)
+		}
+		for _, name := range []string{"is_sandbox", "page_size", "end_date"} {
+			_, set := c.set[name]
+			require.Equal(t, !set, slices.Contains(notes, "spec."+name), name)
+		}
+	}
+}
+
+// TestABudgetIsAPace has the lowest of the rates that a manifest states for all requests, and its headers.
+func TestABudgetIsAPace(t *testing.T) {
+	const manifest = `
+api_budget: {type: HTTPAPIBudget, ratelimit_reset_header: X-Reset, ratelimit_remaining_header: X-Remaining, policies: [
+  {type: MovingWindowCallRatePolicy, rates: [{limit: 10, interval: PT1S}, {limit: 100, interval: PT1M}], matchers: []},
+  {type: FixedWindowCallRatePolicy, period: PT1H, call_limit: 10, matchers: [{method: POST}]}]}
+streams:
+- {type: DeclarativeStream, name: orders, retriever: {type: SimpleRetriever,
+    requester: {type: HttpRequester, url_base: "https://api.example.com/", path: orders},
+    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: []}}}}
+`
+	r := imported(t, importer.Options{}, importer.File{Name: "manifest.yaml", Text: []byte(manifest)})
+	require.Contains(t, string(r.Configs[0].Text), "http: {requestsPerSecond: 1.66, rateLimit: {remaining: X-Remaining, reset: X-Reset}}")
+	require.Equal(t, importer.Exact, r.Report.Streams[0].Grade)
 }

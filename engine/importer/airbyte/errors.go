@@ -2,6 +2,7 @@ package airbyte
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // errorHandler reads the error handler of a requester.
@@ -71,6 +74,33 @@ func (b *builder) defaultHandler(n node) error {
 		b.backoff(s)
 	}
 	return nil
+}
+
+// budget reads how many requests the API allows: the lowest rate for all requests, and the headers that say how many are left.
+func (b *builder) budget(n node) {
+	rate := 0.0
+	for _, policy := range n.get("policies").list() {
+		rates := policy.get("rates").list()
+		if policy.get("period").given() {
+			rates = append(rates, policy)
+		}
+		for _, r := range rates {
+			limit, isNumber := literalOf(r.get("limit").text() + r.get("call_limit").text()).(int)
+			span, isLength := rules.ParseISODuration(r.get("interval").text() + r.get("period").text())
+			if seconds := span.Duration.Seconds(); isNumber && isLength && seconds > 0 && len(policy.get("matchers").list()) == 0 {
+				if perSecond := math.Floor(float64(limit)/seconds*100) / 100; rate == 0 || perSecond < rate {
+					rate = perSecond
+				}
+			}
+		}
+	}
+	if rate > 0 {
+		b.common("requestsPerSecond", rate)
+	}
+	remaining, reset := n.get("ratelimit_remaining_header").text(), n.get("ratelimit_reset_header").text()
+	if remaining != "" && reset != "" {
+		b.common("rateLimit", value.ObjectOf("remaining", remaining, "reset", reset))
+	}
 }
 
 // common sets a key of api.http, unless it is set.

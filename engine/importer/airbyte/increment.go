@@ -3,6 +3,7 @@ package airbyte
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -245,7 +246,30 @@ var formatCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 func unformatted(source, format string) (string, bool) {
 	layout, _ := jinja.Layout(format)
 	at, is := strings.CutSuffix(source, ".Format('"+layout+"')")
-	return at, is && (at == "now()" || importer.Argument("date", at) != "")
+	const today = "now().Truncate(duration('24h'))"
+	hasDay := strings.Contains(layout, "2006") && strings.Contains(layout, "01") && strings.Contains(layout, "02")
+	return at, is && (at == "now()" || at == today && hasDay || importer.Argument("date", at) != "")
+}
+
+// isWritten reports whether an expression is an input whose times are all in a format, as its pattern says.
+func (b *builder) isWritten(source, format string) bool {
+	at := slices.IndexFunc(b.inputs, func(in importer.Input) bool { return source == "input."+in.Name })
+	layout, _ := jinja.Layout(format)
+	if at < 0 {
+		return false
+	}
+	schema, _ := b.schemaOf(strings.Split(strings.TrimPrefix(b.inputs[at].Place, settingsPlace), "."))
+	given, _ := schema.Get("pattern")
+	pattern, err := regexp.Compile("^(?:" + fmt.Sprint(given) + ")$")
+	if given == nil || err != nil {
+		return false
+	}
+	sample := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	others := []string{time.DateOnly, "2006-01-02T15:04:05", time.RFC3339, "2006-01-02T15:04:05.000Z", "2006-01-02T15:04:05-07:00"}
+	isOther := func(other string) bool {
+		return sample.Format(other) != sample.Format(layout) && pattern.MatchString(sample.Format(other))
+	}
+	return pattern.MatchString(sample.Format(layout)) && !slices.ContainsFunc(others, isOther)
 }
 
 // momentText translates the template of a bound.
@@ -255,6 +279,9 @@ func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
 		return e, err
 	}
 	if at, ok := unformatted(e.Source, format); ok {
+		if input := importer.Argument("date", at); b.isWritten(input, format) {
+			return jinja.Name(input, jinja.Text), nil
+		}
 		return jinja.Name(at, jinja.Time), nil
 	}
 	m := formatCall().FindStringSubmatch(e.Source)

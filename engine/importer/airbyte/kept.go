@@ -60,7 +60,7 @@ func (b *builder) finishIncrement() error {
 	case c.onlyNew:
 		b.onlyNew(c, path)
 	case uses > 0 && !b.whole && err == nil && c.computed == "" && !strings.Contains(path, "*"):
-		b.out.Whole = &importer.Whole{New: c.fresh(path, c.lagSource()), Keep: importer.Field{Name: c.kept, Source: c.latest(path)}}
+		b.out.Whole = &importer.Whole{New: c.fresh(path, c.lagSource()), Kept: c.keep(path)}
 	}
 	return err
 }
@@ -94,6 +94,18 @@ func identity(sources []string) string {
 func keptName(path string) string {
 	keys := rules.SplitPath(path)
 	return keys[len(keys)-1]
+}
+
+// keep returns what is kept for the next run: the greatest cursor of the items, or of some of them.
+func (c *cursor) keep(path string) importer.Kept {
+	if c.filter != "" || c.initialKept != "" || c.computed != "" || strings.Contains(path, "*") {
+		return importer.Kept{Keep: []importer.Field{{Name: c.kept, Source: c.latest(path)}}}
+	}
+	i := &importer.Incremental{Cursor: path}
+	if !readable(c.itemLayout) && !c.isUnix() {
+		i.Format = c.itemLayout
+	}
+	return importer.Kept{Incremental: i}
 }
 
 // latest returns the expression for the kept value.
@@ -172,6 +184,9 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 		i.From = c.from.Const
 	default:
 		i.From = boundSource(c.from.Source)
+		if i.Format != "" {
+			i.From = unwritten(boundSource(c.from.Source), i.Format)
+		}
 	}
 	b.out.Incremental = i
 	b.keptNotes(c, "incremental")
@@ -218,12 +233,15 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 	} else {
 		b.out.Params = append(b.out.Params, importer.Member{Name: param, Value: v})
 	}
-	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
+	b.out.Kept = c.keep(path)
 	b.keptNotes(c, "pagination")
 	return nil
 }
 
 func (b *builder) keptNotes(c *cursor, target string) {
+	if target == "pagination" && b.out.Incremental != nil {
+		target = "incremental"
+	}
 	b.note(importer.Check, c.get("start_datetime"), target, "the first run begins where the source does; look whether that is what you want")
 	if !c.get("global_substream_cursor").flag() {
 		b.out.KeepFor = identity(b.partition)
@@ -250,7 +268,7 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
 		kept = "date(" + kept + ")"
 	}
 	v.From = kept + " ?? " + operand(from)
-	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
+	b.out.Kept = c.keep(path)
 }
 
 // boundSource returns the source of a bound of an interval, which need not be read as a time: it is when it is used.
@@ -260,6 +278,20 @@ func boundSource(source string) string {
 	}
 	if first, second, is := strings.Cut(source, " ?? "); is && inputOnly().MatchString(first) {
 		return first + " ?? " + boundSource(second)
+	}
+	return source
+}
+
+// unwritten returns the source of a bound without the form in which incremental writes it.
+func unwritten(source, form string) string {
+	if first, second, is := strings.Cut(source, " ?? "); is && !strings.Contains(second, " ?? ") {
+		return unwritten(first, form) + " ?? " + unwritten(second, form)
+	}
+	if at, is := strings.CutSuffix(source, ".Unix()"); is && form == rules.UnixSeconds {
+		return boundSource(at)
+	}
+	if at, is := strings.CutSuffix(source, ", '"+form+"')"); is && strings.HasPrefix(at, "earlier(now(), ") {
+		return at + ")"
 	}
 	return source
 }
@@ -328,7 +360,7 @@ func (b *builder) unsent(c *cursor, path string) {
 	case !reads && !c.onlyNew:
 		b.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
 	default:
-		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
+		b.out.Kept = c.keep(path)
 		b.keptNotes(c, "filter")
 	}
 }

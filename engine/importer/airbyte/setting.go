@@ -48,11 +48,11 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 		return jinja.Literal(nil), nil
 	}
 	schema, n := r.schemaOf(keys)
-	if v, ok := r.options.Set[strings.Join(keys, ".")]; ok {
-		r.set[strings.Join(keys, ".")] = true
-		return jinja.Literal(v), nil
-	}
 	kind, _ := schema.Get("type")
+	if text, ok := r.options.Set[strings.Join(keys, ".")]; ok {
+		r.set[strings.Join(keys, ".")] = true
+		return jinja.Literal(typed(text, kind)), nil
+	}
 	if v, ok := schema.Get("const"); ok {
 		return literal(v), nil
 	}
@@ -68,6 +68,9 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	}
 	if schema == nil && r.spec != nil && len(keys) == 1 {
 		return jinja.Literal(nil), nil // the connector never has it
+	}
+	if v, ok := usualValue(keys, schema, n); ok {
+		return literal(v), nil
 	}
 	in := r.input(keys, schema, n)
 	e := jinja.Name("input."+in.Name, jinja.Text)
@@ -93,6 +96,46 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	return e, nil
 }
 
+// typed returns a text of the options as the value of a setting that has a type.
+func typed(text string, kind any) any {
+	if flag, err := strconv.ParseBool(strings.ToLower(text)); err == nil && kind == "boolean" {
+		return flag
+	}
+	if kind == "integer" || kind == "number" {
+		return literalOf(text)
+	}
+	return text
+}
+
+// usualValue returns the value that a setting has unless somebody sets it, if hardly anybody does: a number or a switch with a
+// default, the length of a step, or the end of what is read. Such a value is a constant of the configuration.
+func usualValue(keys []string, schema value.Object, n need) (v any, ok bool) {
+	name := keys[len(keys)-1]
+	kind, _ := schema.Get("type")
+	v, hasDefault := schema.Get("default")
+	isScalar := kind == "integer" || kind == "number" || kind == "boolean"
+	switch hidden, _ := schema.Get("airbyte_secret"); {
+	case schema == nil, hidden == true, slices.Contains(credentials, keys[0]), identityName().MatchString(importer.InputName(name)):
+		return nil, false
+	case hasDefault && v != nil && v != "":
+		return v, isScalar || kind == "string" && tuningName().MatchString(name)
+	}
+	return nil, n == never && (isScalar || kind == "string" && (tuningName().MatchString(name) || endName().MatchString(name)))
+}
+
+var (
+	// identityName matches the names of settings that say whose data is read.
+	identityName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(^|_)(ids?|number|account|company|customer|workspace|project|port)$`)
+	})
+	// tuningName matches the names of settings that change only how lists are divided.
+	tuningName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(page|batch|chunk|slice|window|step|lookback)`)
+	})
+	// endName matches the names of settings that say where a run ends.
+	endName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|_)end_(date|time|datetime)$`) })
+)
+
 // isPositive reports whether a value is a number above 0.
 func isPositive(v any) bool {
 	n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
@@ -109,6 +152,9 @@ func (r *reader) fill(name string, v any) bool {
 	}
 	return false
 }
+
+// settingsPlace is the beginning of the place of each setting in a report.
+const settingsPlace = "spec."
 
 // A need says when a setting must have a value.
 type need int
@@ -163,7 +209,7 @@ func memberSchema(schema value.Object, key string) (value.Object, need) {
 
 // input returns the input for a setting.
 func (r *reader) input(keys []string, schema value.Object, n need) importer.Input {
-	in := importer.Input{Place: "spec." + strings.Join(keys, ".")}
+	in := importer.Input{Place: settingsPlace + strings.Join(keys, ".")}
 	for _, known := range r.inputs {
 		if known.Place == in.Place {
 			return known
@@ -252,9 +298,9 @@ var jargon = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)airbyte|\b(connectors?|sync(s|ed|ing)?|streams?|replicat\w+)\b`)
 })
 
-// wanted matches the end of descriptions that says only that the thing before it is read.
+// wanted matches the end of descriptions that says only that the thing before it is read, or where it is found.
 var wanted = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i),? ((that|which) )?(you|you'd|you would) (want|wish|like|need) to (sync|replicate)\.?$`)
+	return regexp.MustCompile(`(?i),? ((that|which) )?((you|you'd|you would) (want|wish|like|need) to (sync|replicate)|can be found .*)\.?$`)
 })
 
 // exampleOf returns the first example of a setting if it is a short text without blanks.
@@ -265,7 +311,7 @@ func exampleOf(schema value.Object) string {
 		return ""
 	}
 	text, isText := examples[0].(string)
-	if !isText || len(text) > 40 || strings.ContainsAny(text, " \n{}") {
+	if !isText || len(text) > 40 || strings.ContainsAny(text, " \n{}") || jargon().MatchString(text) {
 		return ""
 	}
 	return text
@@ -283,18 +329,21 @@ func (r *reader) uncapitalized(text string) string {
 
 var markup = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<[^>]*>`) })
 
+// isThe matches the beginning of descriptions that only points to the setting.
+var isThe = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(this|it) is |^enter `) })
+
 // firstSentence returns the first sentence of a description, or its beginning if it is long, without markup.
 func firstSentence(text string) string {
-	const most = 140
+	const most = 60
 	text = strings.Join(strings.Fields(markup().ReplaceAllString(text, "")), " ")
 	if first, _, ok := strings.Cut(text, ". "); ok {
 		text = first
 	}
-	text = strings.TrimSuffix(text, ".")
+	text = isThe().ReplaceAllString(strings.TrimSuffix(text, "."), "")
 	if len(text) <= most {
 		return text
 	}
-	for _, end := range []string{" (", "; ", ", "} {
+	for _, end := range []string{" (", "; ", ", ", " that ", " which "} {
 		if at := strings.LastIndex(text[:most], end); at > most/4 {
 			return text[:at]
 		}

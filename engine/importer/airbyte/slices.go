@@ -133,6 +133,11 @@ func (b *builder) substream(n node) error {
 	if lazy := n.get("lazy_read_pointer"); lazy.given() {
 		b.note(importer.Approximate, lazy, "for", "the first page of a child is requested; there, it is a list in the item of the parent")
 	}
+	for _, n := range parent.Notes { // its own report may be missing
+		if strings.HasPrefix(n.Source, settingsPlace) && !slices.Contains(b.out.Notes, n) {
+			b.out.Note(n)
+		}
+	}
 	above := b.builders[parent]
 	if len(b.out.For) > 0 {
 		if parent, err = b.product(n, parent); err != nil {
@@ -206,7 +211,7 @@ func (b *builder) product(n node, parent *importer.Stream) (*importer.Stream, er
 	}
 	clone := *parent
 	clone.ID = fmt.Sprintf("%s_of_%s", parent.Name, b.out.For[0].Name)
-	clone.Hidden, clone.For, clone.Incremental, clone.Keep = true, b.out.For, nil, nil
+	clone.Hidden, clone.For, clone.Kept = true, b.out.For, importer.Kept{}
 	b.builders[&clone] = b.builders[parent]
 	b.out.For = nil
 	b.note(importer.Approximate, n, "for", "a job has one parent: the list of %s is read again for each item of %s", parent.Name,

@@ -125,6 +125,7 @@ func (b *builder) build(chosen []router) error {
 // finish writes the settings that depend on several parts.
 func (b *builder) finish(n node) error {
 	b.out.Errors = slices.Clip(b.out.Errors)
+	b.budget(b.manifest.get("api_budget"))
 	if len(b.next) > 0 {
 		if b.out.Paging == nil {
 			return fmt.Errorf("%s: a template reads the token of a page, but there is no paginator", n.path)
@@ -240,6 +241,22 @@ func tokenMember(token jinja.Expr, keys []string) (jinja.Expr, error) {
 		}
 	}
 	return token, nil
+}
+
+// setting returns the expression for a setting, and notes that it is a constant if the source has another one for it.
+func (b *builder) setting(keys []string) (jinja.Expr, error) {
+	name := strings.Join(keys, ".")
+	schema, n := b.schemaOf(keys)
+	v, isUsual := usualValue(keys, schema, n)
+	if _, set := b.options.Set[name]; isUsual && !set {
+		given := "not set"
+		if v != nil {
+			given = fmt.Sprintf("%v, its default", v)
+		}
+		b.note(importer.Check, node{path: settingsPlace + name}, "", "the setting %s is %s; to choose another value, import with one for it",
+			name, given)
+	}
+	return b.reader.setting(keys)
 }
 
 // sliceMember returns a member of stream_slice.

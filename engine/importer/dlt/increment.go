@@ -53,7 +53,7 @@ func (b *builder) increment() error {
 	if err != nil || len(keys) == 0 || slices.Contains(keys, "*") {
 		return fmt.Errorf("%s: want the path of a member of the items instead of %q", path.path, path.text())
 	}
-	c.keys, c.name = keys, importer.InputName(keys[len(keys)-1])
+	c.keys, c.name = keys, keys[len(keys)-1]
 	if start := n.get("start_param").text(); start != "" && !c.placed {
 		c.target, c.placed = importer.Target{In: importer.InParam, Name: start}, true
 	}
@@ -224,7 +224,7 @@ func (c *cursor) start() string {
 	if c.to != nil {
 		return source(c.from)
 	}
-	kept := "kept." + c.name
+	kept := rules.FormatPath("kept", []string{c.name})
 	if c.lag != "" {
 		lag := c.lag
 		if _, err := strconv.ParseFloat(lag, 64); err != nil {
@@ -280,8 +280,7 @@ func (b *builder) kept() error {
 	if c.placed && !c.written {
 		b.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...), Param: param(c.target), Lag: c.lag, From: c.first()}
 	} else {
-		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.name,
-			Source: fmt.Sprintf("latestOf(items, %s, kept.%s)", importer.Quote(rules.JoinPath(c.keys...)), c.name)})
+		b.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...)}
 		switch {
 		case c.placed:
 			b.place(c, importer.Computed(c.start()))

@@ -181,6 +181,9 @@ func asTime(e Expr) Expr {
 	if e.Kind == Time {
 		return e
 	}
+	if e.time != nil {
+		return *e.time
+	}
 	if m := formattedTime().FindStringSubmatch(e.Source); m != nil {
 		out := Name(m[1], Time)
 		out.Page = e.Page
@@ -247,7 +250,11 @@ func Formatted(e Expr, format string) (Expr, error) {
 		if layout == "unix" || layout == "unixms" {
 			kind = Number
 		}
-		return call("earlier", kind, *e.back, Literal(e.lag), Literal(layout)), nil
+		out := call("earlier", kind, *e.back, Literal(e.lag), Literal(layout))
+		if strings.Contains(layout, "05") && e.back.Source == "now()" {
+			out.time = &e
+		}
+		return out, nil
 	}
 	switch layout {
 	case "unix":

@@ -70,6 +70,7 @@ type Expr struct {
 	json  *Expr            // of a value as JSON: the value
 	back  *Expr            // for a time minus a duration: the time
 	lag   string           // the duration
+	time  *Expr            // of a text: the time that it writes to the second
 	path  func(keys []string) (Expr, error)
 }
 
@@ -252,6 +253,12 @@ var readsOnly = sync.OnceValue(func() *regexp.Regexp {
 })
 
 func choose(c, a, b Expr) Expr {
+	switch {
+	case c.Known && c.Const == true:
+		return a
+	case c.Known && c.Const == false:
+		return b
+	}
 	if m := readsOnly().FindStringSubmatch(a.Source); m != nil && c.op == "!=" && c.sides[0].Source == m[1] && c.sides[1].Kind == None {
 		a.Absent = true
 		return Default(a, b)

@@ -3,8 +3,10 @@ package jinja
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
 )
@@ -123,6 +125,9 @@ func (e Expr) above(other Expr) bool {
 func equal(op string, a, b Expr) Expr {
 	if strings.HasSuffix(a.Source, " ?? false") && a.inner != nil && op == "==" && b.Const == false {
 		return binary("!=", precCompare, Bool, *a.inner, Literal(true))
+	}
+	if a.Known && b.Known && (a.Kind == b.Kind || a.Kind == None || b.Kind == None) {
+		return Literal((a.Const == b.Const) == (op == "=="))
 	}
 	return binary(op, precCompare, Bool, a, b)
 }
@@ -282,6 +287,8 @@ func in(e, list Expr) Expr {
 		return binary("in", precCompare, Bool, e, list)
 	case strings.HasPrefix(list.Root, "item") && len(list.Keys) > 0: // a member of an item may be a text, a list or an object
 		return choose(kindIs(list, "string"), binary("contains", precCompare, Bool, list, e), binary("in", precCompare, Bool, e, list))
+	case len(list.Keys) > 0 && textName().MatchString(list.Keys[len(list.Keys)-1]):
+		return binary("contains", precCompare, Bool, list, e)
 	case e.Known && e.Kind == Text && list.path != nil:
 		if m, err := memberOf(list, e); err == nil {
 			if m.Known {
@@ -292,6 +299,11 @@ func in(e, list Expr) Expr {
 	}
 	return binary("in", precCompare, Bool, e, list)
 }
+
+// textName matches the names of members that are texts for people, or the codes of errors.
+var textName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(^|_)(code|message|msg|description|detail|reason|title|text)$`)
+})
 
 // slice translates a[1:2].
 func (t *translator) slice(n *nodes.GetSlice) (Expr, error) {
