@@ -53,21 +53,26 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	if err != nil {
 		return out, err
 	}
-	call.OnWait = func(e transport.Event) { out.waits = append(out.waits, e) }
+	onWait := func(e transport.Event) { out.waits = append(out.waits, e) }
+	call.OnWait = onWait
 	if err := r.pause(ctx, request, call); err != nil {
 		return out, err
 	}
 	out.sent = r.Clock.Now()
+	flight := r.queue.Take(call, r.pooled.bodies[1])
+	if flight != nil {
+		call, out.sent, out.waits = flight.Call, flight.Began, append(out.waits, flight.Waits...)
+		call.OnWait = onWait
+	}
 	decide := func(response *transport.Response) transport.ErrorDecision {
 		out.action = r.onError(request, out.sent, response)
 		return transport.ErrorDecision{Action: transportActions[out.action.do], Message: out.action.text}
 	}
-	err = r.exchange(ctx, &out, call, decide)
-	call = out.call
+	out.call, out.Response, err = r.exchange(ctx, call, flight, decide)
 	if err != nil {
 		return out, r.exchangeError(out, err)
 	}
-	if transport.IsPage(out.Status) && !call.JudgesPages { // an earlier attempt failed
+	if transport.IsPage(out.Status) && !out.call.JudgesPages { // an earlier attempt failed
 		out.action = errorAction{}
 	}
 	if out.action.do == rules.ErrorContinue && !transport.IsPage(out.Status) {
@@ -99,28 +104,24 @@ func (r *listRun) callFor(request requests.Request) (transport.Call, error) {
 	return call, nil
 }
 
-// exchange makes a call, or completes the exchange that was made ahead of its turn. It sets the call
-// and the response of out, and the time of an exchange that was made ahead.
+// exchange makes a call, or completes the exchange of a flight, which was made ahead of its turn. It returns the call
+// with the buffer and the reader of its response.
 func (r *listRun) exchange(
-	ctx context.Context, out *fetchResult, call transport.Call, decide func(*transport.Response) transport.ErrorDecision,
-) (err error) {
+	ctx context.Context, call transport.Call, flight *ahead.Flight, decide func(*transport.Response) transport.ErrorDecision,
+) (transport.Call, *transport.Response, error) {
 	bodies := &r.pooled.bodies
-	f := r.queue.Take(call, bodies[1])
-	if f == nil {
-		bodies[0], bodies[1] = bodies[1], bodies[0] // the body of the page before last is no longer needed
-		call.Into = bodies[0]
-		if r.converter == nil {
-			call.Reader = r.pooled.reader.ScansArriving()
-		}
-		out.call = call
-		out.Response, err = r.Client.Do(ctx, call, decide)
-		return err
+	if flight != nil {
+		bodies[0], bodies[1] = call.Into, bodies[0]
+		response, err := r.Client.Complete(ctx, call, flight.Attempt, decide)
+		return call, response, err
 	}
-	bodies[0], bodies[1] = f.Call.Into, bodies[0]
-	out.sent, out.call, out.waits = f.Began, f.Call, append(out.waits, f.Waits...)
-	out.call.OnWait = call.OnWait
-	out.Response, err = r.Client.Complete(ctx, out.call, f.Attempt, decide)
-	return err
+	bodies[0], bodies[1] = bodies[1], bodies[0] // the body of the page before last is no longer needed
+	call.Into = bodies[0]
+	if r.converter == nil {
+		call.Reader = r.pooled.reader.ScansArriving()
+	}
+	response, err := r.Client.Do(ctx, call, decide)
+	return call, response, err
 }
 
 // onError evaluates the onError rules on a response. A rule is either for responses that can be pages, or for

@@ -139,8 +139,8 @@ func (s *sender) redactedCopy(v any, redacted func(string) string) any {
 // the names of the parameters, headers and body fields that it removed. It leaves the address
 // itself unchanged, because the API wrote it.
 func (s *sender) withhold(request requests.Request) (requests.Request, []string) {
-	var removed []string
-	request.Params = s.withoutSecrets(request.Params, "", &removed)
+	var removed, inBody []string
+	request.Params, removed = s.withoutSecrets(request.Params, "")
 	headers := make(rules.Object, 0, len(request.Headers))
 	for _, m := range request.Headers {
 		if secret.IsName(m.Name) || s.isSecret(m.Value) {
@@ -151,31 +151,32 @@ func (s *sender) withhold(request requests.Request) (requests.Request, []string)
 	}
 	request.Headers = headers
 	if body, ok := value.Members(request.Body); ok {
-		request.Body = s.withoutSecrets(body, "", &removed)
+		request.Body, inBody = s.withoutSecrets(body, "")
 	}
-	return request, removed
+	return request, append(removed, inBody...)
 }
 
-// withoutSecrets returns an object without the members that contain a secret, at any depth. A list
-// that contains a secret is left out as a whole.
-func (s *sender) withoutSecrets(o rules.Object, path string, removed *[]string) rules.Object {
+// withoutSecrets returns the object at a path without the members that contain a secret, at any depth, and the paths
+// of these. A list that contains a secret is left out as a whole.
+func (s *sender) withoutSecrets(o rules.Object, path string) (out rules.Object, removed []string) {
 	if o == nil {
-		return nil
+		return nil, nil
 	}
-	out := make(rules.Object, 0, len(o))
+	out = make(rules.Object, 0, len(o))
 	for _, m := range o {
 		name := strings.TrimPrefix(path+"."+m.Name, ".")
 		inner, isObject := value.Members(m.Value)
 		switch {
 		case s.redactor.Contains(m.Name), !isObject && s.isSecret(m.Value):
-			*removed = append(*removed, s.redactor.Text(name))
+			removed = append(removed, s.redactor.Text(name))
 			continue
 		case isObject:
-			m.Value = s.withoutSecrets(inner, name, removed)
+			kept, within := s.withoutSecrets(inner, name)
+			m.Value, removed = kept, append(removed, within...)
 		}
 		out = append(out, m)
 	}
-	return out
+	return out, removed
 }
 
 // isSecret reports whether a value contains a secret.

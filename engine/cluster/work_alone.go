@@ -70,9 +70,10 @@ func (a *attempt) beAlone(ctx context.Context) error {
 	if another {
 		return errAlone
 	}
-	err := hold(ctx, a.worker.slots, &a.heldSlots, cap(a.worker.slots)-1) // it has a slot itself
+	var err error
+	a.heldSlots, err = hold(ctx, a.worker.slots, cap(a.worker.slots)-1) // it has a slot itself
 	if err == nil {
-		err = hold(ctx, a.worker.storing, &a.heldStoring, cap(a.worker.storing))
+		a.heldStoring, err = hold(ctx, a.worker.storing, cap(a.worker.storing))
 	}
 	if err != nil {
 		a.letOthers()
@@ -80,18 +81,17 @@ func (a *attempt) beAlone(ctx context.Context) error {
 	return err
 }
 
-// hold takes n places as they become free, and counts them in held. The error is the cause of the end of
-// the context.
-func hold(ctx context.Context, places chan<- struct{}, held *int, n int) error {
-	for *held < n {
+// hold takes n places as they become free. It returns the number of places that it has taken, which is smaller if
+// the context ends; the error is the cause of that.
+func hold(ctx context.Context, places chan<- struct{}, n int) (held int, err error) {
+	for ; held < n; held++ {
 		select {
 		case places <- struct{}{}:
-			*held++
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return held, context.Cause(ctx)
 		}
 	}
-	return nil
+	return held, nil
 }
 
 // letOthers allows the worker to run other tasks again.

@@ -34,7 +34,9 @@ const maxNested = 6
 // numbers in them belong to the item itself, and so do links. Only flags that have no other meaning than a page
 // of a list count there, and values that name a list beside them, such as files_truncated. In an element of a list within
 // the item, and in its node, only the latter count.
-func NestedLists(item []byte, f func(NestedList)) { nestedSearch{found: f}.search(item, nil, true) }
+func NestedLists(item []byte, f func(NestedList)) {
+	nestedSearch{found: f}.search(item, nil, wholeItem)
+}
 
 // A nestedSearch is the search of an item, or of the elements of a list within it.
 type nestedSearch struct {
@@ -42,8 +44,16 @@ type nestedSearch struct {
 	found func(NestedList)
 }
 
-// search searches the object at a path. isItem says whether it is the item or an element.
-func (s nestedSearch) search(object []byte, path []string, isItem bool) {
+// A searched says which object is searched.
+type searched string
+
+const (
+	wholeItem  searched = "item"   // the item or an element, or its node in GraphQL
+	partOfItem searched = "member" // an object within it
+)
+
+// search searches the object at a path.
+func (s nestedSearch) search(object []byte, path []string, which searched) {
 	if len(object) == 0 || object[0] != '{' || len(path) >= maxNested || bytes.IndexByte(object, '[') < 0 {
 		return
 	}
@@ -52,7 +62,11 @@ func (s nestedSearch) search(object []byte, path []string, isItem bool) {
 		s.found(list)
 	}
 	signs := signsIn(object, scan.Span{}, func(name string, raw []byte) {
-		s.search(raw, append(slices.Clip(path), name), isItem && name == "node")
+		inner := partOfItem
+		if name == "node" {
+			inner = which
+		}
+		s.search(raw, append(slices.Clip(path), name), inner)
 	})
 	for key, span := range scan.Members(object) {
 		if len(signs.named) == 0 {
@@ -74,11 +88,11 @@ func (s nestedSearch) search(object []byte, path []string, isItem bool) {
 		}
 		f(list)
 	}
-	inItem := isItem || signs.lists > 1
+	inItem := which == wholeItem || signs.lists > 1
 	if inItem {
 		signs.found = slices.DeleteFunc(signs.found, func(sign nestedSign) bool {
 			isFlag := sign.kind == apinames.HintMore || sign.kind == apinames.HintLast
-			return isItem && s.outer != nil || !isFlag || !apinames.DescribesPage(sign.path[len(sign.path)-1])
+			return which == wholeItem && s.outer != nil || !isFlag || !apinames.DescribesPage(sign.path[len(sign.path)-1])
 		})
 	}
 	if nested, ok := signs.nested(path); ok {
@@ -102,7 +116,7 @@ func (s nestedSearch) searchLists(object []byte, path []string) {
 		at := append(slices.Clip(path), string(scan.Unquote(key.Of(object))))
 		i := 0
 		for _, element := range scan.Members(list) {
-			nestedSearch{at, s.found}.search(element.Of(list), append(slices.Clip(at), strconv.Itoa(i)), true)
+			nestedSearch{at, s.found}.search(element.Of(list), append(slices.Clip(at), strconv.Itoa(i)), wholeItem)
 			i++
 		}
 	}

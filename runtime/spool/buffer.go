@@ -149,7 +149,7 @@ func (b *Buffer) Body() ([]byte, *Mapping, error) {
 	case b.stream != nil:
 		b.stream.add(b.part[:headroom+len(b.data)])
 		b.data = b.data[:0]
-		if b.stream.end(false); b.stream.err != nil {
+		if b.stream.end(); b.stream.err != nil {
 			return nil, nil, b.stream.err
 		}
 		if b.file.size == 0 { // the consumer found a mistake in the first part
@@ -174,7 +174,7 @@ func (b *Buffer) Body() ([]byte, *Mapping, error) {
 // it receives an error.
 func (b *Buffer) Release() {
 	if b.stream != nil {
-		b.stream.end(true)
+		b.stream.abort()
 		b.data = b.first[:0]
 	}
 	b.stream, b.part, b.first = nil, nil, nil

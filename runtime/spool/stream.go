@@ -84,14 +84,21 @@ func (s *Stream) add(part []byte) {
 	}
 }
 
-// end ends the body, or aborts it, and waits for the consumer.
-func (s *Stream) end(abort bool) {
+// end ends the body and waits for the consumer.
+func (s *Stream) end() {
 	if !s.closed {
 		s.closed = true
-		s.aborted.Store(abort)
 		close(s.full)
 	}
 	<-s.done
+}
+
+// abort is end for a body that is not complete, unless the body has ended.
+func (s *Stream) abort() {
+	if !s.closed {
+		s.aborted.Store(true)
+	}
+	s.end()
 }
 
 // Next writes done to the file, and returns rest with the bytes that follow it. rest is the end of the

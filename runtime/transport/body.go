@@ -39,8 +39,10 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived 
 			_, err = call.Into.ReadPiece(reader)
 		}
 		if call.Into.Len() > limit {
-			return nil, nil, c.fault(failure.Policy, call, r.StatusCode, fmt.Sprintf("the response has more than %d bytes, decompressed", limit),
-				cmp.Or(c.options.TooLargeHint, "raise api.http.maxBodyBytes, or request smaller pages"))
+			return nil, nil, c.fault(call, failure.Error{
+				Class: failure.Policy, Status: r.StatusCode, Message: fmt.Sprintf("the response has more than %d bytes, decompressed", limit),
+				Hint: cmp.Or(c.options.TooLargeHint, "raise api.http.maxBodyBytes, or request smaller pages"),
+			})
 		}
 		switch {
 		case errors.Is(err, io.EOF):
@@ -80,9 +82,7 @@ func (c *Client) bodyError(call Call, r *http.Response, err error) error {
 		return c.encodingFault(call, r, &encodingError{encoding: "gzip", begun: call.Into.Len() > 0, err: err})
 	}
 	message := fmt.Sprintf("the response was cut off after %d bytes: %v", call.Into.Len(), withoutURL(err))
-	e := c.fault(failure.Transient, call, r.StatusCode, message)
-	e.Err = err
-	return e
+	return c.fault(call, failure.Error{Class: failure.Transient, Status: r.StatusCode, Message: message, Err: err})
 }
 
 // EndsWithConnection reports whether only the end of the connection marks the end of a body, as in

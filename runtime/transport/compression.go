@@ -159,8 +159,10 @@ func (c *Client) unknownEncoding(call Call, r *http.Response) error {
 		return nil
 	}
 	names := strings.Join(r.Header.Values("Content-Encoding"), ", ")
-	e := c.fault(failure.Response, call, r.StatusCode, fmt.Sprintf("content encoding %s, want gzip, zstd or none", names))
-	e.Err = errEncoding
+	e := c.fault(call, failure.Error{
+		Class: failure.Response, Status: r.StatusCode, Err: errEncoding,
+		Message: fmt.Sprintf("content encoding %s, want gzip, zstd or none", names),
+	})
 	if slices.ContainsFunc(slices.Collect(maps.Keys(call.Header)), isAcceptEncoding) {
 		e.Hint = "the configuration has a header Accept-Encoding: remove it, so that only gzip and zstd are requested"
 	}
@@ -183,8 +185,7 @@ func (e *encodingError) isForeign() bool {
 
 // encodingFault returns the error for a body that cannot be decompressed.
 func (c *Client) encodingFault(call Call, r *http.Response, e *encodingError) *failure.Error {
-	out := c.fault(failure.Response, call, r.StatusCode, "")
-	out.Err = e
+	out := c.fault(call, failure.Error{Class: failure.Response, Status: r.StatusCode, Err: e})
 	const hint = "set the header Accept-Encoding to gzip"
 	switch {
 	case e.is(zstd.ErrWindowSizeExceeded, zstd.ErrDecoderSizeExceeded):

@@ -147,7 +147,7 @@ func (c *Client) Exchange(ctx context.Context, call Call) (*Response, error) {
 		}
 		call.Ticket = 0
 	}
-	return nil, c.fault(failure.API, call, 0, fmt.Sprintf("more than %d redirects", maxRedirects))
+	return nil, c.fault(call, failure.Error{Class: failure.API, Message: fmt.Sprintf("more than %d redirects", maxRedirects)})
 }
 
 // redirected returns the call for a redirect. Only status 303 turns a POST into a GET; for any
@@ -156,7 +156,8 @@ func (c *Client) redirected(call Call, status int, location string) (Call, error
 	from, _ := c.parse(call.URL) // it was requested, so it is valid
 	to, err := from.Parse(location)
 	if err != nil {
-		return call, c.fault(failure.API, call, status, fmt.Sprintf("status %d redirects to an invalid URL", status))
+		message := fmt.Sprintf("status %d redirects to an invalid URL", status)
+		return call, c.fault(call, failure.Error{Class: failure.API, Status: status, Message: message})
 	}
 	to.Fragment = ""
 	switch status {
@@ -167,7 +168,7 @@ func (c *Client) redirected(call Call, status int, location string) (Call, error
 	case http.StatusMovedPermanently, http.StatusFound:
 		if call.Method != http.MethodGet {
 			message := fmt.Sprintf("status %d redirects a %s to %s without its body", status, call.Method, c.show(to.String()))
-			return call, c.fault(failure.API, call, status, message, "configure that URL instead")
+			return call, c.fault(call, failure.Error{Class: failure.API, Status: status, Message: message, Hint: "configure that URL instead"})
 		}
 	}
 	call.URL = to.String()
@@ -182,21 +183,23 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 		call.Ticket = c.CountRequest()
 	}
 	defer c.gate.endRequest()
-	trusted, err := c.trust(call)
+	trust, err := c.trustOf(call)
 	if err != nil {
 		return nil, err
 	}
-	if !trusted {
+	if trust == foreign {
 		if c.options.Redactor.Contains(string(call.Body)) {
-			return nil, c.fault(failure.Policy, call, 0,
-				"refused: the body contains a secret, and the address is outside "+OriginOf(c.options.Origin),
-				"secrets are only sent to the origin of baseUrl; if the API has moved, configure its new address")
+			return nil, c.fault(call, failure.Error{
+				Class:   failure.Policy,
+				Message: "refused: the body contains a secret, and the address is outside " + OriginOf(c.options.Origin),
+				Hint:    "secrets are only sent to the origin of baseUrl; if the API has moved, configure its new address",
+			})
 		}
 		if ctx, err = c.guard(ctx, call.URL); err != nil {
 			return nil, err
 		}
 	}
-	prepared, err := c.prepare(ctx, call, trusted)
+	prepared, err := c.prepare(ctx, call, trust)
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +230,7 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 	}
 	ctx, watch := newWatchdog(ctx, c.options.Timeout)
 	defer watch.stop()
-	if sign := c.options.Auth.Sign; sign != nil && p.trusted {
+	if sign := c.options.Auth.Sign; sign != nil && p.trust == trusted {
 		if err := sign(p.request, call.Body); err != nil {
 			return nil, 0, err
 		}
@@ -267,9 +270,9 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 
 // newRequest builds the HTTP request of a call. If the address is trusted, it adds the credentials,
 // except for a signature; otherwise it removes all secret headers.
-func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease *Lease) (*http.Request, error) {
+func (c *Client) newRequest(ctx context.Context, call Call, t trust, lease *Lease) (*http.Request, error) {
 	address := call.URL
-	if trusted {
+	if t == trusted {
 		address = WithQuery(address, c.options.Auth.Query)
 	}
 	if lease != nil {
@@ -281,7 +284,8 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 	}
 	request, err := http.NewRequestWithContext(ctx, call.Method, address, body)
 	if err != nil {
-		return nil, c.fault(failure.Config, call, 0, "invalid request: "+c.options.Redactor.Text(withoutURL(err).Error()))
+		message := "invalid request: " + c.options.Redactor.Text(withoutURL(err).Error())
+		return nil, c.fault(call, failure.Error{Class: failure.Config, Message: message})
 	}
 	request.Header.Set("User-Agent", c.options.UserAgent)
 	request.Header.Set("Accept", requests.AcceptJSON)
@@ -292,7 +296,7 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 		request.Host = host // net/http ignores the header
 		request.Header.Del("Host")
 	}
-	if trusted {
+	if t == trusted {
 		return request, c.authorize(ctx, request, lease)
 	}
 	for _, name := range c.options.SecretHeaders {

@@ -17,18 +17,25 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// trust decides whether a request may go to its address. It is the only place for that decision,
-// for configured addresses, next URLs and redirects alike. It reports true for the configured
-// origin, which receives the credentials, and false for another allowed origin. It returns an error
-// for any other origin.
-func (c *Client) trust(call Call) (bool, error) {
-	refuse := func(message string, hint ...string) (bool, error) {
-		return false, c.fault(failure.Policy, call, 0, message, hint...)
+// A trust says whether the address of a request may receive the credentials.
+type trust bool
+
+const (
+	trusted trust = true  // the configured origin
+	foreign trust = false // another allowed origin
+)
+
+// trustOf decides whether a request may go to its address. It is the only place for that decision,
+// for configured addresses, next URLs and redirects alike. It returns an error for an origin that is
+// neither configured nor allowed.
+func (c *Client) trustOf(call Call) (trust, error) {
+	refuse := func(message string) (trust, error) {
+		return foreign, c.fault(call, failure.Error{Class: failure.Policy, Message: message})
 	}
 	if err := requests.CheckURLLength(call.URL); err != nil {
-		e := c.fault(failure.Policy, call, 0, err.Error())
+		e := c.fault(call, failure.Error{Class: failure.Policy, Message: err.Error()})
 		e.URL = value.Clip(e.URL, 80)
-		return false, e
+		return foreign, e
 	}
 	u, err := c.parse(call.URL)
 	switch {
@@ -39,14 +46,17 @@ func (c *Client) trust(call Call) (bool, error) {
 	case u.Host == "":
 		return refuse("the URL has no host")
 	case c.isOrigin(u):
-		return true, nil
+		return trusted, nil
 	case u.User != nil:
 		return refuse("the URL contains a user name")
 	case c.options.AnyOrigin || allows(c.options.AllowedOrigins, u) || allows(call.Origins, u):
-		return false, nil
+		return foreign, nil
 	}
-	return refuse("refused: points to an origin other than "+OriginOf(c.options.Origin),
-		fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", OriginOf(u)))
+	return foreign, c.fault(call, failure.Error{
+		Class:   failure.Policy,
+		Message: "refused: points to an origin other than " + OriginOf(c.options.Origin),
+		Hint:    fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", OriginOf(u)),
+	})
 }
 
 // A parsedAddress is an address with its parsed form, which is immutable.

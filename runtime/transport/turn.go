@@ -15,12 +15,12 @@ import (
 type preparedRequest struct {
 	request *http.Request
 	lease   *Lease // lease of the request, or nil
-	trusted bool   // whether its address may receive the credentials
+	trust   trust  // whether its address may receive the credentials
 	ended   func() // must be called at the end of the request
 }
 
 // prepare waits until the API accepts a request and the pace allows it.
-func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*preparedRequest, error) {
+func (c *Client) prepare(ctx context.Context, call Call, t trust) (*preparedRequest, error) {
 	h := c.holdOn(call.URL)
 	for {
 		if err := c.waitForQuota(ctx, call); err != nil {
@@ -29,7 +29,7 @@ func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*prepare
 		if err := c.waitForHold(ctx, call, h); err != nil {
 			return nil, err
 		}
-		p, err := c.takeTurn(ctx, call, h, trusted)
+		p, err := c.takeTurn(ctx, call, h, t)
 		if p != nil || err != nil {
 			return p, err
 		}
@@ -42,7 +42,7 @@ func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*prepare
 // The turn lasts until the request has its time. With a shared rate, it lasts until the request has
 // asked for its time, since the answer comes from another machine: waiting requests then ask
 // together.
-func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) (*preparedRequest, error) {
+func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, t trust) (*preparedRequest, error) {
 	leave, endTurn := func() {}, func() {}
 	if !c.options.Pacer.unlimited() {
 		if err := c.gate.enter(ctx, call.Ticket); err != nil {
@@ -56,7 +56,7 @@ func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) 
 		leave()
 		return nil, err
 	}
-	p := &preparedRequest{trusted: trusted, ended: func() {
+	p := &preparedRequest{trust: t, ended: func() {
 		if first {
 			h.Leave()
 		}
@@ -80,7 +80,8 @@ func (c *Client) waitInTurn(ctx context.Context, call Call, p *preparedRequest, 
 	if isHeld() {
 		return false, nil
 	}
-	if err := c.buildRequest(ctx, call, p); err != nil {
+	var err error
+	if p.request, p.lease, err = c.buildRequest(ctx, call, p.trust); err != nil {
 		return false, err
 	}
 	pacer := c.options.Pacer
@@ -132,14 +133,14 @@ func (c *Client) reportPace(ctx context.Context, call Call, began time.Time, wai
 }
 
 // buildRequest obtains the lease that a request needs and builds the HTTP request with its credentials.
-func (c *Client) buildRequest(ctx context.Context, call Call, p *preparedRequest) (err error) {
-	if p.trusted {
-		if p.lease, err = c.lease(ctx, call); err != nil {
-			return err
+func (c *Client) buildRequest(ctx context.Context, call Call, t trust) (request *http.Request, lease *Lease, err error) {
+	if t == trusted {
+		if lease, err = c.lease(ctx, call); err != nil {
+			return nil, nil, err
 		}
 	}
-	p.request, err = c.newRequest(ctx, call, p.trusted, p.lease)
-	return err
+	request, err = c.newRequest(ctx, call, t, lease)
+	return request, lease, err
 }
 
 // holdOn returns the hold on the requests to the origin of an address.
@@ -175,7 +176,9 @@ func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 		var err error
 		switch wait, changed := h.State(); {
 		case wait > 0:
-			err = c.waitOut(ctx, call, wait, c.options.Retry.Header, "the API says to retry", "the API said to retry later")
+			err = c.waitOut(ctx, call, outage{
+				wait: wait, source: c.options.Retry.Header, problem: "the API says to retry", reason: "the API said to retry later",
+			})
 		case changed != nil:
 			err = waitFor(ctx, changed)
 		default:
@@ -191,20 +194,25 @@ func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 // wait than a call makes.
 var errTooLate = errors.New("the API asks for a longer wait than a call makes")
 
-// waitOut waits for as long as the API serves no request, according to a header. It fails at once
-// if the wait is longer than a call may wait.
-func (c *Client) waitOut(ctx context.Context, call Call, wait time.Duration, source, problem, why string) error {
+// An outage is a time in which the API serves no request, according to a header.
+type outage struct {
+	wait    time.Duration
+	source  string // the header
+	problem string // begins the error if the wait is too long: "the API says to retry"
+	reason  string // of the wait, for the log: "the API said to retry later"
+}
+
+// waitOut waits for the end of an outage. It fails at once if that is longer than a call may wait.
+func (c *Client) waitOut(ctx context.Context, call Call, o outage) error {
 	now := c.options.Clock.Now()
-	if wait > MaxWait {
-		e := c.fault(failure.Transient, call, 0,
-			fmt.Sprintf("%s in %s, at %s", problem, wait.Round(time.Second), now.Add(wait).UTC().Format(time.RFC3339)))
-		e.Err = errTooLate
-		return e
+	if o.wait > MaxWait {
+		message := fmt.Sprintf("%s in %s, at %s", o.problem, o.wait.Round(time.Second), now.Add(o.wait).UTC().Format(time.RFC3339))
+		return c.fault(call, failure.Error{Class: failure.Transient, Message: message, Err: errTooLate})
 	}
-	c.options.Log.Info(fmt.Sprintf("%s, waiting for %s", why, wait.Round(time.Millisecond)),
-		"event", "rate_limit_wait", "wait_ms", wait.Milliseconds(), "source", source)
-	c.observe(ctx, call, Event{Kind: EventWait, Time: now, Duration: wait, Source: source})
-	return c.options.Clock.Sleep(ctx, wait)
+	c.options.Log.Info(fmt.Sprintf("%s, waiting for %s", o.reason, o.wait.Round(time.Millisecond)),
+		"event", "rate_limit_wait", "wait_ms", o.wait.Milliseconds(), "source", o.source)
+	c.observe(ctx, call, Event{Kind: EventWait, Time: now, Duration: o.wait, Source: o.source})
+	return c.options.Clock.Sleep(ctx, o.wait)
 }
 
 // waitFor waits until a channel is closed. It returns the error of the context if the context is
@@ -230,5 +238,7 @@ func (c *Client) waitForQuota(ctx context.Context, call Call) error {
 	if wait <= 0 {
 		return nil
 	}
-	return c.waitOut(ctx, call, wait, source, "rate limit exhausted; according to "+source+" it resets", "rate limit exhausted")
+	return c.waitOut(ctx, call, outage{
+		wait: wait, source: source, problem: "rate limit exhausted; according to " + source + " it resets", reason: "rate limit exhausted",
+	})
 }

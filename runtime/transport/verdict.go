@@ -73,11 +73,10 @@ func (c *Client) judge(
 // unless it is known to be permanent, since there is no complete list of network errors.
 func (c *Client) judgeError(ctx context.Context, call Call, err error) (*failure.Error, bool) {
 	if ctx.Err() != nil {
-		e := c.fault(failure.Cancelled, call, 0, Interruption(ctx))
-		e.Err = errors.Join(ctx.Err(), context.Cause(ctx))
-		return e, false
+		cause := errors.Join(ctx.Err(), context.Cause(ctx))
+		return c.fault(call, failure.Error{Class: failure.Cancelled, Message: Interruption(ctx), Err: cause}), false
 	}
-	e := c.fault(failure.Transient, call, 0, "")
+	e := c.fault(call, failure.Error{Class: failure.Transient})
 	if known, ok := errors.AsType[*failure.Error](err); ok {
 		placed := known
 		if known.URL == "" {
@@ -110,10 +109,11 @@ func Interruption(ctx context.Context) string {
 func (c *Client) judgePage(call Call, r *Response) (*failure.Error, bool) {
 	if r.Unframed && cutOff(r.Body, r.Mapping) {
 		message := fmt.Sprintf("the response was cut off after %d bytes: the connection ended within the document", len(r.Body))
-		return c.fault(failure.Transient, call, r.Status, message), true
+		return c.fault(call, failure.Error{Class: failure.Transient, Status: r.Status, Message: message}), true
 	}
 	if what, retries := doubtful(call, r); call.attempt <= retries && call.attempt < c.options.Retry.MaxAttempts {
-		return c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), true
+		message := fmt.Sprintf("status %d with %s", r.Status, what)
+		return c.fault(call, failure.Error{Class: failure.Response, Status: r.Status, Message: message}), true
 	}
 	reason := statusProblem(r.Status)
 	if reason == "" {
@@ -122,7 +122,9 @@ func (c *Client) judgePage(call Call, r *Response) (*failure.Error, bool) {
 	if reason == "" {
 		return nil, false
 	}
-	return c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason), statusHint(r.Status)), false
+	return c.fault(call, failure.Error{
+		Class: failure.Response, Status: r.Status, Message: fmt.Sprintf("status %d: %s", r.Status, reason), Hint: statusHint(r.Status),
+	}), false
 }
 
 // doubtful describes a body that a proxy, or a server that is just starting, may send with status
@@ -196,7 +198,7 @@ func (c *Client) statusError(class failure.Class, call Call, r *Response) *failu
 	if lost := c.lostPath(call.URL); lost != "" && r.Status == http.StatusNotFound {
 		hint = fmt.Sprintf("the request does not have %q, since api.baseUrl does not end with a slash: end it with %s/", lost, lost)
 	}
-	return c.fault(class, call, r.Status, message, hint)
+	return c.fault(call, failure.Error{Class: class, Status: r.Status, Message: message, Hint: hint})
 }
 
 // lostPath returns the last part of the path of baseUrl if the request lost it, because baseUrl
@@ -235,11 +237,10 @@ func statusHint(status int) string {
 	return ""
 }
 
-// fault returns an error about a call. status is 0 without a response. hint is optional.
-func (c *Client) fault(class failure.Class, call Call, status int, message string, hint ...string) *failure.Error {
-	return &failure.Error{
-		Class: class, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: status, Message: message, Hint: strings.Join(hint, ""),
-	}
+// fault returns an error with the request of a call.
+func (c *Client) fault(call Call, e failure.Error) *failure.Error {
+	e.Op, e.Method, e.URL = "request", call.Method, c.show(call.URL)
+	return &e
 }
 
 // withoutURL unwraps a [url.Error], whose URL may hold credentials.

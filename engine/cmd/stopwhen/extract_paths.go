@@ -229,17 +229,22 @@ func sameFile(a, b purpose) error {
 // purposes are the files that a run uses, except pipes and devices.
 type purposes []purpose
 
-func (list *purposes) read(flag, path string)             { list.add(false, flag, path) }
-func (list *purposes) write(flag string, paths ...string) { list.add(true, flag, paths...) }
+// read adds the file that a flag reads.
+func (list *purposes) read(flag, path string) { list.add(purpose{flag: flag, path: path}) }
 
-func (list *purposes) add(written bool, flag string, paths ...string) {
+// write adds the files that a flag writes.
+func (list *purposes) write(flag string, paths ...string) {
 	for _, path := range paths {
-		if path == "" || path == "-" || files.IsStream(path) {
-			continue
-		}
-		info, _ := os.Stat(path)
-		*list = append(*list, purpose{flag, path, info, written})
+		list.add(purpose{flag: flag, path: path, written: true})
 	}
+}
+
+func (list *purposes) add(p purpose) {
+	if p.path == "" || p.path == "-" || files.IsStream(p.path) {
+		return
+	}
+	p.info, _ = os.Stat(p.path)
+	*list = append(*list, p)
 }
 
 // collectPurposes returns the purposes of all files.
