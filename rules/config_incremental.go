@@ -80,7 +80,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 	}
 	for _, name := range []string{"lag", "from"} {
 		if of := given.get(name); of.Value != nil {
-			d.diags.Errorf(diag.Value(of.path()), "%s is about the value that param sends, and there is no param", name).
+			d.diags.Errorf(diag.Value(of.path()), "%s needs param, which sends the value", name).
 				WithHint("add param, or remove " + name + " and write it where " + kept + " is read")
 		}
 	}

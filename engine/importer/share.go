@@ -188,10 +188,14 @@ func (g *group) params(pagers []value.Object) []Member {
 	}
 	return g.inAll(func(s *Stream) []Member {
 		sent, _, _ := split(s)
-		return slices.DeleteFunc(slices.Clone(s.Params), func(m Member) bool {
+		shared := slices.DeleteFunc(slices.Clone(s.Params), func(m Member) bool {
 			_, has := sent.Get(m.Name)
 			return !has
 		})
+		if s.sendsParamsAsBody() {
+			return shared
+		}
+		return value.Map(shared, func(m Member) Member { return Member{m.Name, plain(m.Value)} })
 	})
 }
 

@@ -132,3 +132,17 @@ streams:
 	require.Contains(t, string(r.Configs[0].Text), "http: {requestsPerSecond: 1.66, rateLimit: {remaining: X-Remaining, reset: X-Reset}}")
 	require.Equal(t, importer.Exact, r.Report.Streams[0].Grade)
 }
+
+// TestSharedParametersAreWrittenAsThoseOfOneJob has a parameter that is a text in the manifest, and true in a query.
+func TestSharedParametersAreWrittenAsThoseOfOneJob(t *testing.T) {
+	const stream = `
+- {type: DeclarativeStream, name: NAME, retriever: {type: SimpleRetriever,
+    requester: {type: HttpRequester, url_base: "https://api.example.com/", path: NAME, request_parameters: {deleted: "true"}},
+    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: []}}}}`
+	one, two := strings.ReplaceAll(stream, "NAME", "orders"), strings.ReplaceAll(stream, "NAME", "users")
+	for text, want := range map[string]string{one: "\n    params: {deleted: true}", one + two: "\n  http: {defaultOptions: {params: {deleted: true}}}"} {
+		r := imported(t, importer.Options{}, importer.File{Name: "manifest.yaml", Text: []byte("streams:" + text)})
+		require.Contains(t, string(r.Configs[0].Text), want)
+		require.Equal(t, 1, strings.Count(string(r.Configs[0].Text), "deleted: true"))
+	}
+}
