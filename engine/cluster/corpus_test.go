@@ -41,6 +41,9 @@ func TestACollectedRunIsTheRunOnOneMachine(t *testing.T) {
 		played++
 		number := played
 		t.Run(c.Name, func(t *testing.T) {
+			if number%4 != 0 {
+				fixtures.SkipUnderRace(t, "a fourth of the cases has the same goroutines")
+			}
 			t.Parallel()
 			orders := []bool{true, false}
 			if !*everyCase { // each order for every second case
