@@ -61,9 +61,10 @@ func (e *Engine) Fingerprint() map[string]string {
 		sum := sha256.Sum256([]byte(text.String()))
 		out[name] = hex.EncodeToString(sum[:])
 	}
+	redactor := redact.New(slices.Collect(maps.Values(e.namedCredentials()))) // the details do not have the names
 	for _, job := range running {
 		if part := saved.KeepPart + job.ID(); out[part] != "" {
-			out[part] = e.withDetails(out[part], job)
+			out[part] = e.withDetails(out[part], job, redactor)
 		}
 	}
 	return out
@@ -175,8 +176,7 @@ func (f *fingerprint) identify(part string, job *compile.Job) {
 // withDetails adds to the part of a job that keeps values what decides, within its list, which rows it obtains: a row
 // that an earlier configuration left out may be older than the kept values, and would never be requested. With keepFor,
 // a parent that was left out has no kept value.
-func (e *Engine) withDetails(part string, job *compile.Job) string {
-	redactor := redact.New(slices.Collect(maps.Values(e.namedCredentials())))
+func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Redactor) string {
 	add := func(name string, values ...any) {
 		sum := sha256.Sum256([]byte(redactor.Text(string(encoded(values)))))
 		part = saved.WithDetail(part, name, hex.EncodeToString(sum[:8]))

@@ -51,8 +51,9 @@ func (l *Loop) readerOptions(job *compile.Job) document.Options {
 // concurrent use. The zero Pool is empty.
 type Pool struct {
 	mu sync.Mutex
-	// free has the least recently used first. They have only their pooled parts, and yet are whole runs: the
-	// reader and the machine call the methods warn and note of the run that they were made for.
+	// free has the least recently used first. They have only their pooled parts, and yet are whole runs: a run is
+	// a large struct, which the next list need not allocate, and the reader and the machine call the methods warn
+	// and note of the run that they were made for.
 	free []*listRun
 }
 

@@ -229,7 +229,7 @@ func (a *attempt) leaveSlot() {
 func (a *attempt) freeSlot() {
 	a.work.Release()
 	<-a.worker.slots
-	a.worker.checkNowOrigin(a.queue)
+	a.worker.checkOriginNow(a.queue)
 }
 
 // end ends the attempt.

@@ -76,7 +76,7 @@ func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state sto
 		a.worker.noteServed(a)
 	}
 	if err = a.worker.cluster.store.Enqueue(ctx, children...); err == nil && len(children) > 0 {
-		a.worker.checkNow(a.work.Run)
+		a.worker.checkRunNow(a.work.Run)
 	}
 	return err
 }

@@ -133,8 +133,8 @@ func (w *workerRun) wakeUp() {
 	}
 }
 
-// checkNow makes the worker ask the queue of a run at once, because tasks were queued.
-func (w *workerRun) checkNow(run string) {
+// checkRunNow makes the worker ask the queue of a run at once, because tasks were queued.
+func (w *workerRun) checkRunNow(run string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r := w.runs[run]; r != nil {
@@ -144,8 +144,8 @@ func (w *workerRun) checkNow(run string) {
 	}
 }
 
-// checkNowOrigin makes the worker ask the queues at once that a task has made room for.
-func (w *workerRun) checkNowOrigin(q store.Queue) {
+// checkOriginNow makes the worker ask the queues of an origin at once, because a task has made room there.
+func (w *workerRun) checkOriginNow(q store.Queue) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range w.runs {

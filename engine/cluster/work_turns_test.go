@@ -36,7 +36,7 @@ func TestRunsTakeTurnsByTheirPriority(t *testing.T) {
 	p.runs["late"].next = p.runs["late"].next.AddDate(1, 0, 0)
 	take(400)
 	require.Zero(t, taken["late"])
-	p.checkNow("late")
+	p.checkRunNow("late")
 	take(500)
 	require.InDelta(t, 100, taken["late"], 2)
 }

@@ -16,14 +16,15 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/trace"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // A Run is the content of a trace.
 type Run struct {
-	Name      string
-	Jobs      []*Job
-	Truncated bool // the last line is incomplete: the run that wrote it was killed
-	Verdicts  bool // [Run.Text] lists the verdicts of every page
+	Name         string
+	Jobs         []*Job
+	Truncated    bool // the last line is incomplete: the run that wrote it was killed
+	ShowVerdicts bool // [Run.Text] lists the verdicts of every page
 }
 
 // A Rule is the history of one rule over the pages of a partition.
@@ -142,13 +143,13 @@ func remarks(p engine.Record) []string {
 func waited(w trace.Wait) string {
 	text := "waited " + duration(w.Millis)
 	switch {
-	case w.For == "retry":
+	case w.For == transport.EventRetry:
 	case w.Source == runtime.SourceAfter:
 		return text + " (" + w.Source + ")"
 	default:
 		return text + " for the rate limit (" + w.Source + ")"
 	}
-	if w.Source != "" && w.Source != "backoff" {
+	if w.Source != "" && w.Source != transport.SourceBackoff {
 		text += " (" + w.Source + ")"
 	}
 	if cause, _, _ := strings.Cut(w.Cause, ";"); cause != "" {

@@ -109,7 +109,7 @@ func TestAReportShowsRestartsWaitsAndTheError(t *testing.T) {
 	job := run.Jobs[0]
 	require.Equal(t, 2, job.Fetched)
 	require.Equal(t, 7, job.Requests, "1, 3 and 1 around the restart, 2 for the page that failed")
-	run.Verdicts = true
+	run.ShowVerdicts = true
 	require.Equal(t, `job users: failed on page 2
     error of class api: job users, page 2: status 403 Forbidden (check api.authentication)
     2 pages, 7 requests, 4 items, 40 B in 2.1 s; failed
@@ -158,7 +158,7 @@ func TestAListThatMayBeIncompleteIsNotShownAsAGoodOne(t *testing.T) {
 
 func TestTheRuleThatDecidedIsMarked(t *testing.T) {
 	run := read(t, strings.Replace(usersTrace, `"stoppedBy":["last"]`, `"stoppedBy":["last","other"],"reason":"last"`, 1))
-	run.Verdicts = true
+	run.ShowVerdicts = true
 	require.Contains(t, text(t, run), "job users: stopped on page 3 by last (other also matched)\n")
 	require.Contains(t, text(t, run), "  met, decided  last      body.last(true) == true\n")
 	require.Contains(t, html(t, run), `<span class="met">met, decided</span> <code>last</code>`)

@@ -92,7 +92,7 @@ var runTXT string
 var runText = sync.OnceValue(func() textTemplate { return newTextTemplate(runTXT, 0, runFuncs) })
 
 // Text writes the run as tables: for each job its pages, then its rules; with
-// [Run.Verdicts], also every verdict. A job with variables has a table of its partitions,
+// [Run.ShowVerdicts], also every verdict. A job with variables has a table of its partitions,
 // and then these tables for some of them.
 func (r *Run) Text(w io.Writer) error { return runText().write(w, "text", r.view()) }
 

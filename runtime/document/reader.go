@@ -61,6 +61,9 @@ type Access struct {
 	Visit  func(want func(path []string) (value, members bool), f func(path []string, v any)) error
 }
 
+// HasContent reports whether the response had content.
+func (a Access) HasContent() bool { return a.Lookup != nil }
+
 // A Reading is the result of reading one response.
 type Reading struct {
 	Items          Items

@@ -65,7 +65,7 @@ func (w *Watcher) Seen(outcome rules.Outcome) Seen {
 // noticePaths records the watched paths that the response has.
 func (s absenceSearch) noticePaths() {
 	c := s.context
-	if c.Status >= 400 || s.reading.Lookup == nil {
+	if c.Status >= 400 || !s.reading.HasContent() {
 		return
 	}
 	s.memory.Responses++
@@ -153,7 +153,7 @@ func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
 		}
 		a.Renamed = found.Certain || !s.reading.Elements && slices.ContainsFunc(s.placesOfItems(), s.listsObjects)
 		a.Ordinary = a.Ordinary && !(a.Renamed && s.isBareList())
-		if f := s.subject.job.Spec().DataField; f != nil && s.reading.Lookup != nil && s.listsObjects(nil) {
+		if f := s.subject.job.Spec().DataField; f != nil && s.reading.HasContent() && s.listsObjects(nil) {
 			a.Renamed, a.Ordinary = true, false
 			a.Text = f.Text + " (dataField), and the last one is a list itself: remove dataField"
 		}

@@ -18,7 +18,7 @@ import (
 func (s gapSearch) noticeBareEnd() {
 	c := s.context
 	s.facts.BarePage = 0
-	if c.Count > 0 || c.Total.Items == 0 || c.Status >= http.StatusBadRequest || s.reading.Lookup == nil {
+	if c.Count > 0 || c.Total.Items == 0 || c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
 		return
 	}
 	lost, null := s.lostItems(), s.listIsNull()

@@ -36,7 +36,7 @@ const maxErrorBody = 1 << 20
 // page with an error next to its data, in place of one of its lists, or as its last line.
 func (s errorSearch) notice() {
 	c := s.context
-	if s.hasError() || c.Status >= http.StatusBadRequest || s.reading.Lookup == nil {
+	if s.hasError() || c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
 		return
 	}
 	s.noticeOpenEnd()

@@ -12,7 +12,7 @@ import (
 // {"code": 50001} after {"code": 0}. Since page 1 shows how the API describes a good page, an API's own codes tell
 // of an error here, and so do signs next to items that may mean something else on page 1.
 func (s errorSearch) noticeChange() {
-	if s.hasError() || s.context.Page == 1 || len(s.first.FirstPaths) == 0 || s.reading.Lookup == nil || s.reading.Bytes > maxErrorBody ||
+	if s.hasError() || s.context.Page == 1 || len(s.first.FirstPaths) == 0 || !s.reading.HasContent() || s.reading.Bytes > maxErrorBody ||
 		s.subject.listsErrors {
 		return
 	}

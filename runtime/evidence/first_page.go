@@ -50,7 +50,7 @@ func (s comparison) rememberFirst() {
 // page has it.
 func (s comparison) lostItems() bool {
 	c := s.context
-	return c.Page > 1 && c.Status < http.StatusBadRequest && s.reading.Lookup != nil && s.reading.Bytes <= maxErrorBody &&
+	return c.Page > 1 && c.Status < http.StatusBadRequest && s.reading.HasContent() && s.reading.Bytes <= maxErrorBody &&
 		!s.reading.HasField && len(s.first.FirstPaths) > 0
 }
 

@@ -43,7 +43,7 @@ func (s gapSearch) noticeGap() {
 			s.memory.Gaps[i].begin(c.Page)
 		}
 	}
-	if c.Status >= http.StatusBadRequest || s.reading.Lookup == nil {
+	if c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
 		return
 	}
 	switch {

@@ -57,7 +57,7 @@ func (w *Watcher) Hints() *rules.Hints { return w.described().read() }
 // read returns the hints of the last response, or of the page before the resume if no page was read since.
 func (s hintSearch) read() *rules.Hints {
 	state := s.state
-	if s.reading.Lookup == nil && state.resumed != nil { // the last page came before the resume
+	if !s.reading.HasContent() && state.resumed != nil { // the last page came before the resume
 		state.hints = *state.resumed
 		state.hints.LargestPage = *s.largest
 		return &state.hints
@@ -197,8 +197,10 @@ func (s hintSearch) appendLink(found []foundHint) []foundHint {
 	if len(s.header["Link"]) == 0 {
 		return found
 	}
-	for _, relation := range []string{"prev", "previous"} {
-		found = append(found, foundHint{kind: apinames.HintBack, at: "the Link header", value: s.context.Link(relation)})
+	if s.context.Page == 1 { // see noticeTotal
+		for _, relation := range []string{"prev", "previous"} {
+			found = append(found, foundHint{kind: apinames.HintBack, at: "the Link header", value: s.context.Link(relation)})
+		}
 	}
 	text, next := s.header.Get("Link"), s.context.Link("next")
 	switch {
@@ -256,7 +258,7 @@ func (w *Watcher) FirstTotal() int {
 // noticeTotal records what the first page says about the list, given its hints.
 func (s hintSearch) noticeTotal(hints *rules.Hints) {
 	c := s.context
-	if c.Page != 1 || s.reading.Lookup == nil {
+	if c.Page != 1 || !s.reading.HasContent() {
 		return
 	}
 	if hints.Before != "" && c.Count > 0 && s.subject.job.ByPosition() {

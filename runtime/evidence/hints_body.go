@@ -15,7 +15,7 @@ import (
 // The list is not nil.
 func (p *lastPage) hintsInBody() []foundHint {
 	s := bodySearch{lastPage: p, found: []foundHint{}}
-	if p.reading.Visit == nil {
+	if !p.reading.HasContent() {
 		return s.found
 	}
 	s.trailer = p.trailer()
@@ -66,10 +66,12 @@ func (s *bodySearch) visit(path []string, v any) {
 	}
 	links, _ := value.Members(v)
 	_, isFlag := v.(bool)
-	if back := apinames.LinkTo(v, "prev", "previous"); isLinks(name) && back != nil {
-		before := hint
-		before.value = back
-		s.add(before, apinames.HintBack, 0, false)
+	if isLinks(name) && s.context.Page == 1 { // see noticeTotal
+		if back := apinames.LinkTo(v, "prev", "previous"); back != nil {
+			before := hint
+			before.value = back
+			s.add(before, apinames.HintBack, 0, false)
+		}
 	}
 	switch {
 	case isLinks(name) && apinames.NextLink(v) != nil:

@@ -73,7 +73,7 @@ func (p *lastPage) lookup(path []string) (any, bool) {
 
 // placesOfItems returns the paths of the values in the root of a page, and next to its items.
 func (p *lastPage) placesOfItems() (places [][]string) {
-	if p.reading.Names == nil {
+	if !p.reading.HasContent() {
 		return nil
 	}
 	for _, name := range p.reading.Names(nil) {

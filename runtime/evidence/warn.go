@@ -13,7 +13,7 @@ import (
 // WarnOfRules logs oddities of a page that affect the rules.
 func (w *Watcher) WarnOfRules(m *language.Machine) {
 	c := w.last.context
-	if c.Page == 1 && w.last.reading.Names != nil {
+	if c.Page == 1 && w.last.reading.HasContent() {
 		w.absent().warnOfMissing()
 	}
 	for _, stop := range w.last.subject.job.Stops {

@@ -13,7 +13,7 @@ import (
 // A backlog holds the pages of a task that runs ahead of its turn, or of a partition whose window
 // may still be split. It keeps small pages in memory and the others in a temporary file.
 type backlog struct {
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below
 	changed sync.Cond
 	entries []backlogEntry
 	bytes   int // size of the items in memory

@@ -20,7 +20,7 @@ type Event struct {
 	Attempt int    // from 1
 	Status  int    // HTTP status; 0 if there was no response
 	Bytes   int64  // size of the decompressed body
-	Source  string // for a wait: the header or setting that asked for it, or "backoff"
+	Source  string // for a wait: the header or setting that asked for it, or [SourceBackoff]
 	Err     error  // reason why there is no complete response, or why it is retried
 }
 
@@ -30,6 +30,9 @@ const (
 	EventRetry   = "retry"
 	EventWait    = "wait"
 )
+
+// SourceBackoff is the [Event.Source] of a wait before a retry for which the API has not asked.
+const SourceBackoff = "backoff"
 
 // observe reports an event of a call.
 func (c *Client) observe(ctx context.Context, call Call, e Event) {

@@ -114,7 +114,7 @@ func exhausted(cause *failure.Error, reason string) error {
 	return cause.With(func(e *failure.Error) { e.Class, e.Message = failure.Transient, e.Message+reason })
 }
 
-// retryWait returns the wait after an attempt, its source (a header of the response, or "backoff"),
+// retryWait returns the wait after an attempt, its source (a header of the response, or [SourceBackoff]),
 // and the cost of the retry to the budget.
 func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string, cost int64) {
 	if r != nil {
@@ -122,7 +122,7 @@ func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source
 			return wait, source, requestedCost
 		}
 	}
-	return c.backoff(attempt), "backoff", backoffCost
+	return c.backoff(attempt), SourceBackoff, backoffCost
 }
 
 // requestedWait returns the wait that the headers of a refusal ask for, and the header that says so.

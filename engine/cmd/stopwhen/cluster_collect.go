@@ -97,7 +97,7 @@ func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *
 		return err
 	}
 	name, text := run.Config()
-	from := &collection{run: run.ID(), natsArgs: c.natsArgs(), parts: c.fingerprint(run), released: run.Released()}
+	from := &collectedRun{run: run.ID(), natsArgs: c.natsArgs(), parts: c.fingerprint(run), released: run.Released()}
 	l := &loaded{Engine: e, name: name, text: text, kept: run.Kept(), from: from}
 	if err := c.checkPaths(l, c.nats.files()...); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine/output"
 )
 
-// A collection is a run on many machines whose pages a command collects.
-type collection struct {
+// A collectedRun is a run on many machines whose pages a command collects.
+type collectedRun struct {
 	run      string                                      // ID of the run
 	natsArgs string                                      // flags with which the next command reaches the same server
 	parts    map[string]string                           // parts of the fingerprint that identify the run and how it is collected

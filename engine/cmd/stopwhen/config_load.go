@@ -19,7 +19,7 @@ type loaded struct {
 	server  *fixtures.Server   // nil without --fixture
 	kept    keptValues         // values from earlier runs
 	forgets bool               // whether the values of keep are not saved
-	from    *collection        // the run on many machines whose pages are collected; nil if the engine runs here
+	from    *collectedRun      // the run on many machines whose pages are collected; nil if the engine runs here
 	skipped func(*engine.Page) // receives the pages on which skipped partitions failed
 }
 

@@ -47,7 +47,7 @@ func (c *traceCommand) Run(_ *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	run.Verdicts = c.verdicts
+	run.ShowVerdicts = c.verdicts
 	printable.Strings(run)
 	write := run.Text
 	if c.format == formatHTML {
