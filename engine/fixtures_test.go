@@ -31,6 +31,7 @@ var update = flag.Bool("update", false, "rewrite the golden sections of the fixt
 // TestFixtures plays every case over real HTTP and compares its sections: requests,
 // items, verdicts, log and the end of the run.
 func TestFixtures(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs one request at a time, and the tests below request ahead")
 	for _, c := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) { play(t, c, *update) })
 	}
@@ -39,6 +40,7 @@ func TestFixtures(t *testing.T) {
 // TestNamesOfManyAPIs plays lists whose only pages have the names of about 190 APIs for a sign of missing items, and
 // complete lists that end under the same names. They have too many jobs to be split after every page, as the cases are.
 func TestNamesOfManyAPIs(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs one request at a time")
 	for _, name := range []string{"suspect", "complete"} {
 		c, err := fixtures.ReadFile("testdata/names-that-are-" + name + ".txtar")
 		require.NoError(t, err)

@@ -55,6 +55,7 @@ func visit(v any, path []string, f func(object map[string]any, key string, path 
 var free = []string{"params", "headers", "body", "state", "keep", "scrollers", "defaultOptions"}
 
 func TestEveryMisspeltKeyIsReported(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it starts no goroutine")
 	config := everything(t)
 	_, err := loadValue(config)
 	require.NoError(t, err)
