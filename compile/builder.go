@@ -89,6 +89,21 @@ func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 	return origins, nil
 }
 
+// CheckEndpoint returns the error of an endpoint that depends on the inputs alone, so that it can be refused before the
+// first request of the run.
+func (j *Job) CheckEndpoint(inputs map[string]any) error {
+	otherThanInput := func(r language.Read) bool { return !r.Is("input") }
+	for _, e := range j.Computed {
+		if e.Rule.Role != rules.RoleEndpoint || slices.ContainsFunc(e.Reads, otherThanInput) {
+			continue
+		}
+		if _, err := new(Builder).setByInputs(e, inputs); err != nil {
+			return &language.RuleError{Rule: e.Rule, Err: err}
+		}
+	}
+	return nil
+}
+
 // setByInputs sets a value that depends on the inputs alone, and returns it.
 func (b *Builder) setByInputs(e *language.Expression, inputs map[string]any) (any, error) {
 	v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})

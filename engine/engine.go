@@ -287,6 +287,12 @@ func (e *Engine) Check() error {
 	if _, err := e.allowedOrigins(inputs); err != nil {
 		return e.invalidAddress("api.allowedOrigins", "https://files.example.com", err)
 	}
+	for _, job := range e.selected() {
+		if err := job.CheckEndpoint(inputs); err != nil {
+			loop := runtime.Loop{Redactor: e.Redactor()}
+			return loop.CompleteError(context.Background(), &Error{Class: failure.Config, Job: job.ID(), Err: err})
+		}
+	}
 	for _, root := range e.roots() {
 		job := root.ID()
 		if token := e.options.run.Resume[job]; token != nil {

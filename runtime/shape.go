@@ -78,6 +78,9 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 		return err
 	}
 	current := &s.run.current
+	if items.Len() == 0 {
+		s.warnOfAbsentKeys(page)
+	}
 	if current.filtered = page.Items.Len() - items.Len(); current.filtered > 0 {
 		written := items.Len()
 		page.Written = &written
@@ -85,6 +88,17 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 	sent := page.Items
 	current.delivery.Sent, page.Items, page.Lists = &sent, items, lists
 	return nil
+}
+
+// warnOfAbsentKeys warns that the filter, which has left out all items of a page, reads the key of items that have none.
+func (s *shaper) warnOfAbsentKeys(page *Page) {
+	f := s.shape.Filter
+	if f == nil || !slices.ContainsFunc(f.Reads, func(r language.Read) bool { return r.Is("key") }) ||
+		slices.ContainsFunc(page.members, func(key any) bool { return key != nil }) {
+		return
+	}
+	s.run.warn("filter.key", fmt.Sprintf("%s leaves out all items of page %d: it reads key, but these items are elements of a list, "+
+		"which have no key; only members of an object have one", f.Rule.ID, s.run.context().Page))
 }
 
 // lists returns the items that pass the filter, with their changes: all of them together, and

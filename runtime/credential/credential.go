@@ -49,9 +49,18 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 	if err != nil {
 		return transport.Auth{}, err
 	}
-	if empty := auth.Empty(); empty != nil && !options.Offline {
-		options.Log.Warn("requests are sent without credentials: api.authentication has an empty "+strings.Join(empty, " and "),
-			"event", "warn", "code", "empty_credentials")
+	if empty := auth.Empty(); empty != nil {
+		subject := "requests are sent"
+		if auth.Type == rules.AuthOAuth2 { // its params may have other credentials
+			subject = "a token is requested"
+		}
+		if !options.Offline {
+			options.Log.Warn(subject+" without credentials: api.authentication has an empty "+strings.Join(empty, " and "),
+				"event", "warn", "code", "empty_credentials")
+		}
+		if auth.Type != rules.AuthOAuth2 {
+			return transport.Auth{}, nil
+		}
 	}
 	v := auth.Values
 	switch auth.Type {

@@ -320,9 +320,9 @@ func (x *extraction) judge(l *loaded, result *engine.Result, files []output.File
 			ending := fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason)
 			switch outcome {
 			case failOnSuspect:
-				ending = fmt.Sprintf("%s %s (%s)", job.Job, doubt(job.Findings[0], "may be incomplete"), job.Findings[0].ID)
+				ending = job.Job + " " + doubts(job.Findings, "may be incomplete")
 			case failOnEvidence:
-				ending = fmt.Sprintf("%s %s (%s)", job.Job, doubt(job.Evidence()[0], "is incomplete"), job.Evidence()[0].ID)
+				ending = job.Job + " " + doubts(job.Evidence(), "is incomplete")
 			}
 			endings = append(endings, ending)
 			outcomes = value.AppendNew(outcomes, outcome)
@@ -339,12 +339,22 @@ func (x *extraction) judge(l *loaded, result *engine.Result, files []output.File
 	return failedOn(outcomes, endings)
 }
 
-// doubt says what a finding means for a job.
-func doubt(f engine.Finding, incomplete string) string {
-	if f.ID == trace.FindingContract {
-		return "differs from its contract"
+// doubts says what findings mean for a job, and names each of them once.
+func doubts(findings []engine.Finding, incomplete string) string {
+	var ids, phrases []string
+	contract := false
+	for _, f := range findings {
+		if contract = contract || f.ID == trace.FindingContract; f.ID != trace.FindingContract {
+			ids = value.AppendNew(ids, f.ID)
+		}
 	}
-	return incomplete
+	if ids != nil {
+		phrases = append(phrases, fmt.Sprintf("%s (%s)", incomplete, strings.Join(ids, ", ")))
+	}
+	if contract {
+		phrases = append(phrases, fmt.Sprintf("differs from its contract (%s)", trace.FindingContract))
+	}
+	return strings.Join(phrases, " and ")
 }
 
 // failing returns the outcomes of --fail-on that a job ended with.

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
 )
 
 // TestATimeoutKeepsWhatWasObtained runs against an API that serves one page and then
@@ -66,4 +68,17 @@ func TestJobsThatAnotherOneEndedSayWhichOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "cancelled because job refused failed")
 	require.NotContains(t, string(text)+stderr.String(), "interrupted")
+}
+
+// A list may have evidence of two kinds, and both help to find what is missing.
+func TestTheLastLineNamesAllEvidence(t *testing.T) {
+	evidence := func(ids ...string) (list []engine.Finding) {
+		for _, id := range ids {
+			list = append(list, engine.Finding{ID: id})
+		}
+		return list
+	}
+	require.Equal(t, "is incomplete (audit.begin, audit.total)", doubts(evidence("audit.begin", "audit.total", "audit.total"), "is incomplete"))
+	require.Equal(t, "may be incomplete (audit.total) and differs from its contract (audit.contract)",
+		doubts(evidence("audit.contract", "audit.total"), "may be incomplete"))
 }
