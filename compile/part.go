@@ -171,9 +171,9 @@ func mergeBody(to any, path string, v any) (any, error) {
 	return object.WithPath(rules.SplitPath(path), v), nil
 }
 
-// maxWait is the longest wait before a request. A longer wait is probably a number of
+// MaxWait is the longest wait before a request. A longer wait is probably a number of
 // another unit.
-const maxWait = 24 * time.Hour
+const MaxWait = 24 * time.Hour
 
 // waitOf reads how long to wait before a request: a duration, or a number of seconds.
 // Either may be text, as headers have it. Nil means no wait.
@@ -187,8 +187,8 @@ func waitOf(v any) (time.Duration, error) {
 		return 0, fmt.Errorf("want a duration, or a number of seconds, got %s", language.Described(v))
 	case seconds < 0:
 		return 0, fmt.Errorf("want a wait of 0 or more, got %s", value.Preview(v))
-	case seconds > maxWait.Seconds():
-		return 0, fmt.Errorf("want a wait of at most %s, got %s", maxWait, value.Preview(v))
+	case seconds > MaxWait.Seconds():
+		return 0, fmt.Errorf("want a wait of at most %s, got %s", MaxWait, value.Preview(v))
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }

@@ -192,10 +192,6 @@ const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead 
 	` or hints.next != nil and not (hints.nextRead or hints.nextIsRough)` +
 	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
 
-// decides ends the text "unless the configuration …".
-const decides = "reads the sign, or a rule that it sets, such as one of stopRules or limitStop, and not one of the method, " +
-	"has ended the list"
-
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list, and after the outcomes in Also; total.items is then the number of items that were
 // emitted since the latest restart.
@@ -221,7 +217,7 @@ var auditTable = audits([]Rule{
 	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort, Compares: true},
 		Source: `page > 1 and count > 0 and count < limit and hints.largestPage == limit and count in ` + roundCounts +
 			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil`,
-		Clause: "the last page is a whole part of the limit, and nothing says that the list ends there",
+		Clause: "the limit is a multiple of the size of the last page, and nothing says that the list ends there",
 		Message: "page {page} has {count} of {limit} items, which ends the list; if the API has lowered its page size to {count}, " +
 			"there are more: set limit to {count}, and compare"},
 	{ID: "audit.overfull", Auditing: Auditing{Requires: FactOverfull},
@@ -230,15 +226,14 @@ var auditTable = audits([]Rule{
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Auditing: Auditing{Requires: FactTotal,
-		Derived: "if the same request has brought the same page again",
+		Derived: "if the same request has brought the same page again, unless it is an estimate",
 		Proof:   `(list.counted or list.stuck) and not (hints.totalRead or hints.totalIsRough or list.chosen)`,
-		Unless: "unless responses give the next request (and never the same page again), it is an estimate, " +
-			"or the configuration " + decides},
+		Unless:  "unless it is an estimate", Decided: true},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
 	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck`,
-		Unless: "if the same request has brought the same page again", Usual: true},
+		Unless: "if the same request has brought the same page again", Usual: true, ProofCompares: true},
 		Source: `hints.total == nil and hints.more != false and (hints.pages > total.pages or list.pagesBefore > total.pages)`,
 		Clause: "a number of pages exceeds the pages read",
 		Message: `{hints.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{hints.pages}` +
@@ -249,7 +244,7 @@ var auditTable = audits([]Rule{
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
 	{ID: "audit.more", Auditing: Auditing{Requires: FactMore, Proof: `not (hints.moreRead or hints.moreIsRough or list.chosen)`,
-		Unless: "unless the name of the sign also has other meanings, or the configuration " + decides},
+		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
@@ -259,7 +254,7 @@ var auditTable = audits([]Rule{
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, which page 1 has: " +
 			"if the API always sends it, items are missing"},
 	{ID: "audit.token", Auditing: Auditing{Requires: FactNext, Proof: `not (hints.nextRead or hints.nextIsRough or list.chosen)`,
-		Unless: "unless the name of the sign also has other meanings, or the configuration " + decides},
+		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
@@ -268,7 +263,7 @@ var auditTable = audits([]Rule{
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
-	{ID: "audit.repeated", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.repeated", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
 		Source: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
 			` and list.repeatCount == hints.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
@@ -290,7 +285,7 @@ var auditTable = audits([]Rule{
 			`{list.cycles > 0 ? " (" + list.cycleSent + ")" : ", and the page is as full as the others"}` +
 			", and nothing that the rules read has changed" +
 			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
-	{ID: "audit.shift", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.shift", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
 		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
@@ -311,18 +306,18 @@ var auditTable = audits([]Rule{
 		Clause: "an item occurs twice on one page",
 		Message: counted("list.twice", "item occurs", "items occur") + ` twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
-	{ID: "audit.duplicate", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.duplicate", Auditing: Auditing{Requires: FactList, Keyed: true, Also: afterAnyOther},
 		Source: `list.sameKey > 0`,
 		Clause: "two items have the same key",
 		Message: counted("list.sameKey", "item has", "items have") + ` the key of an earlier one, ` +
 			"the first on page {list.sameKeyPage} ({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); " +
 			"each item is compared with those before it, the latest 65536: merging writes the last of each key"},
-	{ID: "audit.ambiguous", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.ambiguous", Auditing: Auditing{Requires: FactList, Keyed: true, Also: afterAnyOther},
 		Source: `list.ambiguous > 0`,
 		Clause: "partitions have other items with one key, which merging loses",
 		Message: counted("list.ambiguous", "item has", "items have") + ` the key ({list.keyPaths}) of an item of an earlier partition, ` +
 			"but other content; merging writes the last of each key and loses the others: add the value of the partition to the key"},
-	{ID: "audit.noKey", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.noKey", Auditing: Auditing{Requires: FactList, Keyed: true, Also: afterAnyOther},
 		Source: `list.keyless > 0`,
 		Clause: "items lack their key",
 		Message: counted("list.keyless", "item has", "items have") + ` no {list.keyPaths}, which is the key of the items, ` +
@@ -347,7 +342,7 @@ var auditTable = audits([]Rule{
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
-		Unless: "if another sign or list shows more items", Usual: true},
+		Unless: "if there is also a sign of more, or if it is the path of the items and another list is there", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
@@ -369,12 +364,12 @@ var auditTable = audits([]Rule{
 		Clause: "the last page has no list of items, although pages before it have items",
 		Message: `page {page}, with which the list ended, has no {list.barePage > 0 ? "list of items" : "list at " + list.absentList}, ` +
 			"not even an empty one: if that is how the API fails, items are missing"},
-	{ID: "audit.errorEnd", Auditing: Auditing{Requires: FactList},
+	{ID: "audit.errorEnd", Auditing: Auditing{Requires: FactList, OnError: ErrorStop},
 		Source: `list.endStatus >= 500 or list.endStatus in [401, 408, 429]`,
 		Clause: "an onError rule ends the list at a failure of the server, a rate limit or a refused credential",
 		Message: "an onError rule ended the list at a response with status {list.endStatus}, which says nothing about its end: " +
 			"let the rule name the statuses with which the API ends a list, such as 404"},
-	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList, Compares: true},
+	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList, Compares: true, Ahead: true},
 		Source: `list.beyondPage > 0 and not list.chosen`,
 		Clause: "a page after the last one has items",
 		Message: "page {page} is the last, but page {list.beyondPage}, which was requested ahead of its turn, has " +
@@ -385,8 +380,9 @@ var auditTable = audits([]Rule{
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
 	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed,
-		Proof:  `list.errorDoubt == "" and not list.reached`,
-		Unless: "unless it may mean that a partition has no items, may be part of an item, or follows the last item by the total of page 1"},
+		Proof: `list.errorDoubt == "" and not list.reached`,
+		Unless: "unless it may be part of an item, may only say that a partition is empty, " +
+			"or comes after as many items as page 1 states as the total"},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
@@ -403,14 +399,14 @@ var auditTable = audits([]Rule{
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, which cannot be split any more" : ` +
 			`"the window cannot be split further"}; items may be missing: ` +
 			`{list.windowKept ? "read the list again from its beginning" : "make smallest smaller, or narrow the list in another way"}`},
-	{ID: "audit.restart", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.restart", Auditing: Auditing{Requires: FactList, OnError: ErrorRestart, Also: afterAnyOther},
 		Source: `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
 		Message: `the list was restarted after ` + counted("list.rewritten", "item", "items") + `, written again since; ` +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.kept", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`, Keeps: true},
+	{ID: "audit.kept", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`, Keeps: true, KeptUnsent: true},
 		Source: `list.keptUnread != ""`,
-		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
+		Clause: "in a run with kept values, the first page does not depend on them, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
 	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Sends: true},
@@ -419,15 +415,15 @@ var auditTable = audits([]Rule{
 		Message: "{list.older} of {list.olderOf} items that were compared are from before the value that incremental has sent, the first with " +
 			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, or merge the rows " +
 			"by their key"},
-	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList},
+	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList, Keeps: true},
 		Source: `list.keptAhead != ""`,
 		Clause: "the time that is kept for the next run is more than a day later than now",
 		Message: "{list.keptAhead} is later than now: the next run begins there, and misses the items that change before that time; " +
 			"keep the greatest time of the other items, and read the list again from its beginning"},
 	{ID: "audit.contract", Auditing: Auditing{Requires: FactFile, Also: unlessFailed, Proof: `list.frozen`,
-		Unless: "unless it may change"},
+		Unless: "if it is frozen", Usual: true},
 		Source:  `list.drift != ""`,
-		Clause:  "the data differ from a frozen contract",
+		Clause:  "the data differ from the contract",
 		Message: "the data differ from the contract in {list.file}: {list.drift}"},
 	{ID: "audit.shrank", Auditing: Auditing{Requires: FactFile, Also: unlessFailed},
 		Source: `list.had > 2 * list.rows`,

@@ -261,10 +261,36 @@ func (a *Auth) Summary() string {
 		return text
 	case AuthAWS4:
 		return "AWS Signature Version 4 in the header Authorization, computed for each attempt over the method, the path, " +
-			"the query (sent sorted), the body and the headers Host, Content-Type and X-Amz-*; X-Amz-Date is added, X-Amz-Content-Sha256 for S3, " +
-			"and X-Amz-Security-Token for a #sessionToken"
+			"the query (sent sorted), the body and the headers Host, Content-Type and X-Amz-*"
 	}
 	return ""
+}
+
+// Headers returns the headers in which requests have the credentials, without their values: "Authorization: Bearer ***".
+func (a *Auth) Headers() (headers []string) {
+	const authorization = "Authorization: "
+	switch a.Type {
+	case AuthBasic:
+		return []string{authorization + "Basic ***"}
+	case AuthBearer, AuthOAuth2:
+		return []string{authorization + "Bearer ***"}
+	case AuthHeader:
+		return []string{a.Values["name"] + ": ***"}
+	case AuthAWS4:
+		headers = []string{authorization + "AWS4-HMAC-SHA256 ***", "X-Amz-Date: ***"}
+		if a.Values["service"] == "s3" {
+			headers = append(headers, "X-Amz-Content-Sha256: ***")
+		}
+		if _, computed := a.Computed["sessionToken"]; computed || a.Values["sessionToken"] != "" {
+			headers = append(headers, "X-Amz-Security-Token: ***")
+		}
+	}
+	for _, part := range a.Parts {
+		if part.Role == RoleHeader {
+			headers = append(headers, part.Name+": ***")
+		}
+	}
+	return headers
 }
 
 // Request describes the request that obtains the credentials: its method, its address and the names of what
@@ -325,7 +351,11 @@ func (j *Job) sent() []sent {
 	if j.Body == nil && j.Method != http.MethodGet {
 		params.place = "in the body"
 	}
-	return []sent{params, {"in the body", names(j.Body)}, {"in the headers", names(j.Headers)}}
+	body := sent{"in the body", names(j.Body)}
+	if j.Method == http.MethodPost {
+		params.place, body.place = strings.Replace(params.place, "in the body", "in the body, which is JSON", 1), "in the body, which is JSON"
+	}
+	return []sent{params, body, {"in the headers", names(j.Headers)}}
 }
 
 // Empty returns the required keys if all of them are empty, and nil otherwise. Requests are then sent

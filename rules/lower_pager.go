@@ -334,7 +334,7 @@ var defaultPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", 
 // phrases returns the phrases by name.
 func (p *pager) phrases() map[string]string {
 	out := maps.Clone(defaultPhrases)
-	if paths := value.Map(p.set.Ignore, func(keys []string) string { return JoinPath(keys...) }); len(paths) > 0 {
+	if paths := value.Map(p.set.Ignore, func(keys []string) string { return FormatPath("body", keys) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
 	if p.set.LimitBy != "" {

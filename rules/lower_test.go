@@ -92,7 +92,7 @@ func TestClausesSayNumbersAndPathsAsTheyApply(t *testing.T) {
 		{"no ignored paths", `{"method": "pagenum"}`, "samePage",
 			"a response is identical to the previous one"},
 		{"ignored paths", `{"method": "pagenum", "guards": {"ignore": ["meta.took", "at"]}}`, "samePage",
-			"a response is identical to the previous one, ignoring meta.took, at"},
+			"a response is identical to the previous one, ignoring body.meta.took, body.at"},
 		{"a path as it is written", `{"method": "response.url", "urlKey": "a/b", "delimiter": "/", "hasMore": "x\\.y"}`, "hasMore",
 			`x\.y is missing or counts as false`},
 	} {
@@ -125,7 +125,7 @@ func TestSettingsCannotInjectOtherSettings(t *testing.T) {
 	require.NoError(t, found.Err())
 	set := lowered.Jobs[0]
 	require.Equal(t, `empty(at("x${limit}")) and empty(at("y"))`, ruleOf(t, set, "response.params.end").Source)
-	require.Contains(t, ruleOf(t, set, "samePage").Clause, "ignoring ${limit}")
+	require.Contains(t, ruleOf(t, set, "samePage").Clause, `ignoring body["${limit}"]`)
 }
 
 func TestTheMessageOfAUserRuleHasItsSource(t *testing.T) {

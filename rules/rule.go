@@ -82,6 +82,13 @@ type Auditing struct {
 	Position bool      // it is about requests that name positions in the list
 	Compares bool      // it compares pages of the list, so that a list of one page does not have it
 	Derived  string    // it replaces Unless, also in a short explanation, if responses give the next request
+
+	Decided       bool        // the finding is a hint if the configuration reads the sign, or if a rule of its own ended the list
+	ProofCompares bool        // Proof compares pages of the list, so that in a list of one page the finding is a hint
+	Keyed         bool        // it is about the key of the items
+	KeptUnsent    bool        // with Keeps: it is about first requests that do not depend on these values
+	Ahead         bool        // it is about pages that are requested ahead of their turn
+	OnError       ErrorAction // it is about an onError rule with this action; empty: it is not
 }
 
 // A Weight says how much a finding means.

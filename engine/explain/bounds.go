@@ -62,7 +62,7 @@ func (j explainer) bounds() BoundsExplanation {
 		if slices.ContainsFunc(b.Limits, func(l LimitedByRules) bool { return l.Unit == "seconds" }) {
 			limit += " except the time limit"
 		}
-		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, and then %s starts over", compile.MaxRestarts, limit)
+		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, without a wait; after each restart, every guard and %s starts over", compile.MaxRestarts, limit)
 	}
 	if slices.ContainsFunc(b.Limits, enough) {
 		var limits []string
@@ -127,10 +127,17 @@ func (j explainer) limits() []LimitedByRules {
 }
 
 // endsOnEmptyPages reports whether a page without items ends the list.
-func (j explainer) endsOnEmptyPages() bool {
+func (j explainer) endsOnEmptyPages() bool { return j.endOfEmptyPages() != nil }
+
+// endOfEmptyPages returns the rule that ends the list at a page without items, or nil.
+func (j explainer) endOfEmptyPages() *compile.Trigger {
 	p := j.Prover()
 	p.Empty = true
-	return slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool { return p.Condition(s.Expression) == language.Always })
+	i := slices.IndexFunc(j.Stops, func(s *compile.Trigger) bool { return p.Condition(s.Expression) == language.Always })
+	if i < 0 {
+		return nil
+	}
+	return j.Stops[i]
 }
 
 // passesEmptyPages reports whether no rule but a guard ends the list because a page is empty.

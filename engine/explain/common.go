@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A commonSection is a section that jobs often have in common.
@@ -18,7 +19,9 @@ var commonSections = []struct {
 	name  string
 	write func(t *textWriter, x *JobExplanation)
 }{
-	{"safety", func(t *textWriter, x *JobExplanation) { t.writeGuards(x.stops(groupSafety)) }},
+	{"safety", func(t *textWriter, x *JobExplanation) {
+		t.writeGuards(slices.DeleteFunc(x.stops(groupSafety), RuleExplanation.completes))
+	}},
 	{"errors", (*textWriter).writeErrors},
 	{"audit", func(t *textWriter, x *JobExplanation) { t.audit(x) }},
 	{"rules that are not in effect", func(t *textWriter, x *JobExplanation) { t.writeList("not in effect", t.ineffective(x)...) }},
@@ -48,7 +51,7 @@ func (t *textWriter) writeErrors(x *JobExplanation) {
 	}
 	t.writeSection("on a response with status "+requests.PageStatuses+", before it is read: the first that is true decides", success)
 	t.writeSection("on a response with another status than "+requests.PageStatuses+": the first that is true decides", failed)
-	t.failures(len(x.OnError) > 0)
+	t.failures(x)
 }
 
 // writeGuards writes the guards: guards that the configuration sets as rules, and the others in a sentence each.
@@ -100,18 +103,17 @@ func guardInWords(r RuleExplanation) string {
 }
 
 // failures says what happens on an error that no onError rule is for.
-func (t *textWriter) failures(others bool) {
+func (t *textWriter) failures(x *JobExplanation) {
 	title := "on an error"
-	if others {
+	if len(x.OnError) > 0 {
 		title = "on any other error"
 	}
 	t.writeHeading(title)
 	t.writeParagraph(4, t.explanation.Retries.String())
-	t.writeParagraph(4, fmt.Sprintf("An expression that fails or a body that cannot be read (invalid JSON) fails the run (%s) at once, "+
-		"as does a response above a limit of api.http%s (%s).", statusResponse, t.limits(), statusPolicy))
-	if t.full {
-		t.writeParagraph(4, "When the run fails, the items of the pages before are written, and so are those of a page on which a stopping rule "+
-			"or a guard fails it.")
+	t.writeParagraph(4, fmt.Sprintf("An expression that fails, or a complete body that cannot be read (%s), fails the run (%s) at once. "+
+		"So does a response above a limit of api.http%s (%s).", x.Items.invalid(), statusResponse, t.limits(), statusPolicy))
+	if t.full && len(x.Items.Files) > 0 {
+		t.writeParagraph(4, x.afterFailure())
 	}
 	if t.explanation.Origins != "" {
 		t.writeParagraph(4, t.explanation.Origins)
@@ -145,41 +147,79 @@ func (t *textWriter) audit(x *JobExplanation) {
 		if r.Never != "" {
 			continue
 		}
+		does := t.explanation.afterAudit(r)
 		text := fmt.Sprintf("%s (%s)", r.Clause, r.ID)
-		if r.except != "" && (t.full || r.usual) {
+		if does == auditFails && r.except != "" && (t.full || r.usual) {
 			text += ", " + r.except
 		}
 		if r.rule.Sends {
 			text += ", if the rows are added to a file"
 		}
-		does := t.explanation.afterAudit(r)
 		signs[does] = append(signs[does], text)
 	}
 	t.writeHeading("audit, at the end of a list")
-	if fails := signs[auditFails]; fails != nil {
-		t.writeParagraph(4, auditFails+" if "+strings.Join(fails, "; "))
-		t.auditOfLimited(x)
-	}
-	switch hints := signs[auditWarns]; {
-	case t.full && signs[auditFails] != nil:
-		t.writeParagraph(4, auditWarns+" in the exceptions, and if "+strings.Join(hints, "; "))
-	case t.full:
-		t.writeParagraph(4, auditWarns+" if "+strings.Join(hints, "; "))
-	case signs[auditFails] != nil:
-		t.writeParagraph(4, fmt.Sprintf("only warns if the configuration reads such a sign or ends the list itself (as by stopRules), "+
-			"or if one of %d weaker signs is found; --full has the details", len(hints)))
-	default:
+	fails, hints := signs[auditFails], signs[auditWarns]
+	switch {
+	case fails == nil && t.full:
+		t.writeParagraph(4, fmt.Sprintf("%s if %s", auditWarns, strings.Join(hints, "; ")))
+	case fails == nil:
 		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
+	default:
+		t.writeParagraph(4, auditFails+" if "+strings.Join(fails, "; "))
+		rest := "Other signs only warn; --full lists them."
+		if t.full {
+			rest = "A sign that is named above, but without its condition or with its exception, " + auditWarns +
+				". So does each of these: " + strings.Join(hints, "; ")
+		}
+		t.writeParagraph(4, t.auditOfDecided(x)+t.auditOfLimited(x)+rest)
 	}
 }
 
+// decided returns the rules of the audit whose findings are hints if the configuration reads the sign, or if a rule that it
+// sets ends the list, and these rules.
+func (t *textWriter) decided(x *JobExplanation) (signs, ends []string) {
+	for _, r := range x.Audit {
+		if r.Never == "" && r.rule.Decided && t.explanation.afterAudit(r) == auditFails {
+			signs = append(signs, r.ID)
+		}
+	}
+	for _, r := range x.Stops {
+		if r.Never == "" && r.Outcome == rules.Complete && r.Origin.By.Kind == rules.AuthorConfig {
+			ends = append(ends, r.ID)
+		}
+	}
+	return signs, ends
+}
+
+// onlyWarn says that rules of the audit only warn.
+func onlyWarn(signs []string) string {
+	if len(signs) == 1 {
+		return signs[0] + " only warns"
+	}
+	return value.AndList(signs) + " only warn"
+}
+
+// auditOfDecided says which evidence is a hint if the configuration reads the sign. The text about the ends of the list
+// names those after which it is a hint, too.
+func (t *textWriter) auditOfDecided(x *JobExplanation) string {
+	signs, ends := t.decided(x)
+	if signs == nil {
+		return ""
+	}
+	text := onlyWarn(signs) + " if the configuration reads the sign"
+	if ends != nil {
+		text += ", or after an end for which that is said above"
+	}
+	return text + ". "
+}
+
 // auditOfLimited says which evidence is sought in a list that a setting of the configuration has limited.
-func (t *textWriter) auditOfLimited(x *JobExplanation) {
+func (t *textWriter) auditOfLimited(x *JobExplanation) string {
 	limits := func(r RuleExplanation) bool {
 		return r.Never == "" && r.Outcome == rules.Limited && r.Origin.By.Kind == rules.AuthorConfig
 	}
 	if !slices.ContainsFunc(x.Stops, limits) {
-		return
+		return ""
 	}
 	var sought []string
 	for _, r := range x.Audit {
@@ -187,8 +227,7 @@ func (t *textWriter) auditOfLimited(x *JobExplanation) {
 			sought = append(sought, r.ID)
 		}
 	}
-	t.writeParagraph(4, fmt.Sprintf("A list that is limited ends early on purpose, so there the run only fails by %s.",
-		strings.Join(sought, ", ")))
+	return fmt.Sprintf("In a list that is limited, only %s can fail the run. ", value.AndList(sought))
 }
 
 // afterAudit says what a rule of the audit does if it is true, exceptions aside.
@@ -203,7 +242,8 @@ func (e *Explanation) afterAudit(r RuleExplanation) string {
 // are listed in full.
 func (t *textWriter) ineffective(x *JobExplanation) (never []string) {
 	for _, r := range slices.Concat(x.Stops, x.OnError, x.Audit) {
-		if r.Never != "" && (t.full || r.rule.Role != rules.RoleAudit) {
+		isDefault := r.rule.Role == rules.RoleAudit || r.Guard && r.Origin.By.Kind == rules.AuthorDefault
+		if r.Never != "" && (t.full || !isDefault) {
 			never = append(never, r.ID+": "+r.Never)
 		}
 	}

@@ -102,7 +102,7 @@ func TestTheDiagramHasTheRestartAndTheEndWithoutAnAddress(t *testing.T) {
 // A reader of the text alone can answer these questions.
 func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 	for _, c := range []struct{ question, pagination, want string }{
-		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring meta.took"},
+		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring body.meta.took"},
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
 		{"what happens at a 500?", `{"method": "pagenum"}`, "with status 429, 500 or 503, or with status 403 that reports a rate limit, is retried up to 2 times (less often if very many requests fail); then the run fails (exit status 4)."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
@@ -111,7 +111,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
 		{"which finding fails the run?", `{"method": "pagenum"}`,
 			"fails the run (exit status 9) if page 1 says that there are pages before it (audit.begin); a total exceeds the items read (audit.total);"},
-		{"and which does not?", `{"method": "pagenum"}`, "only warns if the configuration reads such a sign or ends the list itself (as by stopRules)"},
+		{"and which does not?", `{"method": "pagenum"}`, "audit.total, audit.more and audit.token only warn if the configuration reads the sign."},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},
 		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "state.offset also in the first request [method offset]"},
 		{"and why not?", `{"method": "offset", "limit": 5, "firstPageParams": false}`, "not in the first request (firstPageParams at"},
@@ -130,7 +130,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"and without its params?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'", "includeParams": false}}`,
 			"next request: without the job's endpoint and params, with nextRequest.endpoint 'next'"},
 		{"and does the audit say so?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`, "since a parameter of the job overrides its own (audit.overridden)"},
-		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), if another sign or list shows more items"},
+		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), if there is also a sign of more, or if it is the path of the items and another list is there"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing"},
 	} {
 		t.Run(c.question, func(t *testing.T) {
@@ -159,10 +159,10 @@ func TestABoundIsNamedForEveryJob(t *testing.T) {
 		{"one page", `{"method": "pagenum", "stopRules": ["page >= 1"]}`, "one page: stopRules[0] stops after it"},
 		{"a restart with a time limit", `{"method": "pagenum", "forceStop": {"time": 60}, "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"cannot run forever: stops after 60 seconds (forceStop.time) or 100000 pages, where the run fails (maxPages); " +
-				"onError may restart the list, at most 3 times, and then every limit except the time limit starts over"},
+				"onError may restart the list, at most 3 times, without a wait; after each restart, every guard and every limit except the time limit starts over"},
 		{"a restart", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"cannot run forever: at most 100000 pages, where the run fails (maxPages); " +
-				"onError may restart the list, at most 3 times, and then every limit starts over"},
+				"onError may restart the list, at most 3 times, without a wait; after each restart, every guard and every limit starts over"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.want, explained(t, c.pagination).Bounds.Says)

@@ -88,7 +88,8 @@ type AuthExplanation struct {
 	Errors  string            `json:"errors,omitempty" doc:"what happens if this request fails, in words"`
 	Rules   []RuleExplanation `json:"rules,omitempty" doc:"expressions that give credentials, in the order in which they are evaluated"`
 
-	path string // config path
+	path string   // config path
+	sent []string // the headers with the credentials, without their values
 }
 
 // RetryExplanation says how often a request is made again.
@@ -215,6 +216,7 @@ type RuleExplanation struct {
 	usual        bool     // whether a short explanation has except, too
 	clause       string   // the Clause of a guard without what its other fields say
 	exceptions   []string // of a guard, besides polls
+	dialect      string   // of a guard
 	later        bool     // ValueInWords is only that of requests after the first
 	leftOut      bool     // it is a part of the request that is left out, since no page size is set
 	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
@@ -278,13 +280,14 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redac
 		return nil
 	}
 	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary()), Request: redact(auth.Request(baseURL))}
+	x.sent = auth.Headers()
 	switch auth.Type {
 	case rules.AuthOAuth2:
 		x.Errors = fmt.Sprintf("its errors are those of any request, as below, except that status 400 or 401, "+
 			"or a response without access_token, such as HTML or one that is empty or cut off, fails the run (%s)", statusAPI)
 	case rules.AuthLogin:
-		x.Errors = fmt.Sprintf("its errors are those of any request, as below, except that any status below 400 that is no page "+
-			"fails the run with %s, and so does a response without a value that is read of it, such as HTML, with %s", statusAPI, statusResponse)
+		x.Errors = fmt.Sprintf("its errors are those of any request, as below, with two exceptions. Any other status that is no page, also a redirect or 401, "+
+			"fails the run at once (%s). A response without a value that is read of it, such as HTML, fails it, too (%s)", statusAPI, statusResponse)
 	}
 	if auth.Values["grant"] == rules.GrantRefresh {
 		x.Says += "; if the API replaces the refresh token, the new one is saved in the file of --tokens, or with --state FILE in FILE.tokens, " +

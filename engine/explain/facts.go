@@ -40,8 +40,12 @@ func statusOf(r rules.Rule) int {
 }
 
 // failOnStatus names the exit status of a run whose list ends with an outcome other than complete.
-func failOnStatus(outcome rules.Outcome) string {
-	return fmt.Sprintf("exit status 0, or %d with --fail-on %s", failure.Suspect.ExitStatus(), outcome)
+func failOnStatus(dialect string, outcome rules.Outcome) string {
+	by := "by evidence or"
+	if rules.SwitchesOf(dialect).AcceptEvidence {
+		by = "with"
+	}
+	return fmt.Sprintf("exit status 0, or %d %s --fail-on %s", failure.Suspect.ExitStatus(), by, outcome)
 }
 
 // A NeedExplanation is a value that items must have.

@@ -76,12 +76,12 @@ func (x *JobExplanation) describeRules(j explainer) {
 			x.Next[i].later = x.Next[i].ValueInWords != ""
 		}
 	}
-	unreached := j.Unreached()
+	unreached, endOfEmpty := j.Unreached(), j.endOfEmptyPages()
 	for i, s := range j.Stops {
 		if b, ok := j.Prover().Bound(s.Expression); ok {
 			x.Stops[i].Bound = &b
 		}
-		x.Stops[i].Never = unreached[s]
+		x.Stops[i].Never = cmp.Or(unreached[s], j.whyUnreached(s, endOfEmpty))
 	}
 	for i, s := range j.OnErrors {
 		x.OnError[i].Never = j.WhyNever(s)
@@ -98,18 +98,26 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "the list always ends by a rule after which it is not sought"
 	case r.Keeps && len(j.Keeps) == 0:
 		return "no value is kept (keep)"
-	case r.Keeps && j.KeptUse() == compile.KeptFromFirst:
+	case r.KeptUnsent && j.KeptUse() == compile.KeptFromFirst:
 		return "the first request, a stopping rule or the filter reads the kept values"
 	case r.Sends && !slices.ContainsFunc(j.Computed, func(e *language.Expression) bool { return e.Rule.Since != nil && !e.Rule.Secret }):
 		return "no request sends the kept value of incremental"
 	case r.Counts && !slices.ContainsFunc(j.Stops, endsByCount):
-		return "no stopping rule reads a total or a number of pages"
+		return "no stopping rule reads a total or a number of pages in responses"
 	case r.Joins && (!j.Ruleset.IncludeParams || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
 	case r.Position && !j.ByPosition():
 		return "no request names a position in the list"
+	case r.Ahead && j.WhySequential() != "":
+		return "no page is requested ahead"
+	case len(j.For) > 0 && slices.ContainsFunc(rules.PartitionAudits(), func(about rules.Rule) bool { return about.ID == r.ID }):
+		return "" // another rule with this id compares the partitions
 	case r.Compares && j.hasOnePage():
 		return "the list has one page"
+	case r.Keyed && j.Spec().Key == nil:
+		return "the items have no key (key)"
+	case r.OnError != "" && !slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == r.OnError }):
+		return fmt.Sprintf("no onError rule has the action %s", r.OnError)
 	}
 	return ""
 }
@@ -118,6 +126,23 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 func (j explainer) hasOnePage() bool {
 	_, ok := j.OnlyPage()
 	return ok || !j.Paged()
+}
+
+// whyUnreached returns why a guard that compares pages, or counts empty ones, has no effect. endOfEmpty is the rule that
+// ends the list at its first empty page, or nil.
+func (j explainer) whyUnreached(s *compile.Trigger, endOfEmpty *compile.Trigger) string {
+	reads := func(name string) bool {
+		return slices.ContainsFunc(s.Reads, func(r language.Read) bool { return r.Is(name) })
+	}
+	switch {
+	case !s.Rule.Guard:
+		return ""
+	case j.hasOnePage() && slices.ContainsFunc([]string{"samePage", "repeatedExchange", "sameItems", "repeatedItems", "emptyPages"}, reads):
+		return "the list has one page"
+	case endOfEmpty != nil && reads("emptyPages") && j.Prover().Condition(s.Expression) != language.Always:
+		return endOfEmpty.Rule.ID + " ends the list at the first empty page"
+	}
+	return ""
 }
 
 // isUnaudited reports whether the list has one page, and always an outcome after which a rule of the audit is not
@@ -170,6 +195,9 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	if r.Derived != "" && !j.Counted() {
 		x.except, x.usual = r.Derived, true
 	}
+	if r.ProofCompares && j.hasOnePage() {
+		x.Evidence = ""
+	}
 	if x.clause == x.Source {
 		x.clause = redact(e.InWords())
 	}
@@ -190,6 +218,9 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		exceptions = append([]string{unlessPolled}, exceptions...)
 	}
 	x.Clause = x.clause + x.dropped() + unless(exceptions)
+	if r.Guard {
+		x.dialect = j.Ruleset.Dialect
+	}
 	if r.Role.Addresses() {
 		x.base = "api.baseUrl"
 		if r.Role == rules.RoleURL && !rules.SwitchesOf(j.Ruleset.Dialect).RelativeToBase {
@@ -239,16 +270,13 @@ func (j explainer) items() ItemsExplanation {
 		if slices.ContainsFunc(field.Lists, func(l rules.ItemList) bool { return len(l.Fixed()) < len(l.Steps) }) {
 			x.Where += " (* is every element of a list, or every member of an object)"
 		}
-		x.Otherwise = fmt.Sprintf("the elements of a list at one of them are items, and an object is one item; "+
-			"nothing or null there, or status 204, is no item; "+
-			"a text, number or boolean fails the run (%s)", statusResponse)
+		x.Otherwise = j.valuesOfItems("at one of them", "no item", field.Lists)
 	case len(field.Keys) == 0:
 		x.Path, x.Where = field.Text, wholeResponse
+		x.Otherwise = fmt.Sprintf("null, or status 204, is an empty page; a text, number or boolean fails the run (%s)", statusResponse)
 	default:
 		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
-		x.Otherwise = fmt.Sprintf("the elements of a list there are the items, and an object is one item; "+
-			"nothing or null there, or status 204, is an empty page; "+
-			"a text, number or boolean fails the run (%s)", statusResponse)
+		x.Otherwise = j.valuesOfItems("there", "an empty page", nil)
 	}
 	if x.Format == rules.NDJSON || x.Format == rules.CSV {
 		x.Otherwise = "an empty body, or status 204, is an empty page"
@@ -261,6 +289,35 @@ func (j explainer) items() ItemsExplanation {
 			"; a row of CSV is " + rowInWords(response) + ")"
 	}
 	return x
+}
+
+// valuesOfItems says which items the values at the paths of dataField have: there names the paths, and none is the
+// consequence of having nothing.
+func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) string {
+	if j.Spec().Response.Format == rules.XML {
+		return "each element of this name is an item, also a single one: an object, whose attributes are @name, or a text if " +
+			"it has nothing but text; no such element, or status 204, is " + none
+	}
+	if rules.SwitchesOf(j.Ruleset.Dialect).EmptyIsAbsent {
+		return fmt.Sprintf(`the elements of a list %s are the items; nothing, null, 0, "0", an empty text or false there, or status 204, is %s; `+
+			"any other value is one item", there, none)
+	}
+	starred := 0
+	for _, l := range lists {
+		if n := len(l.Steps); n > 0 && l.Steps[n-1].All {
+			starred++
+		}
+	}
+	if starred > 0 && starred == len(lists) {
+		return fmt.Sprintf("the elements of a list %s are items, and any other value except null is one item; nothing there, or status 204, is %s; "+
+			"a text, number or boolean in place of the list or object before * fails the run (%s)", there, none, statusResponse)
+	}
+	text := fmt.Sprintf("the elements of a list %s are the items, and an object is one item; nothing, null or {} there, or status 204, is %s; "+
+		"a text, number or boolean fails the run (%s)", there, none, statusResponse)
+	if starred > 0 {
+		text += ", except at a path that ends with *, where any value except null is an item"
+	}
+	return text
 }
 
 // wholeResponse says where the items are if dataField is a dot.

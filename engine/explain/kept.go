@@ -24,7 +24,8 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	case len(j.For) > 0:
 		time = "all partitions are complete"
 	}
-	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s. "+
+	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s and without evidence; "+
+		"if both are given, the values of --kept are used. "+
 		"A run with another address, parameters or inputs, or whose output file has changed since, is refused (%s).", time, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:

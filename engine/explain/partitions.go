@@ -85,16 +85,19 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 				"such as 2026-01-31T01:00:00.123456789+01:00.")
 		}
 	}
-	nested := ""
+	order, nested := "their values", ""
+	if x.Parent != "" {
+		order = "the items of " + x.Parent
+	}
 	if len(j.For) > 1 {
 		nested = ", and the last variable changes first"
 	}
 	sentences = append(sentences,
-		fmt.Sprintf("They run in the order of their values%s. With --jobs, %s may run at the same time.", nested, x.Together))
+		fmt.Sprintf("They run in the order of %s%s. With --jobs, %s may run at the same time.", order, nested, x.Together))
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
 			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only.%s",
-			failOnStatus(rules.Partial), j.ifAllFail()))
+			failOnStatus(j.Ruleset.Dialect, rules.Partial), j.ifAllFail()))
 	}
 	return append(sentences,
 		"If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
@@ -256,7 +259,7 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 	if maxPartitions > 0 {
 		text += fmt.Sprintf(", and at most %d in a run, of all jobs together (limits.partitions): "+
 			"those that follow, of this job and of the later ones, are left out, and the outcome of these jobs is limited (%s)",
-			maxPartitions, failOnStatus(rules.Limited))
+			maxPartitions, failOnStatus(j.Ruleset.Dialect, rules.Limited))
 	}
 	if j.Paged() {
 		text += "; the bounds in the summary are for each of them"

@@ -27,8 +27,8 @@ func (r RetryExplanation) String() string {
 	if r.Max == 0 {
 		return fmt.Sprintf("It fails the run: no request is retried (api.http.maxRetries). The exit status is %d for a request "+
 			"without a complete response%s, %d for an unknown host, an untrusted certificate and any other status of 400 or above, and %d for "+
-			"another status than "+requests.PageStatuses+"%s. Redirects are followed, up to 10. %s",
-			failure.Transient.ExitStatus(), r.transient(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(),
+			"another status than "+requests.PageStatuses+"%s. %s%s",
+			failure.Transient.ExitStatus(), r.transient(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(), redirects,
 			strings.TrimSuffix(r.describeTimeouts(), " "))
 	}
 	subject := "A request without a complete response"
@@ -40,12 +40,15 @@ func (r RetryExplanation) String() string {
 	}
 	return fmt.Sprintf("%s is retried up to %s (less often if very many requests fail); then the run fails (%s). %s"+
 		"An unknown host or an untrusted certificate fails it at once (%s). "+
-		"%s; then it fails the run (%s). %s"+
-		"Redirects are followed, up to 10. "+
+		"With status "+requests.PageStatuses+", %s; then the run fails (%s). %s"+
+		"%s"+
 		"Any other status than "+requests.PageStatuses+" fails the run at once (%s, or %d below 400)%s.",
 		subject, value.Counted(r.Max, "time"), statusTransient, r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
-		r.describeWaits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
+		r.describeWaits(), redirects, statusAPI, failure.Response.ExitStatus(), r.renewed())
 }
+
+// redirects says which redirects are followed.
+var redirects = fmt.Sprintf("Up to 10 redirects are followed; one more, or a 301 or 302 of another method than GET, fails the run (%s). ", statusAPI)
 
 // doubtful says how often a body is retried that a proxy, or a server that is just starting, may send with status 200.
 func (r RetryExplanation) doubtful() string {
@@ -87,22 +90,24 @@ func (r RetryExplanation) describeTimeouts() string {
 	pauses := " or pauses for " + inWords(r.wait.Pause)
 	switch {
 	case r.wait.Pause == 0:
-		return ""
+		return "A response that is cut off counts as none. "
 	case r.timeout == 0:
-		return fmt.Sprintf("A response that does not begin within %s, is not complete after %s%s counts as none (api.http.timeout). ",
+		return fmt.Sprintf("A response that is cut off, does not begin within %s, is not complete after %s%s counts as none (api.http.timeout). ",
 			inWords(r.wait.Begin), inWords(r.wait.Response), pauses)
-	case r.timeout <= r.wait.Pause:
-		pauses = ""
 	}
-	return fmt.Sprintf("A response that is not complete after %s (api.http.timeout)%s counts as none. ", inWords(r.timeout), pauses)
+	late := fmt.Sprintf(", is not complete after %s (api.http.timeout)", inWords(r.timeout)) + pauses
+	if r.timeout <= r.wait.Pause {
+		late = fmt.Sprintf(" or is not complete after %s (api.http.timeout)", inWords(r.timeout))
+	}
+	return fmt.Sprintf("A response that is cut off%s counts as none. ", late)
 }
 
 // describeWaits says how long a run waits before retries.
 func (r RetryExplanation) describeWaits() string {
 	if r.wait.First == 0 {
-		return fmt.Sprintf("The header %s gives the wait. ", r.Header)
+		return fmt.Sprintf("The header %s gives the wait before a retry. ", r.Header)
 	}
-	return fmt.Sprintf("The header %s gives the wait (more than %s: the run fails at once, %s). Without it, the wait is random, "+
+	return fmt.Sprintf("The header %s gives the wait before a retry (more than %s: the run fails at once, %s). Without it, the wait is random, "+
 		"at most %s before the first retry and twice as long before each further one, up to %s. ",
 		r.Header, inWords(r.wait.Asked), statusTransient, inWords(r.wait.First), inWords(r.wait.Longest))
 }
@@ -112,7 +117,7 @@ func (r RetryExplanation) renewed() string {
 	if !r.Renewed {
 		return ""
 	}
-	return "; after 401, the credentials are renewed first, and the request is made again, once"
+	return "; after 401, the credentials are renewed first, and the request is made again, once for each request"
 }
 
 // inWords writes a duration without the zeros of [time.Duration.String].

@@ -53,12 +53,23 @@ func (x *JobExplanation) stops(group string) []RuleExplanation {
 	return slices.DeleteFunc(x.ending(), func(r RuleExplanation) bool { return r.group() != group })
 }
 
-// normal returns the rules after which the list is complete. The end for lack of an address is left out
-// if a rule says the same.
-func (x *JobExplanation) normal() []RuleExplanation {
-	return slices.DeleteFunc(x.stops(groupNormal), func(r RuleExplanation) bool {
-		return r.ID == compile.ReasonNextRequest && x.endsWithoutAddress()
-	})
+// normal returns the rules after which the list is complete, among them guards. The end for lack of an address is left
+// out if a rule says the same.
+func (x *JobExplanation) normal() (normal []RuleExplanation) {
+	for _, r := range x.ending() {
+		if r.completes() {
+			r.Guard = false // the text is that of a rule under its heading
+		}
+		if r.group() == groupNormal && (r.ID != compile.ReasonNextRequest || !x.endsWithoutAddress()) {
+			normal = append(normal, r)
+		}
+	}
+	return normal
+}
+
+// completes reports whether a rule is a guard after which the list is complete.
+func (r RuleExplanation) completes() bool {
+	return r.group() == groupSafety && r.Outcome == rules.Complete
 }
 
 // variables returns the rules of the variables of for.
@@ -132,7 +143,7 @@ func (r RuleExplanation) effect() string {
 	case rules.Failed:
 		return fmt.Sprintf("fails the run (exit status %d)", r.Status)
 	case rules.Guarded:
-		return fmt.Sprintf("ends the list (guarded; %s)", failOnStatus(r.Outcome))
+		return fmt.Sprintf("ends the list (guarded; %s)", failOnStatus(r.dialect, r.Outcome))
 	}
 	return fmt.Sprintf("ends the list (%s)", r.Outcome)
 }
@@ -198,7 +209,11 @@ func (r RuleExplanation) partUnderHeading() string {
 			"without scheme and host, it is resolved against "+r.base)
 	}
 	if r.rule.Role == rules.RoleAfter {
-		phrases = append(phrases, "the wait before the request, in seconds if it is a number; none if it is nil")
+		phrases = append(phrases, fmt.Sprintf("the wait before the request, in seconds if it is a number; none if it is nil; a negative wait, one of "+
+			"more than %s, or another text than a number or a duration, such as a date, fails the run (%s); each response is a page, whose items are written", inWords(compile.MaxWait), statusResponse))
+	}
+	if r.rule.Role == rules.RoleParam && r.rule.Target == "" {
+		phrases = append(phrases, fmt.Sprintf("its members override the params of the same name; a value that is no object fails the run (%s)", statusResponse))
 	}
 	setting := ""
 	if r.FirstBy != nil {

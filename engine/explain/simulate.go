@@ -20,6 +20,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/partition"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // describeRequests describes the first two requests of the job, which are made without an API.
@@ -233,7 +234,8 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 
 // implied returns the headers that a run adds to a request, whose body has a content type or is empty.
 func (s *simulation) implied(own rules.Object, kind string) (list []string) {
-	for _, h := range [][2]string{{"Accept", format.Accept(s.Spec().Response.Format)}, {"Content-Type", kind}} {
+	for _, h := range [][2]string{{"Accept", format.Accept(s.Spec().Response.Format)}, {"Content-Type", kind},
+		{"User-Agent", "stopwhen/VERSION"}, {"Accept-Encoding", transport.AcceptedEncodings}} {
 		isSet := slices.ContainsFunc(own, func(m rules.Member) bool { return strings.EqualFold(m.Name, h[0]) })
 		if h[1] != "" && !isSet {
 			list = append(list, h[0]+": "+h[1])

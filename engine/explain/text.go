@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 )
 
 // TextOptions say how [Explanation.Text] writes an explanation.
@@ -30,7 +31,7 @@ func (e *Explanation) Text(o TextOptions) string {
 		t.writeBlank()
 	}
 	if e.Inputs != nil {
-		t.writeParagraph(0, "inputs: "+strings.Join(value.Map(e.Inputs, func(in InputExplanation) string {
+		t.writeParagraph(0, "inputs (--set NAME=VALUE): "+strings.Join(value.Map(e.Inputs, func(in InputExplanation) string {
 			return fmt.Sprintf("%s (%s)", in.Name, in.Says)
 		}), ", "))
 		t.writeBlank()
@@ -66,7 +67,11 @@ func (e *Explanation) Text(o TextOptions) string {
 	}
 	if len(e.Jobs) > 1 {
 		t.writeBlank()
-		t.writeParagraph(0, jobFails)
+		tree := ""
+		if slices.ContainsFunc(t.explanation.Trees, func(x TreeExplanation) bool { return x.Children != nil }) {
+			tree = ", except those of its tree"
+		}
+		t.writeParagraph(0, fmt.Sprintf(jobFails, tree))
 	}
 	if terms := t.shown.terms(); terms != nil {
 		t.writeBlank()
@@ -80,8 +85,8 @@ func (e *Explanation) Text(o TextOptions) string {
 
 // jobFails says what the failure of a job means for the others.
 const jobFails = "A job that fails ends the run: those after it do not start, and those that run with --jobs are cancelled. " +
-	"With --keep-going, the other jobs go on, except those of its tree. The exit status is that of the first job that failed. " +
-	"Evidence of the audit stops no job."
+	"With --keep-going, the other jobs go on%s. The exit status is that of the first job that failed. " +
+	"Evidence of the audit stops no job, and decides the exit status only if no job fails. The files of a job that is complete are there although another fails."
 
 // textWriter writes an explanation as text.
 type textWriter struct {
@@ -258,7 +263,8 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	switch {
 	case x.Method == "":
 	case x.Sequential == "":
-		t.writeRow("fetching ahead", "possible (--prefetch or large pages); pages beyond the end may be requested")
+		t.writeRow("fetching ahead", fmt.Sprintf("possible: while a page of %d KiB or more is read, the next is requested; --prefetch N requests N-1 pages "+
+			"ahead. So pages beyond the end may be requested.", ahead.LargePage>>10))
 	default:
 		t.writeRow("fetching ahead", "not possible: "+x.Sequential)
 	}
@@ -273,7 +279,11 @@ func (t *textWriter) writeRequest(name string, r *RequestExplanation) {
 		t.writeRow("", "body "+r.Body)
 	}
 	if t.full && r.sent != nil {
-		t.writeRow("", "sent besides: "+strings.Join(r.sent, ", "))
+		sent := slices.Clone(r.sent)
+		if t.explanation.Auth != nil {
+			sent = append(sent, t.explanation.Auth.sent...)
+		}
+		t.writeRow("", "sent besides: "+strings.Join(sent, ", "))
 	}
 	if len(r.headers) > 0 {
 		t.writeRow("", "headers "+strings.Join(value.Map(r.headers, printable.Text), ", "))
@@ -309,7 +319,10 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 		well += ", if the audit finds no evidence"
 	}
 	t.writeSection(fmt.Sprintf("normal ends: the list is complete (%s) when", well), x.normal())
-	t.writeSection(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, failOnStatus(rules.Limited)), x.stops(groupCutOff))
+	t.writeSection(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, failOnStatus(t.explanation.Dialect, rules.Limited)), x.stops(groupCutOff))
+	if len(x.stops(groupCutOff)) > 0 {
+		t.writeParagraph(4, "They are checked after a page, which is complete; they cut no wait, retry or response short.")
+	}
 	t.writeSection(fmt.Sprintf("errors: the run fails (%s) when", statusResponse), x.stops(groupError))
 	if len(x.Needs) > 0 && len(x.stops(groupError)) == 0 {
 		t.writeHeading(fmt.Sprintf("errors: the run fails (%s) when", statusResponse))
@@ -325,8 +338,18 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 			}
 		}
 		t.writeBlank()
-		t.writeParagraph(2, "If several rules are true after a page, the reason is the first of these: "+
-			strings.Join(reasons, ", ")+".")
+		text := "If several rules are true after a page, the first of these decides: " + strings.Join(reasons, ", ") + "."
+		if len(x.Items.Files) > 0 {
+			text += " The items of the last page are written"
+			if i := slices.IndexFunc(x.Stops, func(r RuleExplanation) bool { return r.Drop && r.Never == "" }); i >= 0 {
+				text += ", except after " + x.Stops[i].ID
+			}
+			text += "."
+		}
+		t.writeParagraph(2, text)
+	}
+	if signs, ends := t.decided(x); signs != nil && ends != nil {
+		t.writeParagraph(2, fmt.Sprintf("After an end by %s, %s.", value.OrList(ends), onlyWarn(signs)))
 	}
 	if t.full && x.passesEmpty {
 		t.writeParagraph(2, "An empty page does not end the list by itself.")
@@ -343,11 +366,15 @@ func (t *textWriter) writeSection(title string, list []RuleExplanation) {
 
 // writeRules writes the id and the expression of each rule, then its effect and its origin.
 func (t *textWriter) writeRules(list []RuleExplanation) {
-	t.shown.add(list)
 	for _, r := range list {
 		if r.leftOut && !t.full {
 			continue
 		}
+		if !t.full && r.rule.Guard && r.Origin.By.Kind == rules.AuthorDefault {
+			t.writeDefinition(r.ID, r.underHeading())
+			continue
+		}
+		t.shown.add([]RuleExplanation{r})
 		if by := r.FirstBy; !t.full && r.First && by != nil && by.Origin.By.Kind == rules.AuthorDefault {
 			r.FirstBy = nil
 		}

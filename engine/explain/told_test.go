@@ -61,16 +61,16 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 	}
 	const data = `"dataField": "data"`
 	for _, c := range []struct{ name, config, want string }{
-		{"inputs", job("", data), "inputs: team (by default a), key (has a default; secret)"},
+		{"inputs", job("", data), "inputs (--set NAME=VALUE): team (by default a), key (has a default; secret)"},
 		{"a link", job(`, "pagination": {"method": "response.url", "urlKey": "next"}`, data), "without scheme and host, it is resolved against the address of the response"},
 		{"an endpoint", job(`, "pagination": {"method": "expression", "nextRequest": {"endpoint": "body.next"}}`, data),
 			"without scheme and host, it is resolved against api.baseUrl"},
-		{"headers", job("", `"method": "POST", "params": {"a": 1}`), "sent besides: Accept: application/json, */*;q=0.5, Content-Type: application/json"},
+		{"headers", job("", `"method": "POST", "params": {"a": 1}`), "sent besides: Accept: application/json, */*;q=0.5, Content-Type: application/json, User-Agent: stopwhen/VERSION, Accept-Encoding: zstd, gzip"},
 		{"a header of its own", job("", `"headers": {"accept": "text/x"}`), "headers accept: text/x"},
 		{"CSV", job("", `"response": {"format": "csv"}`), "each row of the response (CSV), an object of texts by the names in the first row"},
 		{"CSV without a header", job("", `"response": {"format": "csv", "header": false}`), "(CSV, no header), a list of texts"},
 		{"CSV with columns", job("", `"response": {"format": "csv", "columns": ["a"]}`), "(CSV, columns a), an object of texts"},
-		{"a page that fails", job("", data), "so are those of a page on which a stopping rule or a guard fails it."},
+		{"a page that fails", job(`, "pagination": {"method": "pagenum"}`, data), "so are those of a page on which a stopping rule or a guard fails it."},
 		{"an error that ends the list", job(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 404", "do": "stop"}]}`, data),
 			"the list ends (complete) with the pages before it; the audit does not see this response"},
 		{"a list that is cut off", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
@@ -81,9 +81,9 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"windows that are a text", job("", `"for": {"w": {"from": 0, "to": "input.team", "step": 10}}`),
 			"The windows of w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
-			"A list that is limited ends early on purpose, so there the run only fails by audit.begin, audit.missing"},
+			"In a list that is limited, only audit.begin, audit.missing, audit.moved, audit.noList, audit.errorBody and audit.contract can fail the run."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
-			"a total exceeds the items read (audit.total), if the same request has brought the same page again"},
+			"a total exceeds the items read (audit.total), if the same request has brought the same page again, unless it is an estimate; a number of pages"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
@@ -99,13 +99,13 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 	}
 	const users = `{"id": "users", "endpoint": "users"`
 	for _, c := range []struct{ name, config, want string }{
-		{"a body that is cut off", config("", users+"}"), "A request without a complete response,"},
-		{"invalid JSON", config("", users+"}"), "a body that cannot be read (invalid JSON) fails the run (exit status 5) at once"},
+		{"a body that is cut off", config("", users+"}"), "A response that is cut off counts as none. "},
+		{"invalid JSON", config("", users+"}"), "An expression that fails, or a complete body that cannot be read (invalid JSON), fails the run (exit status 5) at once."},
 		{"HTML", config("", users+"}"), "HTML by its Content-Type is retried twice, an empty body (not of CSV or NDJSON) once;"},
 		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "HTML by its Content-Type, or an empty body (not of CSV or NDJSON), is retried once;"},
 		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456, maxDepth 512 (exit status 6)"},
 		{"no kept value", config("", users+"}"), "so --kept has no effect, and --state only continues an interrupted run."},
-		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format changes this)"},
+		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format: ndjson, csv, singer or parquet)"},
 		{"the origin", config(`, "allowedOrigins": ["https://y.example"]`, users+"}"), "unless it is that of api.baseUrl (https://x.example), fails"},
 		{"an empty page", config(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "c"}`, users+"}"),
 			"An empty page does not end the list by itself."},
@@ -120,7 +120,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"before the next page of users; for those of a window that may be read in halves, it runs when the window has ended."},
 		{"a number that ends the list", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "(audit.negative)"},
 		{"no number", config(`, "pagination": {"method": "pagenum", "stopRules": ["page > 1 and body.done"]}`, users+"}"),
-			"audit.negative: no stopping rule reads a total or a number of pages"},
+			"audit.negative: no stopping rule reads a total or a number of pages in responses"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
 	}
@@ -135,4 +135,65 @@ func TestFactsOfChildrenAreTold(t *testing.T) {
 		"if no item has it, audit.missing fails the run (exit status 9).")
 	require.Contains(t, text, "Without kept values of orders, the file is replaced if no job of the tree fails")
 	require.Contains(t, text, "Saved for this job, and read by no other, in the --kept or --state file")
+}
+
+// A sign is evidence unless the configuration reads it, or has ended the list by a rule of its own, and only some signs have this exception.
+func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
+	told := func(pagination, job, dialect string) string {
+		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "dialect": "`+dialect+`", "pagination": `+pagination+`},
+			"config": {"jobs": [{"endpoint": "users", "dataField": "data"`+job+`}]}}`, nil)
+		_, ends, _ := strings.Cut(strings.Join(strings.Fields(x.Text(TextOptions{Full: true})), " "), "If several rules are true")
+		return ends
+	}
+	const only = "audit.total, audit.more and audit.token only warn if the configuration reads the sign"
+	require.Contains(t, told(`{"method": "pagenum"}`, "", "spec"), only+". A sign that is named above")
+	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
+		only+", or after an end for which that is said above.")
+	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
+		"After an end by nextPageFlag or stopRules[0], audit.total, audit.more and audit.token only warn.")
+	require.Contains(t, told(`{"method": "pagenum", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
+		"audit.token only warns if the configuration reads the sign.")
+	hints := told(`{"method": "pagenum"}`, "", "keboola")
+	_, hints, _ = strings.Cut(hints, "audit, at the end of a list ")
+	require.Contains(t, hints, "a total exceeds the items read (audit.total); a number of pages")
+	require.NotContains(t, hints, "unless")
+	require.NotContains(t, hints, "if the same request")
+}
+
+// A sign that the list of a job cannot have is not told as one that may be found.
+func TestSignsThatCannotBeFoundAreNotInEffect(t *testing.T) {
+	never := func(pagination, job string) map[string]string {
+		why := map[string]string{}
+		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"`+pagination+`}, "config": {"jobs": [{"endpoint": "users"`+job+`}]}}`, nil)
+		for _, r := range x.Jobs[0].Audit {
+			why[r.ID] = r.Never
+			if r.ID == "audit.pages" && r.Evidence == "" {
+				why["evidence of audit.pages"] = "none"
+			}
+		}
+		return why
+	}
+	one := never("", "")
+	for _, id := range []string{"audit.repeated", "audit.shift"} {
+		require.Equal(t, "the list has one page", one[id])
+	}
+	require.Empty(t, one["audit.pages"])
+	require.Equal(t, "none", one["evidence of audit.pages"])
+	require.Equal(t, "no value is kept (keep)", one["audit.ahead"])
+	for _, id := range []string{"audit.duplicate", "audit.noKey", "audit.ambiguous"} {
+		require.Equal(t, "the items have no key (key)", one[id])
+	}
+	require.Equal(t, "no onError rule has the action restart", one["audit.restart"])
+	require.Equal(t, "no onError rule has the action stop", one["audit.errorEnd"])
+
+	paged := never(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}, {"when": "status == 404", "do": "stop"}]}`,
+		`, "key": "id"`)
+	for _, id := range []string{"audit.repeated", "audit.shift", "audit.pages", "audit.duplicate", "audit.noKey", "audit.restart", "audit.errorEnd", "audit.beyond"} {
+		require.Empty(t, paged[id], id)
+	}
+	require.Empty(t, paged["evidence of audit.pages"])
+	require.Equal(t, "no page is requested ahead", never(`, "pagination": {"method": "response.url", "urlKey": "next"}`, "")["audit.beyond"])
+	parts := never("", `, "for": {"k": {"values": ["a", "b"]}}, "params": {"k": {"expr": "k"}}`)
+	require.Empty(t, parts["audit.repeated"], "partitions may have the same items")
+	require.Empty(t, parts["audit.duplicate"], "so may windows")
 }

@@ -26,7 +26,10 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 		x.keepers = nil
 	}
 	if slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return other.Emits && other.ID != j.ID() }) {
-		x.beside = ", among those of the other jobs,"
+		x.beside = ", job by job,"
+		if j.Parent != nil || len(j.Children) > 0 {
+			x.beside = ", among those of the other jobs,"
+		}
 	}
 	x.published, x.added = "the list ends without an error or evidence", "the list is complete"
 	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
@@ -47,12 +50,31 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	}
 }
 
+// invalid names a body that cannot be read.
+func (x ItemsExplanation) invalid() string {
+	if x.Format == "" || x.Format == rules.Auto {
+		return "invalid JSON"
+	}
+	return "invalid " + strings.ToUpper(x.Format)
+}
+
+// afterFailure says which rows there are when the run fails, and what becomes of them.
+func (x *JobExplanation) afterFailure() string {
+	pages := ""
+	if x.Method != "" && !x.Bounds.onePage {
+		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a stopping rule " +
+			"or a guard fails it. With --state FILE, the next run continues after the last page that was written, and adds to these rows; " +
+			"after exit status 0, it begins anew. "
+	}
+	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
+}
+
 // outputInWords says where the items go, and in which form.
 func (x *JobExplanation) outputInWords() string {
 	if len(x.Items.Files) == 0 {
 		return "nowhere: they are for other jobs only (emit)"
 	}
-	form := "as the API sent them"
+	form := "as the API sent them, less white space between values"
 	switch {
 	case len(x.Shape) > 0:
 		form = "after " + strings.Join(shapes(x.Shape), " and ")
@@ -65,7 +87,7 @@ func (x *JobExplanation) outputInWords() string {
 	if len(x.Items.Files) > 1 {
 		file, stays, partial = "the files are replaced", "they stay as they are", "DIR/NAME.ndjson.partial"
 	}
-	replaced := fmt.Sprintf("If %s, %s; otherwise ", x.Items.published, file)
+	replaced := fmt.Sprintf("If %s, %s, also if no row is written; otherwise ", x.Items.published, file)
 	if x.Items.Added {
 		of := ""
 		if x.Items.keepers != nil {
@@ -81,8 +103,15 @@ func (x *JobExplanation) outputInWords() string {
 			also += " A job none of whose partitions began keeps its file."
 		}
 	}
-	return fmt.Sprintf("one per line, %s, to standard output%s or, with --out DIR, to %s (--format changes this). "+
-		"%s%s, and any new rows are in %s.%s", form, x.Items.beside, inFolder, replaced, stays, partial, also)
+	order := "in the order of the response"
+	switch {
+	case x.Partitions != nil:
+		order = "partition by partition, also with --jobs"
+	case x.Method != "":
+		order = "in the order of the pages"
+	}
+	return fmt.Sprintf("one per line, %s, %s, to standard output%s or, with --out DIR, to %s (--format: ndjson, csv, singer or parquet). "+
+		"%s%s, and any new rows are in %s.%s", form, order, x.Items.beside, inFolder, replaced, stays, partial, also)
 }
 
 // cutOff returns the outcomes with which the list may end although there may be more.

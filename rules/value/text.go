@@ -92,12 +92,18 @@ func Size(n int) string {
 }
 
 // OrList joins words for people: "text, json or mermaid".
-func OrList(words []string) string {
+func OrList(words []string) string { return joined(words, " or ") }
+
+// AndList joins words for people: "text, json and mermaid".
+func AndList(words []string) string { return joined(words, " and ") }
+
+// joined joins words with commas, and the last with another conjunction.
+func joined(words []string, conjunction string) string {
 	last := len(words) - 1
 	if last < 1 {
 		return strings.Join(words, "")
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(words[:last], ", ") + conjunction + words[last]
 }
 
 // Wrap breaks a text into lines of at most so many characters, at spaces and at its own line

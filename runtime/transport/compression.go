@@ -14,8 +14,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// acceptedEncodings is the value of Accept-Encoding, with the preferred encoding first.
-const acceptedEncodings = "zstd, gzip"
+// AcceptedEncodings is the value of Accept-Encoding, with the preferred encoding first.
+const AcceptedEncodings = "zstd, gzip"
 
 // maxEncodings is the largest number of encodings that a body may have, one applied to another.
 const maxEncodings = 3
@@ -24,7 +24,7 @@ const maxEncodings = 3
 // responses as [Decompressed] does. It leaves a request with its own Accept-Encoding unchanged, and
 // adds no header to a request for a byte range.
 func Negotiated(next http.RoundTripper) http.RoundTripper {
-	return &decompressingTransport{next: next, accept: acceptedEncodings}
+	return &decompressingTransport{next: next, accept: AcceptedEncodings}
 }
 
 // Decompressed returns a transport that decompresses the responses of next if their
