@@ -123,6 +123,8 @@ func (r RetryExplanation) renewed() string {
 // inWords writes a duration without the zeros of [time.Duration.String].
 func inWords(d time.Duration) string {
 	switch {
+	case d%time.Hour == 0:
+		return value.Counted(int(d/time.Hour), "hour")
 	case d%time.Minute == 0:
 		return value.Counted(int(d/time.Minute), "minute")
 	case d%time.Second == 0:
