@@ -32,6 +32,7 @@ type Hints struct {
 	Size         any    `expr:"size" doc:"the number of items of a full page, as the response states it; nil: unknown"`
 	SizeAt       string `expr:"sizeAt" doc:"where the response has it: meta.per_page"`
 	Before       string `expr:"before" doc:"where the response says that there are pages before it: first is false; empty: it does not"`
+	BackToZero   bool   `expr:"backToZero" doc:"whether it is a link from page 1 to a page 0, which may not exist"`
 	LargestPage  int    `expr:"largestPage" doc:"the number of items of the largest page"`
 }
 
@@ -93,6 +94,9 @@ type ListFacts struct {
 	MovedTo     string `expr:"movedTo" doc:"where this page has it"`
 	MovedRead   bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
 	Preceded    string `expr:"preceded" doc:"where page 1 says that pages come before it, if requests name positions; empty: nowhere"`
+	BackToZero  bool   `expr:"backToZero" doc:"whether it is a link from page 1 to a page 0, which may not exist"`
+	Skipped     string `expr:"skipped" doc:"a stated position after the requested one, with both; empty: none"`
+	SkippedPage int    `expr:"skippedPage" doc:"the first page with such a response; 0: none"`
 	PagesBefore int    `expr:"pagesBefore" doc:"the number of pages that page 1 states, if the last page states a smaller one; 0: none"`
 	MoreBefore  string `expr:"moreBefore" doc:"where page 1 says that there is more, if the last, full page has no such flag; empty: it has"`
 	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
@@ -187,6 +191,9 @@ var (
 // roundCounts are sizes at which APIs cap their pages.
 const roundCounts = `[10, 20, 25, 30, 48, 50, 64, 96, 100, 128, 200, 250, 256, 300, 500, 512, 1000, 2000, 5000]`
 
+// fullPages is the number of pages with items, of a list whose last page may be empty.
+const fullPages = `total.pages - (count == 0 ? 1 : 0)`
+
 // unreadSigns says that a path is probably misspelt, and not just absent.
 const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead or hints.moreIsRough)` +
 	` or hints.next != nil and not (hints.nextRead or hints.nextIsRough)` +
@@ -196,9 +203,10 @@ const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead 
 // complete list, and after the outcomes in Also; total.items is then the number of items that were
 // emitted since the latest restart.
 var auditTable = audits([]Rule{
-	{ID: "audit.begin", Auditing: Auditing{Requires: FactList, Position: true, Also: afterAnyOther, Proof: `list.counted`,
-		Unless: "unless the configuration begins in the middle of the list"},
-		Source: `list.preceded != ""`,
+	{ID: "audit.begin", Auditing: Auditing{Requires: FactList, Position: true, Also: afterAnyOther,
+		Proof:  `list.counted and (not list.backToZero or hints.pages > ` + fullPages + `)`,
+		Unless: "unless the configuration begins in the middle of the list, or a link leads from page 1 to a page 0, which may not exist"},
+		Source: `list.preceded != "" and not (list.backToZero and (hints.total == total.items or hints.pages == ` + fullPages + `))`,
 		Clause: "page 1 says that there are pages before it",
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
 			"if the API counts its pages from 0, set firstPage to 0"},
@@ -331,6 +339,11 @@ var auditTable = audits([]Rule{
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
+	{ID: "audit.position", Auditing: Auditing{Requires: FactList, Position: true, Compares: true, Also: afterAnyOther, Proof: `true`},
+		Source: `list.skipped != ""`,
+		Clause: "a response states a later position than its request",
+		Message: "the response to page {list.skippedPage} has another part of the list than was requested: {list.skipped}; " +
+			"the items before that position are missing"},
 	{ID: "audit.overridden", Auditing: Auditing{Requires: FactList, Proof: `true`, Joins: true},
 		Source: `list.overridden != "" and list.stuck`,
 		Clause: "a link has no effect, since a parameter of the job overrides its own",

@@ -62,7 +62,7 @@ var builtinGuards = []Guard{
 		Clause:  "three pages in a row have the same items",
 		Message: "page {page} is the third in a row with the same items: the API makes no progress",
 		Hint: `if this is how the API ends a list, set "guards": {"sameItems": "stop"}; if each page has the same items at another ` +
-			`time, set "key" to their identifier and the time`},
+			`time, set "key" to their identifier and the time; if they have no time, set "sameItems" to "ignore"`},
 	{ID: "repeatedItems", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded, ExceptPolled: true,
 		When: `repeatedItems >= 10`,
 		Doc: "ten pages in a row have nothing but items of earlier pages, with identifiers, " +

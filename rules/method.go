@@ -366,8 +366,10 @@ var builtinMethods = []Method{
 				Clause:  "the response has errors, which GraphQL sends with status 200",
 				Message: "the API returned an error: {body.errors[0].message}"},
 			{ID: "graphql.relay.unknown", Outcome: Failed,
-				When:   `page > 1 and at(${connection}).pageInfo.hasNextPage == nil or at(${connection}).pageInfo.hasNextPage == "true"`,
-				Clause: "pageInfo of ${connection} does not say whether there is more, although it did on page 1, or says so with a text",
+				When: `at(${connection}).pageInfo.hasNextPage == nil and (page > 1 or not empty(at(${connection}).pageInfo.endCursor))` +
+					` or at(${connection}).pageInfo.hasNextPage == "true"`,
+				Clause: "pageInfo of ${connection} does not say whether there is more, although it did on page 1 or has an endCursor, " +
+					"or says so with a text",
 				Message: "the response to page {page} does not say whether there is more: " +
 					"it has no pageInfo.hasNextPage that is true or false, so the rest of the list is unknown"},
 			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,

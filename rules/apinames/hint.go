@@ -315,6 +315,21 @@ func Identifiers() []string { return identifiers }
 // IsIdentifier reports whether many APIs use a key for the identifier of an item.
 func IsIdentifier(key string) bool { return slices.Contains(identifiers, key) }
 
+// EndsWithID reports whether a key is one of an identifier, or ends with the word id: user_id, resource.id, orderId. Other
+// words may end with its letters: paid, valid.
+func EndsWithID(key string) bool {
+	stem, ok := strings.CutSuffix(key, "Id")
+	if !ok {
+		stem, ok = strings.CutSuffix(key, "ID")
+	}
+	isWord := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
+	if !ok {
+		stem, ok = strings.CutSuffix(key, "id")
+		isWord = func(r rune) bool { return r == '_' || r == '-' || r == '.' || r == ' ' || r == ':' }
+	}
+	return IsIdentifier(key) || ok && stem != "" && isWord(rune(stem[len(stem)-1]))
+}
+
 // A Hint is a meaning of a key. Hints with a smaller rank come first if there are several of one kind.
 type Hint struct {
 	Kind HintKind
@@ -533,6 +548,17 @@ func MayBeMoney(beside []string) (is, may bool) {
 	}
 	return among(moneyNames()), among(amounts())
 }
+
+// AddsUp reports whether a member of the elements of a list has the name of a number that a total beside the list may add
+// up, as in the lines of an order.
+func AddsUp(name string) bool {
+	var buffer [maxBare]byte
+	bare := appendBare(buffer[:0], name)
+	return quantities()[string(bare)] || amounts()[string(bare)] || moneyNames()[string(bare)]
+}
+
+// quantities are bare names of numbers of units.
+var quantities = setOf([]string{"quantity", "qty", "units", "unitprice", "linetotal", "total", "count", "value"})
 
 // MayCountPage reports whether a total under a name may be the number of items on the page, because it is called a
 // count: count, itemCount, X-Total-Count. A count of what a filter leaves is that of the list.

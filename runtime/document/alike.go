@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -22,7 +23,7 @@ const (
 // An itemColumn has the values of one member of the items, or of a member of an object in them.
 type itemColumn struct {
 	name    uint64
-	isID    bool // whether the name ends with id
+	isID    bool // whether the name ends with the word id
 	n       int  // number of values
 	values  [2 * columnItems]uint64
 	all     Digest
@@ -110,7 +111,7 @@ func (r *Reader) column(hash uint64, name []byte) *itemColumn {
 	if len(r.columns) == maxColumns {
 		return nil
 	}
-	isID := strings.HasSuffix(strings.ToLower(strings.Trim(string(name), `"`)), "id")
+	isID := apinames.EndsWithID(strings.Trim(string(name), `"`))
 	r.columns = append(r.columns, itemColumn{name: hash, isID: isID, counted: true, all: Digest{a: hash}})
 	return &r.columns[len(r.columns)-1]
 }

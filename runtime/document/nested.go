@@ -32,8 +32,8 @@ const maxNested = 6
 // NestedLists calls f with the nested lists of an item, which is a valid JSON value without
 // insignificant whitespace. The root of the item, and its node in GraphQL, are not nested lists: the
 // numbers in them belong to the item itself, and so do links. Only flags that have no other meaning than a page
-// of a list count there, and values that name a list beside them, such as files_truncated. In an element of a list within
-// the item, and in its node, only the latter count.
+// of a list count there, and values that name a list beside them, such as files_truncated and files_total. In an element of a
+// list within the item, and in its node, only the latter count.
 func NestedLists(item []byte, f func(NestedList)) {
 	nestedSearch{found: f}.search(item, nil, wholeItem)
 }
@@ -68,8 +68,11 @@ func (s nestedSearch) search(object []byte, path []string, which searched) {
 		}
 		s.search(raw, append(slices.Clip(path), name), inner)
 	})
+	if which == partOfItem && signs.lists == 1 {
+		signs.numbers = slices.DeleteFunc(signs.numbers, func(sign nestedSign) bool { return apinames.IsHint(sign.path[0], apinames.HintTotal) })
+	}
 	for key, span := range scan.Members(object) {
-		if len(signs.named) == 0 {
+		if len(signs.named) == 0 && len(signs.numbers) == 0 {
 			break
 		}
 		if raw := span.Of(object); raw[0] == '[' {
@@ -93,6 +96,11 @@ func (s nestedSearch) search(object []byte, path []string, which searched) {
 		signs.found = slices.DeleteFunc(signs.found, func(sign nestedSign) bool {
 			isFlag := sign.kind == apinames.HintMore || sign.kind == apinames.HintLast
 			return which == wholeItem && s.outer != nil || !isFlag || !apinames.DescribesPage(sign.path[len(sign.path)-1])
+		})
+	}
+	if !inItem && apinames.ListKindOf(string(signs.name)) == apinames.LikelyList {
+		signs.paged = signs.paged || slices.ContainsFunc(signs.found, func(sign nestedSign) bool {
+			return sign.kind == apinames.HintTotal && len(sign.path) == 1 && signs.countsElements(sign.path[0])
 		})
 	}
 	if nested, ok := signs.nested(path); ok {
@@ -155,6 +163,8 @@ type nestedSigns struct {
 	found []nestedSign
 	named []nestedSign // signs that name the list that they are about
 
+	numbers []nestedSign // numbers, of which each may be that of the elements of a list whose name it has
+
 	partial nestedSign // says whether the object lacks data; see [apinames.IsPartial]
 
 	paged bool // whether a sign means nothing but a page of a list
@@ -189,6 +199,9 @@ func (s *nestedSigns) add(name, raw []byte, parent string) {
 			s.found = append(s.found, nestedSign{path: path, kind: hint.Kind, raw: raw})
 		}
 	}
+	if parent == "" && scan.KindOf(raw) == scan.Number {
+		s.numbers = append(s.numbers, nestedSign{path: []string{string(name)}, kind: apinames.HintTotal, raw: raw})
+	}
 	if isFlag := string(raw) == "true" || string(raw) == "false"; parent == "" && (isFlag || bytes.IndexByte(name, '@') > 0) {
 		if list, sign, ok := apinames.ListOf(string(name)); ok {
 			kind := apinames.HintsOf(sign)[0].Kind
@@ -204,6 +217,14 @@ func (s *nestedSigns) nestedIn(path []string, name string, raw []byte) (nested N
 		if apinames.Alike(sign.list, name) {
 			about.found = append(about.found, sign)
 		}
+	}
+	for _, sign := range s.numbers {
+		if apinames.CountsList(sign.path[0], name) && about.countsElements(sign.path[0]) {
+			about.found = append(about.found, sign)
+		}
+	}
+	if about.found == nil {
+		return nested, false
 	}
 	nested, ok = about.nested(path)
 	nested.Path = append(slices.Clip(path), name)
@@ -240,6 +261,27 @@ func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 		nested.Sign, nested.Value, s.paged = append(slices.Clip(path), follows.path...), string(follows.raw), true
 	}
 	return nested, s.paged && (complete || nested.Sign != nil)
+}
+
+// countsElements reports whether a total under a name is a number of elements of the list, which is not empty. It may be
+// an amount if its name is just total or the elements are lines of an order, a sum of numbers, and a count of anything.
+func (s *nestedSigns) countsElements(name string) bool {
+	for _, element := range scan.Members(s.list) {
+		switch first := element.Of(s.list); scan.KindOf(first) {
+		case scan.Object:
+			for key := range scan.Members(first) {
+				if apinames.AddsUp(string(scan.Unquote(key.Of(first)))) {
+					return false
+				}
+			}
+			return !apinames.Alike(name, "total")
+		case scan.Number:
+			return !strings.HasSuffix(strings.ToLower(name), "total") && !apinames.Alike(name, "count")
+		default:
+			return !apinames.Alike(name, "total") && !apinames.Alike(name, "count")
+		}
+	}
+	return false
 }
 
 // follows reports whether the value is a link to the next page, or a token under a name that has no other

@@ -48,6 +48,20 @@ func TestAListWithinAnItemMaySayThatItIsTruncated(t *testing.T) {
 		`{"steps":[{"id":1,"files":[1],"files_truncated":true}]}`:                                 "steps.0.files_truncated=true",
 		`{"a":[{"b":{"c":[{"d":{"data":[1],"has_more":true}}]}}]}`:                                "", // too deep
 
+		`{"lines":{"items":[1],"totalItems":30}}`:                       "lines.totalItems=30",
+		`{"lines":{"items":[{"id":1}],"totalItems":1}}`:                 "lines",
+		`{"lines":{"nodes":[{"id":1}],"count":30}}`:                     "lines.count=30",
+		`{"lines":[{"id":1}],"lines_total":30}`:                         "lines_total=30",
+		`{"id":7,"lines":[{"id":1}],"linesCount":2}`:                    "linesCount=2",
+		`{"id":7,"lines":[{"id":1}],"total_lines":1}`:                   "lines",
+		`{"lines":[{"id":1,"parts":["a"],"parts_count":2}]}`:            "lines.0.parts_count=2",
+		`{"cart":{"items":[{"sku":"a","qty":3}],"totalItems":3}}`:       "",     // units
+		`{"items":[{"price":3}],"items_total":2000}`:                    "",     // an amount
+		`{"scores":[10,20],"scores_total":30}`:                          "",     // a sum
+		`{"lines":{"data":[{"id":1}],"total":120}}`:                     "",     // may be an amount
+		`{"stats":{"values":[0.5],"count":120}}`:                        "",     // of anything
+		`{"comments":[],"comments_count":3,"tags":["a"],"tag_count":1}`: "tags", // comments are left out on purpose
+
 		`[1]`: "", `7`: "", `{}`: "", `{"lines":null}`: "",
 	} {
 		var got []string

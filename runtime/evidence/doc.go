@@ -39,7 +39,7 @@
 //     occur twice, and size.go a page size that gets lost.
 //   - Lists: moved.go a list at another path, elsewhere.go where else the items may be, gap.go a page
 //     without a list between others, nested.go lists within items, overlap.go items that several
-//     partitions have, and beyond.go items on a page after the end.
+//     partitions have, position.go a position that was not requested, and beyond.go items on a page after the end.
 //   - Errors: error.go bodies that report errors (error_items.go in the list or in its place,
 //     error_stranger.go in its only item, error_last.go in the last line,
 //     error_text.go in a text, error_csv.go in the header of CSV), error_change.go statuses that change,

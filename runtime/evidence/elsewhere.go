@@ -106,7 +106,7 @@ func (p place) hint() string {
 
 // elsewhere returns where a body may have the items of a list that it lacks: under a similar name, in XML under
 // another one, or under the same name in another object.
-func (s placeSearch) elsewhere(body any, steps []rules.Step) place {
+func (p *lastPage) elsewhere(body any, steps []rules.Step) place {
 	v, path := body, []string{}
 	for i, step := range steps {
 		if step.All {
@@ -115,23 +115,23 @@ func (s placeSearch) elsewhere(body any, steps []rules.Step) place {
 		}
 		object, _ := value.Members(v)
 		next, has := object.Get(step.Key)
-		if list, _ := next.([]any); has && !(s.reading.Elements && i == len(steps)-1 && len(list) == 0) {
+		if list, _ := next.([]any); has && !(p.reading.Elements && i == len(steps)-1 && len(list) == 0) {
 			v, path = next, append(path, step.Key)
 			continue
 		}
 		if slices.ContainsFunc(object, countsNone) {
 			return place{}
 		}
-		if found := s.similar(object, path, steps[i:]); found.Path != "" {
+		if found := p.similar(object, path, steps[i:]); found.Path != "" {
 			return found
 		}
-		if found := s.otherElements(object, path, step.Key); found.Path != "" {
+		if found := p.otherElements(object, path, step.Key); found.Path != "" {
 			return found
 		}
 		break
 	}
 	if last := steps[len(steps)-1]; !slices.ContainsFunc(steps, func(s rules.Step) bool { return s.All }) {
-		return s.sameName(body, nil, last.Key)
+		return p.sameName(body, nil, last.Key)
 	}
 	return place{}
 }
@@ -148,10 +148,10 @@ func firstIn(v any) any {
 }
 
 // similar returns the place of items under a name that is similar to the first of some steps, in an object at a path.
-func (s placeSearch) similar(object rules.Object, path []string, steps []rules.Step) place {
+func (p *lastPage) similar(object rules.Object, path []string, steps []rules.Step) place {
 	names := map[string]string{} // by their local names
 	for _, m := range object {
-		if m.Name != steps[0].Key && !s.subject.reads(append(slices.Clip(path), m.Name)) {
+		if m.Name != steps[0].Key && !p.subject.reads(append(slices.Clip(path), m.Name)) {
 			names[localName(m.Name)] = m.Name
 		}
 	}
@@ -171,10 +171,10 @@ func (s placeSearch) similar(object rules.Object, path []string, steps []rules.S
 		v, path = inner.Value(step.Key), append(path, step.Key)
 	}
 	list, _ := v.([]any)
-	if len(list) == 0 && !(isItem(v) && (s.reading.Elements || len(steps) > 1)) {
+	if len(list) == 0 && !(isItem(v) && (p.reading.Elements || len(steps) > 1)) {
 		return place{}
 	}
-	return place{rules.JoinPath(path...), s.reading.Elements || isItem(firstOf(list, v))}
+	return place{rules.JoinPath(path...), p.reading.Elements || isItem(firstOf(list, v))}
 }
 
 // minSimilar is the length of the shortest name to which another may be similar: all names of one letter are.
@@ -183,8 +183,8 @@ const minSimilar = 3
 // otherElements returns the place of the elements of XML that may be the items under another name: the only ones in
 // their parent that occur several times and are like items. They are the items if the parent has nothing else, save
 // what describes a list. There, a single element may be an item.
-func (s placeSearch) otherElements(parent rules.Object, path []string, name string) place {
-	if !s.reading.Elements {
+func (p *lastPage) otherElements(parent rules.Object, path []string, name string) place {
+	if !p.reading.Elements {
 		return place{}
 	}
 	if len(path) == 0 && len(parent) == 1 { // another root element
@@ -196,7 +196,7 @@ func (s placeSearch) otherElements(parent rules.Object, path []string, name stri
 	var found []place
 	for _, m := range others {
 		list, several := m.Value.([]any)
-		if at := append(slices.Clip(path), m.Name); !s.subject.reads(at) && (several || bare) && isLikeItem(firstOf(list, m.Value)) {
+		if at := append(slices.Clip(path), m.Name); !p.subject.reads(at) && (several || bare) && isLikeItem(firstOf(list, m.Value)) {
 			found = append(found, place{rules.JoinPath(at...), several && bare})
 		}
 	}
@@ -231,9 +231,9 @@ func isLikeItem(v any) bool {
 
 // sameName returns the place of a list of objects that has the given name, in an object at a path or in the objects
 // within it.
-func (s placeSearch) sameName(v any, path []string, name string) place {
+func (p *lastPage) sameName(v any, path []string, name string) place {
 	object, _ := value.Members(v)
-	if len(path) == maxNestedPlaces || s.subject.reads(append(slices.Clip(path), name)) && len(path) > 0 {
+	if len(path) == maxNestedPlaces || p.subject.reads(append(slices.Clip(path), name)) && len(path) > 0 {
 		return place{}
 	}
 	list, _ := object.Value(name).([]any)
@@ -241,7 +241,7 @@ func (s placeSearch) sameName(v any, path []string, name string) place {
 		return place{rules.JoinPath(append(slices.Clip(path), name)...), true}
 	}
 	for _, m := range object {
-		if found := s.sameName(m.Value, append(slices.Clip(path), m.Name), name); found.Path != "" {
+		if found := p.sameName(m.Value, append(slices.Clip(path), m.Name), name); found.Path != "" {
 			return found
 		}
 	}

@@ -13,20 +13,24 @@ import (
 
 // noticeLastLine notices a page in NDJSON or CSV whose last line is not an item: a message of the server in place of a row,
 // or an error, which has no member of the other lines, or nothing but errors: {"type": "ERROR", "object": {"status": "Failure"}}.
-// If it shares members with the other lines but lacks their identifier, and they lack its error, it may still be an item. The
-// only line of the first page is an error if [apinames.IsErrorObject] says so.
+// A text about a failure is one, too, if the others are objects. If the line shares members with the others but lacks their
+// identifier, and they lack its error, it may still be an item. The only line of the first page is an error if
+// [apinames.IsErrorObject] says so.
 func (s errorSearch) noticeLastLine() {
 	lines := s.reading.Compared
 	if !s.reading.Lines || len(lines) == 0 || s.subject.listsErrors {
 		return
 	}
 	n := len(lines) - 1
-	if n > 0 && isMessageRow(valuesIn(lines[n])) && !isLikeMessage(valuesIn(lines[n-1])) {
+	if n > 0 && isMessageRow(valuesIn(lines[n])) && !hasLikeRow(lines[:n], valuesIn(lines[n])) {
 		s.reportError("its last line is "+value.Clip(string(lines[n]), maxShown)+", which is a message and no row", rules.DoubtNone)
 		return
 	}
 	last, ok := membersOf(lines[n])
 	if !ok {
+		if n > 0 && isFailureText(lines[n]) && lines[n-1][0] == '{' {
+			s.reportError("its last line is "+value.Clip(string(lines[n]), maxShown)+", and the others are objects", rules.DoubtNone)
+		}
 		return
 	}
 	first := s.context.Page == 1 && n == 0
@@ -41,7 +45,7 @@ func (s errorSearch) noticeLastLine() {
 	isEnvelope := func(line []byte) bool { members, _ := membersOf(line); return apinames.WrapsError(members) }
 	switch isLike := slices.ContainsFunc(last, isLikeItem); {
 	case !isLike:
-		if slices.ContainsFunc(last, apinames.ReportsError) {
+		if slices.ContainsFunc(last, apinames.ReportsError) || n > 0 && slices.ContainsFunc(last, apinames.TellsOfError) {
 			s.reportError("its last line is "+shortText(last)+", which has no member of the other lines", rules.DoubtNone)
 		}
 	case n > 0 && isEnvelope(lines[n]) && !slices.ContainsFunc(lines[:n], isEnvelope):
@@ -56,6 +60,16 @@ func (s errorSearch) noticeLastLine() {
 			s.reportError("its last line is "+shortText(last)+", which has no identifier", rules.DoubtItem)
 		}
 	}
+}
+
+// isFailureText reports whether a line is a text that tells of a failure.
+func isFailureText(line []byte) bool {
+	var text any
+	if line[0] != '"' || value.Unmarshal(line, &text) != nil {
+		return false
+	}
+	message, _ := text.(string)
+	return apinames.IsFailure(message)
 }
 
 // maxShown is the length of the longest part of a line in a message.
@@ -90,21 +104,32 @@ func isMessageRow(row []any) bool {
 	if len(row) == 0 {
 		return false
 	}
-	first, isText := row[0].(string)
-	isFilled := func(v any) bool { return !value.Empty(v) }
-	isDots := func(v any) bool { return value.Empty(v) || v == "..." || v == "…" }
-	switch alone := !slices.ContainsFunc(row[1:], isFilled); {
-	case !isText:
-		return false
-	case alone && len(row) > 1 && missingRows().MatchString(first):
+	if text, alone := aloneIn(row); alone && missingRows().MatchString(text) {
 		return true
 	}
-	return databaseException().MatchString(first) ||
-		omittedRows().MatchString(first) && !slices.ContainsFunc(row[1:], func(v any) bool { return !isDots(v) })
+	first, isText := row[0].(string)
+	isDots := func(v any) bool { return value.Empty(v) || v == "..." || v == "…" }
+	return isText && (databaseException().MatchString(first) ||
+		omittedRows().MatchString(first) && !slices.ContainsFunc(row[1:], func(v any) bool { return !isDots(v) }))
 }
 
-// isLikeMessage reports whether a row is like one of [isMessageRow], so that the list may have such rows.
-func isLikeMessage(row []any) bool {
+// aloneIn returns the text of a row of several fields of which all others are empty.
+func aloneIn(row []any) (text string, ok bool) {
+	filled := slices.DeleteFunc(slices.Clone(row), value.Empty)
+	if len(row) < 2 || len(filled) != 1 {
+		return "", false
+	}
+	text, ok = filled[0].(string)
+	return text, ok
+}
+
+// hasLikeRow reports whether one of the rows before a message is like it, so that the list may have such rows: a sentence
+// or dots in the row before, or, if the message is alone in its row, any row with a single text.
+func hasLikeRow(before [][]byte, message []any) bool {
+	if _, alone := aloneIn(message); alone {
+		return slices.ContainsFunc(before, func(line []byte) bool { _, alone := aloneIn(valuesIn(line)); return alone })
+	}
+	row := valuesIn(before[len(before)-1])
 	if len(row) == 0 {
 		return false
 	}
@@ -116,8 +141,10 @@ var (
 	databaseException = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Code: \d+\. DB::\w*Exception: `) })
 	omittedRows       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:\.\.\.|…)(?: ?\(truncated\))?$`) })
 	missingRows       = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)^\W*(?:truncated\W*$|maximum (?:number of )?(?:rows|records|results)\b.*\b(?:exceeded|reached)\b|` +
-			`(?:the )?(?:row|record|result|output|data|file|export|response)s?\b.*\b(?:truncated|exceeded|omitted)\b)`)
+		return regexp.MustCompile(`(?i)^\W*(?:(?:warning|note|notice|error|info)\W+)?(?:truncated\W*$|` +
+			`maximum (?:number of )?(?:rows|records|results)\b.*\b(?:exceeded|reached)\b|` +
+			`(?:only|showing)(?: the)? first [\d.,]+ (?:of [\d.,]+ )?(?:rows|records|results|items|entries|lines)\b|` +
+			`(?:the |this |your )?(?:row|record|result|output|data|file|export|response)s?\b.*\b(?:truncated|exceeded|omitted|limit reached)\b)`)
 	})
 )
 

@@ -262,7 +262,7 @@ func (s hintSearch) noticeTotal(hints *rules.Hints) {
 		return
 	}
 	if hints.Before != "" && c.Count > 0 && s.subject.job.ByPosition() {
-		s.facts.Preceded = hints.Before
+		s.facts.Preceded, s.facts.BackToZero = hints.Before, hints.BackToZero
 	}
 	if pages, ok := hints.Pages.(int); ok {
 		s.memory.FirstPages = pages
@@ -351,8 +351,8 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 			hints.Before = fmt.Sprintf("%s is %v", path, v)
 		}
 	case apinames.HintBack:
-		if hints.Before == "" && leadsBack(hint.name(), v, c.Sent.URL) {
-			hints.Before = path + " leads to the page before"
+		if now, to, ok := leadsBack(hint.name(), v, c.Sent.URL); ok && hints.Before == "" {
+			hints.Before, hints.BackToZero = path+" leads to the page before", now == 1 && to == 0
 		}
 	case apinames.HintSize:
 		if n, _, ok := apinames.TotalOf(v); hints.Size == nil && ok {
@@ -406,25 +406,29 @@ var rangeStart = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:items|records|rows|results) ([1-9]\d+|[2-9])-\d+/`)
 })
 
-// leadsBack reports whether a link differs from the address of a request in a smaller position: page=0 after page=1.
-func leadsBack(key string, v any, sent string) bool {
+// leadsBack reports whether a link differs from the address of a request in a smaller position, and returns both: page=0
+// after page=1.
+func leadsBack(key string, v any, sent string) (now, to int, ok bool) {
 	if object, ok := value.Members(v); ok {
 		v = apinames.NextIn(key, object)
 	}
 	text, _ := v.(string)
 	if !strings.Contains(text, "?") {
-		return false
+		return 0, 0, false
 	}
 	params := requests.ParseQuery(sent)
-	return slices.ContainsFunc(requests.ParseQuery(text), func(m value.Member) bool {
+	for _, m := range requests.ParseQuery(text) {
 		if !apinames.IsPageNumber(m.Name) && !apinames.IsItemIndex(m.Name) {
-			return false
+			continue
 		}
 		first, _ := params.Get(m.Name)
 		now, err := strconv.Atoi(shortText(first))
 		to, errTo := strconv.Atoi(shortText(m.Value))
-		return err == nil && errTo == nil && to >= 0 && to < now
-	})
+		if err == nil && errTo == nil && to >= 0 && to < now {
+			return now, to, true
+		}
+	}
+	return 0, 0, false
 }
 
 // isPast reports whether v, which an API calls the number of the next page, is the number of a page

@@ -26,6 +26,7 @@ type history struct {
 	repeatMemory
 	cursorMemory
 	sizeMemory
+	positionMemory
 	nestedMemory
 	gapMemory
 	pathMemory

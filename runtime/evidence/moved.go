@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"net/http"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -19,6 +20,10 @@ func (s gapSearch) notice() {
 		s.facts.MovedPage, s.facts.MovedTo, s.facts.MovedRead = c.Page, value.Clip(place, 200), true
 		return
 	}
+	if place := s.movedElement(); place != "" {
+		s.facts.MovedPage, s.facts.MovedTo = c.Page, value.Clip(place, 200)
+		return
+	}
 	if !s.lostItems() {
 		return
 	}
@@ -28,4 +33,27 @@ func (s gapSearch) notice() {
 			return
 		}
 	}
+}
+
+// movedElement returns the path of the elements of XML that a later page has in place of the items, under a name that page 1
+// does not have, or "". A single element is one of them only if it has the members of the items of page 1.
+func (s gapSearch) movedElement() string {
+	c := s.context
+	if !s.reading.Elements || c.Page < 2 || c.Count > 0 || c.Status >= http.StatusBadRequest || s.reading.Bytes > maxErrorBody ||
+		len(s.first.FirstPaths) == 0 || s.subject.listsOf() != nil {
+		return ""
+	}
+	body, _ := s.lookup(nil)
+	for _, list := range s.subject.lists {
+		found := s.elsewhere(body, list.steps)
+		keys := rules.SplitPath(found.Path)
+		if place := rules.FormatPath("body", keys); found.Path != "" && !slices.Contains(s.first.FirstPaths, place) {
+			v, _ := s.lookup(keys)
+			element, _ := value.Members(v)
+			if found.Certain || element != nil && slices.Equal(namesOf(element), s.first.FirstNames) {
+				return place
+			}
+		}
+	}
+	return ""
 }

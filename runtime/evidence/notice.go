@@ -28,6 +28,7 @@ func (w *Watcher) Notice(reading document.Reading, header http.Header, request, 
 	w.described().countLists()
 	w.since.notice(p)
 	w.sizes().notice()
+	w.positions().notice()
 	w.nested().notice()
 	w.gaps().notice()
 	w.absent().noticePaths()

@@ -48,6 +48,10 @@ func (w *Watcher) cursors() cursorSearch { return cursorSearch{w.repeats(), &w.h
 
 func (w *Watcher) sizes() sizeSearch { return sizeSearch{w.comparison(), &w.history.sizeMemory} }
 
+func (w *Watcher) positions() positionSearch {
+	return positionSearch{&w.last, &w.history.positionMemory}
+}
+
 func (w *Watcher) nested() nestedSearch { return nestedSearch{&w.last, &w.history.nestedMemory} }
 
 func (w *Watcher) gaps() gapSearch {
