@@ -24,7 +24,7 @@ var builtins = []function{
 		"the specification's boolean (2.2): false, 0, null, \"0\" and [] are false, every other value is true",
 		function{types: types(func(any) bool { return false }), call: unary(value.Truthy), toBoolean: true}),
 	documented(`empty(v)`, `empty(body.meta.prev)`, `true`,
-		"the specification's empty value (3.1): absent, null, \"\" or false, or a list without an element",
+		"the specification's empty value (3.1): absent, null, \"\" or false",
 		function{types: types(func(any) bool { return false }), call: unary(value.Empty)}),
 	documented(`number(v)`, `number("25") + 1`, `26`,
 		"v as a number: a numeric string is converted, a number or nil is returned unchanged, and any other value fails the rule",

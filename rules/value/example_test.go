@@ -18,7 +18,7 @@ func ExampleEmpty() {
 	// "" true
 	// false true
 	// 0 false
-	// []interface {}{} true
+	// []interface {}{} false
 }
 
 // An object keeps the order of its members.

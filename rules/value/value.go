@@ -156,11 +156,6 @@ func Truthy(v any) bool {
 	return true
 }
 
-// Empty reports whether a paging value is empty (3.1): missing, null, "" or false, or a list without an element.
+// Empty reports whether a paging value is empty (3.1): missing, null, "" or false.
 // The number 0 is not empty.
-func Empty(v any) bool {
-	if list, ok := v.([]any); ok {
-		return len(list) == 0
-	}
-	return v == nil || v == false || v == ""
-}
+func Empty(v any) bool { return v == nil || v == false || v == "" }

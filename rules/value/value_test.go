@@ -31,7 +31,7 @@ func TestTruthyAndEmptyDiffer(t *testing.T) {
 		{"00", true, false},
 		{"no", true, false},
 		{"false", true, false},
-		{[]any{}, false, true},
+		{[]any{}, false, false},
 		{[]any{0}, true, false},
 		{map[string]any{}, true, false},
 		{value.Object{}, true, false},
