@@ -81,7 +81,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"windows that are a text", job("", `"for": {"w": {"from": 0, "to": "input.team", "step": 10}}`),
 			"The windows of w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
-			"In a list that is limited, only audit.begin, audit.missing, audit.moved, audit.noList, audit.errorBody and audit.contract can fail the run."},
+			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.noList, audit.errorBody and audit.contract can fail the run."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
 			"a total exceeds the items read (audit.total), if the same request has brought the same page again, unless it is an estimate; a number of pages"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
