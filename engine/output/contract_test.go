@@ -93,7 +93,7 @@ func TestTheColumnsOfAContractAreThoseOfATable(t *testing.T) {
 		`{"id":1,"a":{"b":1,"c":{}},"l":[{"x":1}]}`, `{"id":2,"a":null,"z":{"y":{"q":"t"}}}`, `7`, `{}`,
 	}
 	var s shape.Shape
-	table := newTable(Parquet, "_", nil)
+	table := newTable(Parquet, maxParquetColumns, "_", nil)
 	for _, item := range items {
 		require.NoError(t, s.Add([]byte(item)))
 		require.NoError(t, table.read([]byte(item)))

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -31,8 +32,11 @@ type csvNote struct {
 	Nested  string   `json:"nested"`
 }
 
-func newCSV(to rowWriter, nested string, columns []string) *csvWriter {
-	w := &csvWriter{to: to, table: newTable(CSV, nested, columns)}
+func newCSV(e encoding, to rowWriter, dataType string, before head) encoder {
+	if before.columns == nil {
+		before = headOf(e.known[dataType], e.nested(), maxColumns)
+	}
+	w := &csvWriter{to: to, table: newTable(CSV, maxColumns, e.nested(), before.columns)}
 	w.lines = w.write
 	return w
 }
@@ -169,6 +173,10 @@ func appendText(line, s []byte) []byte {
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+func (w *csvWriter) lateColumns() int {
+	return len(w.columns) - cmp.Or(w.head, len(w.columns)) // there is no header without rows
+}
 
 // rewrite returns a function that adds late columns to earlier rows and to the rows of the
 // existing file.

@@ -14,6 +14,29 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
+// countRecords returns the number of records of a CSV file, without the header.
+func countRecords(file io.Reader) (n int64, err error) {
+	table := csv.NewReader(file)
+	table.ReuseRecord, table.FieldsPerRecord = true, -1
+	for n = -2; err == nil; n++ { // neither the header nor the end is a record
+		_, err = table.Read()
+	}
+	if !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	return max(0, n), nil
+}
+
+// checkCSV returns the columns of a CSV file, and checks that rows can be added.
+func checkCSV(file io.Reader) (head, error) {
+	var header bytes.Buffer
+	columns, err := readHeader(io.TeeReader(file, &header))
+	if err == nil {
+		err = checkQuotes(io.MultiReader(&header, file))
+	}
+	return head{columns: columns}, err
+}
+
 // readHeader returns the columns of a CSV file.
 func readHeader(file io.Reader) ([]string, error) {
 	var raw bytes.Buffer

@@ -3,7 +3,6 @@ package output
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,16 +46,15 @@ func (e encoding) openFile(store *checkpoint.Store, path, dataType string) (*fil
 // that nothing can be added, because the file is damaged or has no valid header.
 func (f *file) append() (openLine bool, err error) {
 	f.appends = true
-	if f.encoding.Format.kind() != Parquet { // a Parquet file has no lines
+	format := f.encoding.Format.row()
+	if !format.whole {
 		openLine, err = f.rows.EndsWithOpenLine()
 	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return false, nil
-	case err == nil && f.encoding.Format.IsTable():
-		err = f.readHead()
-	case err == nil && f.encoding.Format.kind() == NDJSON:
-		err = f.checkFirstLine()
+	case err == nil && format.check != nil:
+		err = f.checkColumns(format.check)
 	}
 	if err != nil {
 		return false, &engine.Error{
@@ -75,7 +73,7 @@ func (f *file) mergeInto(key []string) error {
 		return nil
 	}
 	for _, path := range key {
-		name := strings.Join(rules.SplitPath(path), cmp.Or(f.encoding.Nested, defaultNested))
+		name := strings.Join(rules.SplitPath(path), f.encoding.nested())
 		if !slices.Contains(f.head.columns, name) {
 			return &engine.Error{
 				Class: failure.IO, Op: "merge", Message: fmt.Sprintf("%s has no column %s, which is the key of its rows", f.rows.Name(), name),
@@ -86,13 +84,19 @@ func (f *file) mergeInto(key []string) error {
 	return nil
 }
 
-// checkFirstLine checks that the existing file has an item on its first line, and is not a list of items in JSON.
-func (f *file) checkFirstLine() error {
+// checkColumns reads the columns of the existing file, and checks that rows can be added.
+func (f *file) checkColumns(check func(file io.Reader) (head, error)) error {
 	before, err := f.before()
 	if err != nil || before == nil {
 		return err
 	}
-	lines := bufio.NewReader(io.LimitReader(before, maxFirstLine+1))
+	f.head, err = check(before)
+	return errors.Join(err, before.Close())
+}
+
+// checkFirstLine checks that a file has an item on its first line, and is not a list of items in JSON.
+func checkFirstLine(file io.Reader) (_ head, err error) {
+	lines := bufio.NewReader(io.LimitReader(file, maxFirstLine+1))
 	var line []byte
 	for err == nil && len(line) == 0 {
 		line, err = lines.ReadBytes('\n')
@@ -105,34 +109,11 @@ func (f *file) checkFirstLine() error {
 			err = errors.New("it does not have an item on each line, as NDJSON has; it may be a list in JSON")
 		}
 	}
-	return errors.Join(err, before.Close())
+	return head{}, err
 }
 
 // maxFirstLine is the length of the longest first line that is checked.
 const maxFirstLine = 1 << 20
-
-// readHead reads the columns of the existing file, and checks that rows can be added.
-func (f *file) readHead() error {
-	before, err := f.before()
-	if err != nil || before == nil {
-		return err
-	}
-	if f.encoding.Format.kind() == Parquet {
-		table, err := openParquet(before)
-		if err == nil {
-			f.head = table.head
-		}
-		return errors.Join(err, before.Close())
-	}
-	f.head.columns, err = readHeader(before)
-	if err = errors.Join(err, before.Close()); err != nil {
-		return err
-	}
-	if before, err = f.before(); err != nil {
-		return err
-	}
-	return errors.Join(checkQuotes(before), before.Close())
-}
 
 // Write receives items as NDJSON. A page without items creates the partial file, too, in every format, so
 // that a list that is refused leaves a partial file even if it is empty.
@@ -145,7 +126,7 @@ func (f *file) Write(p []byte) (int, error) {
 
 func (f *file) items() encoder {
 	if f.encoder == nil {
-		f.encoder = f.encoding.encoder(f.rows, f.dataType, f.head)
+		f.encoder = f.encoding.Format.row().new(f.encoding, f.rows, f.dataType, f.head)
 	}
 	return f.encoder
 }
@@ -163,15 +144,15 @@ func (f *file) part(kept map[string]json.RawMessage) (checkpoint.Part, error) {
 // lateColumns returns the number of CSV columns that are missing in the header because they
 // appeared late. They are added when the file is published or settled.
 func (f *file) lateColumns() int {
-	w, ok := f.encoder.(*csvWriter)
-	if !ok || w.head == 0 || f.rows.Finished() || f.settled {
+	w, ok := f.encoder.(interface{ lateColumns() int })
+	if !ok || f.rows.Finished() || f.settled {
 		return 0
 	}
-	return len(w.columns) - w.head
+	return w.lateColumns()
 }
 
 // waitsAsNDJSON reports whether the rows are still NDJSON, and are converted when the file is published.
-func (f *file) waitsAsNDJSON() bool { return f.encoding.Format.kind() == Parquet && !f.rows.Finished() }
+func (f *file) waitsAsNDJSON() bool { return f.encoding.Format.row().whole && !f.rows.Finished() }
 
 // settle completes rows that will not be published, after a failed run: it adds late CSV columns
 // to the header. With a state it does nothing, because the run can resume.
@@ -209,50 +190,35 @@ func (f *file) rewrite() (rewriteFunc, error) {
 // merge writes the rows of the existing file and of this run. Of several rows with one key, it writes
 // only the last.
 func (f *file) merge(to io.Writer, before, rows io.Reader) error {
-	m := newMerger(f.rows.Name(), f.key)
-	switch w := f.encoder.(type) {
-	case *csvWriter:
-		return m.mergeRecords(to, w.columns, w.separator, before, rows, f.rows.Reread)
-	case *parquetWriter:
-		return encodeParquet(to, w.known(), w.separator, before, rows, &parquetMerge{merger: m, reopen: f.rows.Reread})
-	}
-	return m.mergeLines(to, before, rows, f.rows.Reread)
+	return f.encoder.(rowMerger).merge(newMerger(f.rows.Name(), f.key, f.rows.Reread), to, before, rows)
 }
 
 // replaces returns the number of rows in the existing file, which the rows of this run replace, or
 // 0 if they are added to it or if it cannot be read. The file is read to its end, but only once.
 func (f *file) replaces() int64 {
 	if f.rowsBefore == nil {
-		n := f.countBefore()
+		n := int64(0)
+		if !f.appends {
+			n, _ = f.countBefore()
+		}
 		f.rowsBefore = &n
 	}
 	return *f.rowsBefore
 }
 
-func (f *file) countBefore() int64 {
-	if f.appends {
-		return 0
-	}
+// countBefore returns the number of rows in the existing file, and 0 if it does not exist.
+func (f *file) countBefore() (int64, error) {
 	before, err := f.rows.Existing()
 	if before == nil || err != nil {
-		return 0
+		return 0, err
 	}
 	defer before.Close()
-	n, err := f.encoding.Format.countRows(before)
-	if err != nil {
-		return 0
-	}
-	return n
+	return f.encoding.Format.row().count(before)
 }
 
 // isEmpty reports whether the existing file has no rows, or does not exist.
 func (f *file) isEmpty() bool {
-	before, err := f.rows.Existing()
-	if before == nil || err != nil {
-		return err == nil
-	}
-	defer before.Close()
-	n, err := f.encoding.Format.countRows(before)
+	n, err := f.countBefore()
 	return err == nil && n == 0
 }
 
@@ -268,7 +234,7 @@ func (f *file) mayShrink() bool {
 		return false
 	}
 	written, err := os.Stat(f.rows.Path())
-	quick := f.encoding.Format.kind() == Parquet || before.Size() <= maxCounted // a Parquet file has the number of its rows
+	quick := f.encoding.Format.row().whole || before.Size() <= maxCounted
 	return quick || err != nil || written.Size() < before.Size()/4*3
 }
 

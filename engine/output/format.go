@@ -4,7 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A Format describes how items are written and compressed. Its text is a file name ending:
@@ -48,41 +49,86 @@ const (
 	Zstd  Compression = "zst"
 )
 
+// An itemFormat has the properties of a format, and its encoder.
+type itemFormat struct {
+	kind       Kind
+	compressed string // how errors say that the format compresses its files itself; "" if it does not
+	table      bool   // see [Format.IsTable]
+	whole      bool   // whether the rows are NDJSON until they are published; a file has no lines, and has the number of its rows
+
+	new   func(e encoding, to rowWriter, dataType string, before head) encoder // before: the columns of the file that rows are added to
+	count func(file io.Reader) (int64, error)                                  // returns the number of items in a file
+	check func(file io.Reader) (head, error)                                   // checks that rows can be added to a file; or nil
+	state func(to rowWriter, kept map[string]json.RawMessage) error            // writes the values for the next run; or nil
+}
+
+// formats are the formats of items. The first is the default.
+var formats = []itemFormat{
+	{kind: NDJSON, new: newNDJSON, count: countLines(""), check: checkFirstLine},
+	{kind: CSV, table: true, new: newCSV, count: countRecords, check: checkCSV},
+	{kind: Singer, new: newSinger, count: countLines(recordStart), state: writeState},
+	{kind: Parquet, compressed: "whose columns are compressed with Zstandard", table: true, whole: true,
+		new: newParquet, count: countParquet, check: checkParquet},
+}
+
 // Formats returns the texts of all formats.
 func Formats() []string {
 	var names []string
-	for _, kind := range []Kind{NDJSON, CSV, Singer, Parquet} {
+	for _, f := range formats {
 		for _, c := range []Compression{Plain, Gzip, Zstd} {
-			if kind != Parquet || c == Plain {
-				names = append(names, Format{kind, c}.String())
+			if f.compressed == "" || c == Plain {
+				names = append(names, Format{f.kind, c}.String())
 			}
 		}
 	}
 	return names
 }
 
+// Kinds returns the kinds of the formats that have a property, such as [Format.IsTable].
+func Kinds(have func(Format) bool) (kinds []string) {
+	for _, f := range formats {
+		if have(Format{Kind: f.kind}) {
+			kinds = append(kinds, string(f.kind))
+		}
+	}
+	return kinds
+}
+
+// FormatHelp returns the texts of all formats in words, for a help text.
+func FormatHelp() string {
+	return fmt.Sprintf("%s; .gz or .zst compresses all but %s: csv.gz",
+		value.OrList(Kinds(func(Format) bool { return true })), value.OrList(Kinds(Format.compressesItself)))
+}
+
 // ParseFormat returns the format of a text such as "csv.gz".
 func ParseFormat(text string) (Format, error) {
 	kind, ending, _ := strings.Cut(text, ".")
-	if slices.Contains(Formats(), text) {
-		return Format{Kind(kind), Compression(ending)}, nil
+	f := Format{Kind(kind), Compression(ending)}
+	switch {
+	case slices.Contains(Formats(), text):
+		return f, nil
+	case f.compressesItself():
+		return Format{}, fmt.Errorf("want %s, %s, got %q", kind, f.row().compressed, text)
 	}
-	if kind == string(Parquet) {
-		return Format{}, fmt.Errorf("want parquet, whose columns are compressed with Zstandard, got %q", text)
-	}
-	return Format{}, fmt.Errorf("want parquet, or ndjson, csv or singer, each of these also with .gz or .zst, such as csv.gz, got %q", text)
+	return Format{}, fmt.Errorf("want %s, or %s, each of these also with .gz or .zst, such as csv.gz, got %q",
+		value.OrList(Kinds(Format.compressesItself)), value.OrList(Kinds(func(f Format) bool { return !f.compressesItself() })), text)
 }
 
 // String returns the file name ending of the format.
 func (f Format) String() string {
-	text := string(f.kind())
+	text := string(cmp.Or(f.Kind, NDJSON))
 	if f.Compression != Plain {
 		text += "." + string(f.Compression)
 	}
 	return text
 }
 
-func (f Format) kind() Kind { return cmp.Or(f.Kind, NDJSON) }
+// row returns the row of the format in formats.
+func (f Format) row() *itemFormat {
+	return &formats[max(0, slices.IndexFunc(formats, func(row itemFormat) bool { return row.kind == f.Kind }))]
+}
+
+func (f Format) compressesItself() bool { return f.row().compressed != "" }
 
 // check returns an error if the format does not exist.
 func (f Format) check() error {
@@ -97,52 +143,27 @@ func (f Format) compression() checkpoint.Compression { return compressions[f.Com
 
 // IsTable reports whether the items of a stream or a file are one table, whose columns are known when
 // the last item has arrived.
-func (f Format) IsTable() bool { return f.kind() == CSV || f.kind() == Parquet }
+func (f Format) IsTable() bool { return f.row().table }
 
-// countRows returns the number of items in a file of the format, without its compression.
-func (f Format) countRows(file io.Reader) (n int64, err error) {
-	if f.kind() == Parquet {
-		table, err := openParquet(file)
-		if err != nil {
-			return 0, err
-		}
-		return table.NumRows(), nil
-	}
-	next := lineReader(file, "")
-	switch f.kind() {
-	case Singer:
-		next = lineReader(file, recordStart)
-	case CSV:
-		table := csv.NewReader(file)
-		table.ReuseRecord, table.FieldsPerRecord = true, -1
-		next = func() (bool, error) { _, err := table.Read(); return true, err }
-		n = -1 // the header
-	}
-	for {
-		row, err := next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return max(0, n), nil
-		case err != nil:
-			return 0, err
-		case row:
-			n++
-		}
-	}
-}
+// CarriesState reports whether the items are messages, and others among them have the values for the next run.
+func (f Format) CarriesState() bool { return f.row().state != nil }
 
-// lineReader returns a function that reads the next line, or a part of it, and reports whether an
-// item begins there: a line that is not empty and has the prefix.
-func lineReader(file io.Reader, prefix string) func() (bool, error) {
-	lines, begins := bufio.NewReaderSize(file, 64<<10), true
-	return func() (bool, error) {
-		piece, err := lines.ReadSlice('\n')
-		row := begins && len(piece) > 0 && bytes.HasPrefix(piece, []byte(prefix))
-		begins = !errors.Is(err, bufio.ErrBufferFull)
-		if !begins || len(piece) > 0 {
-			err = nil // the end of the file comes with the next call
+// countLines returns a function that returns the number of lines of a file that have a prefix.
+func countLines(prefix string) func(file io.Reader) (int64, error) {
+	return func(file io.Reader) (n int64, err error) {
+		lines, begins := bufio.NewReaderSize(file, 64<<10), true
+		for {
+			piece, err := lines.ReadSlice('\n')
+			if begins && len(piece) > 0 && bytes.HasPrefix(piece, []byte(prefix)) {
+				n++
+			}
+			switch begins = !errors.Is(err, bufio.ErrBufferFull); {
+			case errors.Is(err, io.EOF):
+				return n, nil
+			case err != nil && begins:
+				return 0, err
+			}
 		}
-		return row, err
 	}
 }
 

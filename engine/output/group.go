@@ -340,7 +340,7 @@ func (p *Publisher) endStream(s *stream) error {
 
 // warnMixed warns about the columns of a table that are texts because no other type holds all of their values.
 func (p *Publisher) warnMixed(name string, e encoder) {
-	w, ok := e.(*parquetWriter)
+	w, ok := e.(interface{ mixed() []string })
 	if !ok {
 		return
 	}

@@ -20,17 +20,25 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
+// A rowMerger is an encoder whose rows can be merged: every encoder except those whose format carries state.
+type rowMerger interface {
+	// merge writes the rows that stay, of the existing file, which may be nil, and of this run.
+	merge(m *merger, to io.Writer, before, rows io.Reader) error
+}
+
 // A merger writes the rows of a file whose keys this run does not have, and then the last row of each key
 // of this run. For each of these keys, it holds 16 bytes of a digest and the number of the last row.
 type merger struct {
 	name  string   // of the file
 	paths []string // of the key
 	keys  [][]string
-	last  map[[16]byte]uint32 // number of the last row of each key, modulo 2^32
+	// reopen returns the rows of this run once more.
+	reopen func() (io.ReadCloser, error)
+	last   map[[16]byte]uint32 // number of the last row of each key, modulo 2^32
 }
 
-func newMerger(name string, paths []string) *merger {
-	return &merger{name: name, paths: paths, keys: value.Map(paths, rules.SplitPath), last: map[[16]byte]uint32{}}
+func newMerger(name string, paths []string, reopen func() (io.ReadCloser, error)) *merger {
+	return &merger{name: name, paths: paths, reopen: reopen, keys: value.Map(paths, rules.SplitPath), last: map[[16]byte]uint32{}}
 }
 
 // keyFunc returns the key of a row as bytes, and whether the row has a key.
@@ -87,8 +95,8 @@ func digestOf(key []byte) [16]byte {
 // iterRows calls a function with each row of a file.
 type iterRows func(func(row []byte) error) error
 
-// mergeLines merges lines of JSON.
-func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, reopen func() (io.ReadCloser, error)) error {
+// merge merges lines of JSON.
+func (*ndjson) merge(m *merger, to io.Writer, before, rows io.Reader) error {
 	keyOf := func(hasKey func(row []byte) bool) func(row []byte) ([]byte, bool, error) {
 		return func(row []byte) ([]byte, bool, error) {
 			if !hasKey(row) {
@@ -100,7 +108,7 @@ func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, reopen func() 
 	}
 	key := keyOf(func(row []byte) bool { return len(bytes.TrimSpace(row)) > 0 })
 	keyOfOld := keyOf(json.Valid) // a row that another program has written or cut off stays
-	first, err := reopen()
+	first, err := m.reopen()
 	if err != nil {
 		return err
 	}
@@ -159,14 +167,11 @@ func linesOf(text io.Reader) iterRows {
 	}
 }
 
-// mergeRecords merges records of CSV below a header with all columns. nested joins the names of
-// nested members.
-func (m *merger) mergeRecords(
-	to io.Writer, columns []string, nested string, before, rows io.Reader, reopen func() (io.ReadCloser, error),
-) error {
+// merge merges records of CSV below a header with all columns.
+func (w *csvWriter) merge(m *merger, to io.Writer, before, rows io.Reader) error {
 	places := make([]int, len(m.keys))
 	for i, keys := range m.keys {
-		places[i] = slices.Index(columns, strings.Join(keys, nested))
+		places[i] = slices.Index(w.columns, strings.Join(keys, w.separator))
 	}
 	key := func(row []byte) (key []byte, found bool, err error) {
 		if bytes.Contains(row, []byte("\r\n")) { // the reader makes LF of it, which is another key, and CR LF of the replacement
@@ -188,16 +193,16 @@ func (m *merger) mergeRecords(
 		}
 		return key, found, nil
 	}
-	first, err := reopen()
+	first, err := m.reopen()
 	if err != nil {
 		return err
 	}
 	learn := func(yield func([]byte) error) error {
 		drop := func(row []byte) (bool, error) { return false, yield(row) }
-		return copyRecords(bufio.NewWriter(io.Discard), first, len(columns), len(columns), drop)
+		return copyRecords(bufio.NewWriter(io.Discard), first, len(w.columns), len(w.columns), drop)
 	}
 	if err := errors.Join(m.learn(learn, key), first.Close()); err != nil {
 		return err
 	}
-	return rewriteCSV(to, columns, before, rows, m.older(key), m.newer(key))
+	return rewriteCSV(to, w.columns, before, rows, m.older(key), m.newer(key))
 }

@@ -52,9 +52,18 @@ func lines(rows []string) string {
 func merged(t require.TestingT, before, rows string) string {
 	var out bytes.Buffer
 	again := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(rows)), nil }
-	m := newMerger("out", []string{"id"})
-	require.NoError(t, m.mergeLines(&out, strings.NewReader(before), strings.NewReader(rows), again))
+	m := newMerger("out", []string{"id"}, again)
+	require.NoError(t, (&ndjson{}).merge(m, &out, strings.NewReader(before), strings.NewReader(rows)))
 	return out.String()
+}
+
+// TestRowsOfEveryFormatMergeUnlessItCarriesState: checkMerge refuses only formats that carry state.
+func TestRowsOfEveryFormatMergeUnlessItCarriesState(t *testing.T) {
+	for _, f := range formats {
+		e := encoding{Options: Options{Format: Format{Kind: f.kind}}}
+		_, merges := f.new(e, &streamRows{}, "a", head{}).(rowMerger)
+		require.NotEqual(t, e.Format.CarriesState(), merges, f.kind)
+	}
 }
 
 // TestLineEndsInAKeyOfCSVMatter merges a row whose key differs from those of two others in its line end alone.
@@ -63,8 +72,9 @@ func TestLineEndsInAKeyOfCSVMatter(t *testing.T) {
 	rows := header + crlf + "3\n" + lf + "4\n"
 	again := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(rows)), nil }
 	var out bytes.Buffer
-	m := newMerger("out", []string{"id"})
-	require.NoError(t, m.mergeRecords(&out, []string{"id", "v"}, ".", strings.NewReader(header+crlf+"1\n"+other+"2\n"), strings.NewReader(rows), again))
+	m := newMerger("out", []string{"id"}, again)
+	w := &csvWriter{table: newTable(CSV, maxColumns, ".", []string{"id", "v"})}
+	require.NoError(t, w.merge(m, &out, strings.NewReader(header+crlf+"1\n"+other+"2\n"), strings.NewReader(rows)))
 	require.Equal(t, header+other+"2\n"+crlf+"3\n"+lf+"4\n", out.String())
 }
 
@@ -104,13 +114,13 @@ func TestAHeaderMayBeginWithAByteOrderMark(t *testing.T) {
 func TestAMergeHoldsOnlyTheKeysOfTheRun(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it measures memory")
 	const rows, before = 200_000, 2_000_000
-	m := newMerger("out", []string{"id"})
 	numbered := func(n int) io.Reader { return &counting{n: n} }
 	again := func() (io.ReadCloser, error) { return io.NopCloser(numbered(rows)), nil }
+	m := newMerger("out", []string{"id"}, again)
 	var start, end runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&start)
-	require.NoError(t, m.mergeLines(io.Discard, numbered(before), numbered(rows), again))
+	require.NoError(t, (&ndjson{}).merge(m, io.Discard, numbered(before), numbered(rows)))
 	runtime.GC()
 	runtime.ReadMemStats(&end)
 	perKey := float64(end.HeapAlloc-start.HeapAlloc) / rows

@@ -50,8 +50,12 @@ func (n *parquetNote) head() (head, error) {
 	return h, nil
 }
 
-func newParquet(to rowWriter, nested string, before head) *parquetWriter {
-	w := &parquetWriter{to: to, table: newTable(Parquet, nested, before.columns), before: before.types}
+// maxParquetColumns limits the columns of a Parquet file, whose writer needs memory for each.
+const maxParquetColumns = 800
+
+func newParquet(e encoding, to rowWriter, dataType string, before head) encoder {
+	before = before.merge(headOf(e.known[dataType], e.nested(), maxParquetColumns))
+	w := &parquetWriter{to: to, table: newTable(Parquet, maxParquetColumns, e.nested(), before.columns), before: before.types}
 	w.seen = slices.Clone(before.types)
 	w.lines = w.write
 	return w
@@ -141,6 +145,10 @@ func (w *parquetWriter) rewrite(io.Reader) (rewriteFunc, error) {
 	return func(to io.Writer, before, rows io.Reader) error {
 		return encodeParquet(to, known, w.separator, before, rows, nil)
 	}, nil
+}
+
+func (w *parquetWriter) merge(m *merger, to io.Writer, before, rows io.Reader) error {
+	return encodeParquet(to, w.known(), w.separator, before, rows, &parquetMerge{merger: m})
 }
 
 // known returns the columns of the items that were written. An item that could not be written may have

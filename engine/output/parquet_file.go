@@ -94,7 +94,7 @@ func newRowGroups(to io.Writer, h head, nested string) *rowGroups {
 	if len(h.columns) == 0 {                   // many readers refuse a file without columns
 		h = head{[]string{valueColumn}, []shape.Types{0}}
 	}
-	w := &rowGroups{table: newTable(Parquet, nested, h.columns), pages: newPagePool()}
+	w := &rowGroups{table: newTable(Parquet, maxParquetColumns, nested, h.columns), pages: newPagePool()}
 	options := []parquet.WriterOption{
 		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.DataPageVersion(1), parquet.DataPageStatistics(false),
 		parquet.PageBufferSize(min(mostPage, max(leastPage, pageBytes/len(h.columns)))), parquet.ColumnPageBuffers(w.pages),

@@ -3,7 +3,6 @@ package output
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -14,8 +13,7 @@ import (
 // hold, as texts: in a column of numbers, 1.50 and 1.5 are the same.
 type parquetMerge struct {
 	*merger
-	reopen  func() (io.ReadCloser, error) // returns the items
-	columns []int                         // columns of the key; -1 for a column that no row has
+	columns []int // columns of the key; -1 for a column that no row has
 	old     func(key []byte) (bool, error)
 	new     func(key []byte) (bool, error)
 }

@@ -49,6 +49,23 @@ func openParquet(content io.Reader) (f *parquetFile, err error) {
 	return f, nil
 }
 
+// checkParquet returns the columns of a Parquet file, and checks that rows can be added.
+func checkParquet(file io.Reader) (head, error) {
+	table, err := openParquet(file)
+	if err != nil {
+		return head{}, err
+	}
+	return table.head, nil
+}
+
+func countParquet(file io.Reader) (int64, error) {
+	table, err := openParquet(file)
+	if err != nil {
+		return 0, err
+	}
+	return table.NumRows(), nil
+}
+
 // readRows reads rows.
 func readRows(rows parquet.Rows, buffer []parquet.Row) (n int, err error) {
 	defer recoverDamage(&err)

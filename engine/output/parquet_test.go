@@ -328,7 +328,7 @@ func TestTheMemoryOfAParquetFileIsBounded(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			debug.FreeOSMemory()
-			first := newParquet(&streamRows{stream: &stream{w: io.Discard, closed: true}}, ".", head{})
+			first := newParquet(encoding{}, &streamRows{stream: &stream{w: io.Discard, closed: true}}, "", head{}).(*parquetWriter)
 			_, err := io.WriteString(first, test.line(0)+test.line(test.count-1))
 			require.NoError(t, err)
 			items := &madeItems{line: test.line, count: test.count}

@@ -38,14 +38,14 @@ type singerWriter struct {
 // recordStart begins the message of an item.
 const recordStart = `{"type":"RECORD",`
 
-func newSinger(to rowWriter, stream string, catalog *Catalog, key []string, items *shape.Shape) *singerWriter {
-	entry := catalog.stream(stream)
+func newSinger(e encoding, to rowWriter, stream string, _ head) encoder {
+	entry := e.Catalog.stream(stream)
 	if entry.KeyProperties == nil {
-		entry.KeyProperties = propertiesOf(key)
+		entry.KeyProperties = propertiesOf(e.keys[stream])
 	}
 	name, _ := value.Marshal(stream) // cannot fail for a text
 	keys, _ := value.Marshal(append([]string{}, entry.KeyProperties...))
-	w := &singerWriter{to: to, stream: name, keys: keys, given: entry.Schema, earlier: items}
+	w := &singerWriter{to: to, stream: name, keys: keys, given: entry.Schema, earlier: e.known[stream]}
 	w.begin(&shape.Shape{})
 	w.lines = w.write
 	return w

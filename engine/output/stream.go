@@ -39,7 +39,7 @@ func (s *stream) waits() bool { return s.encoding.Format.IsTable() && !s.closed 
 func (s *stream) items(dataType string) encoder {
 	e := s.encoders[dataType]
 	if e == nil {
-		e = s.encoding.encoder(&streamRows{stream: s}, dataType, head{})
+		e = s.encoding.Format.row().new(s.encoding, &streamRows{stream: s}, dataType, head{})
 		s.encoders[dataType] = e
 	}
 	return e
@@ -58,10 +58,11 @@ func (s *stream) flush() error {
 // state writes a message with the values for the next run, by job, if the format has such
 // messages.
 func (s *stream) state(kept map[string]json.RawMessage) error {
-	if s.encoding.Format.kind() != Singer || len(kept) == 0 {
+	write := s.encoding.Format.row().state
+	if write == nil || len(kept) == 0 {
 		return nil
 	}
-	return errors.Join(writeState(&streamRows{stream: s}, kept), s.flush())
+	return errors.Join(write(&streamRows{stream: s}, kept), s.flush())
 }
 
 // close writes the waiting data and ends the compression. It does not close the writer.
@@ -80,7 +81,7 @@ func (s *stream) close() error {
 // writeWaiting writes the waiting rows as a table with all columns.
 func (s *stream) writeWaiting() error {
 	defer s.waiting.Close()
-	if s.encoding.Format.kind() == Parquet && len(s.encoders) == 0 { // a table without rows
+	if s.encoding.Format.row().whole && len(s.encoders) == 0 { // a table without rows
 		s.items("")
 	}
 	rows := io.NewSectionReader(&s.waiting, 0, s.waiting.Size())

@@ -16,9 +16,6 @@ import (
 // are data, such as IDs, would each need a column.
 const maxColumns = 10_000
 
-// maxParquetColumns limits the columns of a Parquet file, whose writer needs memory for each.
-const maxParquetColumns = 800
-
 // valueColumn is the column of items without members: texts, numbers, lists and {}.
 const valueColumn = "value"
 
@@ -46,11 +43,8 @@ type cell struct {
 	object int // offset of the object that contains the value
 }
 
-func newTable(format Kind, nested string, columns []string) table {
-	t := table{format: format, separator: nested, initial: columns, limit: maxColumns}
-	if format == Parquet {
-		t.limit = maxParquetColumns
-	}
+func newTable(format Kind, limit int, nested string, columns []string) table {
+	t := table{format: format, separator: nested, initial: columns, limit: limit}
 	t.setColumns(columns)
 	return t
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/remedy"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -311,9 +312,10 @@ func (p *Publisher) checkMerge() error {
 		return refuse("rows are either added, or replace those with the same key", "use %s or %s", remedy.Append, remedy.Merge)
 	case p.options.Dir == "":
 		return refuse("rows that were written to a stream cannot be replaced", "use %s with %s", remedy.Merge, remedy.Dir)
-	case p.options.Format.kind() == Singer:
-		return refuse("messages of format singer cannot be merged",
-			"the target does that, by the key_properties; for a file, use ndjson, csv or parquet")
+	case p.options.Format.CarriesState():
+		return refuse(fmt.Sprintf("messages of format %s cannot be merged", p.options.Format.row().kind),
+			"the target does that, by the key_properties; for a file, use %s",
+			value.OrList(Kinds(func(f Format) bool { return !f.CarriesState() })))
 	}
 	return nil
 }

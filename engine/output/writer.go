@@ -54,32 +54,18 @@ type rowWriter interface {
 
 var _ rowWriter = (*checkpoint.Output)(nil)
 
-// defaultNested joins the names of nested members.
-const defaultNested = "."
-
-// encoder returns the encoder of the items of a data type. before has the columns of the file that rows
-// are added to.
-func (e encoding) encoder(to rowWriter, dataType string, before head) encoder {
-	nested := cmp.Or(e.Nested, defaultNested)
-	switch e.Format.kind() {
-	case CSV:
-		if before.columns == nil {
-			before = headOf(e.known[dataType], nested, maxColumns)
-		}
-		return newCSV(to, nested, before.columns)
-	case Parquet:
-		return newParquet(to, nested, before.merge(headOf(e.known[dataType], nested, maxParquetColumns)))
-	case Singer:
-		return newSinger(to, dataType, e.Catalog, e.keys[dataType], e.known[dataType])
-	}
-	_, streams := to.(*streamRows)
-	return &ndjson{to: to, counts: !streams}
-}
+// nested returns the text that joins the names of nested members.
+func (e encoding) nested() string { return cmp.Or(e.Nested, ".") }
 
 // ndjson passes items on unchanged.
 type ndjson struct {
 	to     rowWriter
 	counts bool // whether the number of rows matters
+}
+
+func newNDJSON(_ encoding, to rowWriter, _ string, _ head) encoder {
+	_, streams := to.(*streamRows)
+	return &ndjson{to: to, counts: !streams}
 }
 
 func (n *ndjson) Write(p []byte) (int, error) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster"
-	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -102,7 +101,7 @@ func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *
 	if err := c.checkPaths(l, c.nats.files()...); err != nil {
 		return err
 	}
-	l.forgets = c.kept == "" && c.items.Format.Kind != output.Singer
+	l.forgets = c.kept == "" && !c.items.Format.CarriesState()
 	options := cluster.CollectOptions{Sorted: c.sorted, NoWait: c.noWait, Release: c.release}
 	from.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, options) }
 	from.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {

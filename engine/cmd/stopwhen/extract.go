@@ -141,7 +141,7 @@ func (x *extraction) runConfig(cmd *cobra.Command, args []string) error {
 	if err := x.checkPaths(l, argument(args)); err != nil {
 		return err
 	}
-	l.forgets = !x.writesNowhere() && x.kept == "" && x.state == "" && x.items.Format.Kind != output.Singer
+	l.forgets = !x.writesNowhere() && x.kept == "" && x.state == "" && !x.items.Format.CarriesState()
 	return x.runLoaded(l)
 }
 

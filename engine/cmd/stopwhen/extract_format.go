@@ -19,9 +19,9 @@ import (
 // itemFlags adds the flags that say how items are written.
 func (x *extraction) itemFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&x.itemFormat, "format", string(output.NDJSON),
-		"`FORMAT` of the items: ndjson, csv, singer or parquet; .gz or .zst compresses the first three: csv.gz")
-	f.StringVar(&x.csvNested, "csv-nested", ".", "with --format csv or parquet: `TEXT` that joins the names of nested members")
+	f.StringVar(&x.itemFormat, "format", string(output.NDJSON), "`FORMAT` of the items: "+output.FormatHelp())
+	f.StringVar(&x.csvNested, "csv-nested", ".", fmt.Sprintf("with --format %s: `TEXT` that joins the names of nested members",
+		value.OrList(output.Kinds(output.Format.IsTable))))
 	f.StringVar(&x.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
 	complete(cmd, "format", output.Formats)
 }
@@ -40,7 +40,7 @@ func (x *extraction) parseItemFlags(cmd *cobra.Command) error {
 		flag  string
 		kinds []string
 	}{
-		{"csv-nested", []string{string(output.CSV), string(output.Parquet)}},
+		{"csv-nested", output.Kinds(output.Format.IsTable)},
 		{"singer-catalog", []string{string(output.Singer)}},
 	} {
 		if cmd.Flags().Changed(f.flag) && !slices.Contains(f.kinds, string(format.Kind)) {

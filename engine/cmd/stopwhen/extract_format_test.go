@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // decodeItems reads the items of a file with readers that are not ours, and returns them
@@ -186,6 +187,14 @@ func encodeItems(t *testing.T, format, items string) string {
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return b.String()
+}
+
+// TestExplainNamesEveryFormat: package explain cannot ask package output.
+func TestExplainNamesEveryFormat(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	require.Zero(t, run([]string{"explain", serveJobs(t, inOrder)}, strings.NewReader(""), &stdout, &stderr), stderr.String())
+	kinds := output.Kinds(func(output.Format) bool { return true })
+	require.Contains(t, strings.Join(strings.Fields(stdout.String()), " "), "(--format: "+value.OrList(kinds)+")")
 }
 
 // TestParallelJobsWriteTheSameInEveryFormat runs three jobs, two of which share a data type,

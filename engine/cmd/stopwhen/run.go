@@ -18,9 +18,9 @@ func newRun(a *app) *cobra.Command {
 		Use:   "run CONFIG",
 		Short: "Extract what a configuration describes",
 		Long: `Run all jobs of a configuration, in order. Items are written as NDJSON, one item
-per line, to standard output or, with --out, to DIR/<dataType>.ndjson. With
---format they are CSV, Singer messages or Parquet. The log goes to standard
-error and shows why each job stopped.
+per line, to standard output or, with --out, to DIR/<dataType>.ndjson; --format
+names other formats. The log goes to standard error and shows why each job
+stopped.
 
 CONFIG is a JSON file, a YAML file (named .yaml or .yml), or - for standard
 input. Items of pages fetched before a failure are written, too.`,
