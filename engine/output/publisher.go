@@ -103,13 +103,8 @@ func (p *Publisher) open() error {
 		return err
 	}
 	p.encoding.keys = keysOf(p.engine)
-	if err := cmp.Or(p.checkMerge(), p.checkAppend(), p.checkMode()); err != nil {
-		return err
-	}
-	if err := p.checkResume(); err != nil {
-		return err
-	}
 	for _, open := range []func() error{
+		p.checkMerge, p.checkAppend, p.checkMode, p.checkResume,
 		p.repairKept,
 		p.openContract, // before any file is created, since it may refuse the options
 		p.openTargets, p.openTrace, p.openRecording,
@@ -404,7 +399,11 @@ func (p *Publisher) settle() error {
 }
 
 // Close closes all files, also the files of the store, and returns the first error.
-func (p *Publisher) Close() error { return files.WriteError(cmp.Or(p.closeStreams(), p.store.Close())) }
+func (p *Publisher) Close() error {
+	streams := p.closeStreams()
+	store := p.store.Close()
+	return files.WriteError(cmp.Or(streams, store))
+}
 
 // closeStreams closes the queues, pipes and devices, and returns the first error.
 func (p *Publisher) closeStreams() (first error) {

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"iter"
@@ -50,7 +49,10 @@ func (p *Publisher) openTargets() error {
 		return err
 	}
 	for _, destination := range destinations {
-		if err := cmp.Or(destination.Check(), refuseDirectories(destination.Path)); err != nil {
+		if err := destination.Check(); err != nil {
+			return err
+		}
+		if err := refuseDirectories(destination.Path); err != nil {
 			return err
 		}
 	}
@@ -171,7 +173,10 @@ func (p *Publisher) chooseMode(t *target) error {
 			return err
 		}
 	}
-	if err := cmp.Or(p.requireKept(t.file, continues), p.warnOfRows(t.file, starts)); err != nil {
+	if err := p.requireKept(t.file, continues); err != nil {
+		return err
+	}
+	if err := p.warnOfRows(t.file, starts); err != nil {
 		return err
 	}
 	switch {
@@ -372,7 +377,10 @@ func (p *Publisher) chooseMerge() error {
 		if err != nil {
 			return err
 		}
-		if err := cmp.Or(p.beginAppend(t.file), t.file.mergeInto(key)); err != nil {
+		if err := p.beginAppend(t.file); err != nil {
+			return err
+		}
+		if err := t.file.mergeInto(key); err != nil {
 			return err
 		}
 	}
@@ -431,5 +439,8 @@ func (p *Publisher) savesKept() bool { return p.options.KeptFile != "" || p.stor
 
 // refuseDirectories refuses directories in the places of a file and its rows.
 func refuseDirectories(path string) error {
-	return cmp.Or(files.RefuseDirectory(path), files.RefuseDirectory(path+checkpoint.PartialSuffix))
+	if err := files.RefuseDirectory(path); err != nil {
+		return err
+	}
+	return files.RefuseDirectory(path + checkpoint.PartialSuffix)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -95,7 +94,12 @@ type flagValue interface {
 }
 
 // Set sets the value and checks it.
-func (c checkedFlag) Set(text string) error { return cmp.Or(c.flagValue.Set(text), c.check()) }
+func (c checkedFlag) Set(text string) error {
+	if err := c.flagValue.Set(text); err != nil {
+		return err
+	}
+	return c.check()
+}
 
 // checked adds a check of the value to a flag. The error of check is a [usageError], or describes
 // the expected value.

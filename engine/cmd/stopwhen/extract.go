@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,7 +193,10 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 	if err := x.checkShared(l, state, logger); err != nil {
 		return err
 	}
-	if err := cmp.Or(x.lockKept(state), x.lockContract(state)); err != nil {
+	if err := x.lockKept(state); err != nil {
+		return err
+	}
+	if err := x.lockContract(state); err != nil {
 		return err
 	}
 	if err := x.checkSource(l, state); err != nil {

@@ -97,7 +97,9 @@ func (t *tape) end() error {
 	if t == nil {
 		return nil
 	}
-	if err := cmp.Or(t.Close(), t.stream.Close()); err != nil {
+	recorder := t.Close()
+	stream := t.stream.Close()
+	if err := cmp.Or(recorder, stream); err != nil {
 		return &engine.Error{Class: failure.IO, Message: fmt.Sprintf("the recording is incomplete: %v", err), Err: err}
 	}
 	return nil

@@ -52,7 +52,10 @@ has one of the verdicts, or if a job has no model, which leaves everything open.
   stopwhen stress users.json --format json | jq '.jobs[].rows[].verdict'
   stopwhen stress --apply users.json --fix cappedPages`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			return cmp.Or(c.oneConfig(cmd, args), c.checkFixes(cmd, args))
+			if err := c.oneConfig(cmd, args); err != nil {
+				return err
+			}
+			return c.checkFixes(cmd, args)
 		},
 		RunE: c.Run,
 	}
