@@ -378,7 +378,7 @@ func (e *Engine) checkResume() error {
 func (e *Engine) Explain() *explain.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.options.run.Inputs) // missing inputs are nil
 	return explain.Explain(e.cfg, e.selected(), explain.RunDetails{
-		Inputs: inputs, Kept: e.options.run.Kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().Text,
+		Inputs: inputs, Kept: e.options.run.KeptBefore, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().Text,
 		Waits: explain.Waits{
 			Begin: transport.HeaderTimeout, Pause: transport.IdleTimeout, Response: transport.PageTimeout,
 			First: transport.BackoffBase, Longest: transport.BackoffCap, Asked: transport.MaxWait,

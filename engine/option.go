@@ -258,7 +258,7 @@ func WithInputs(values map[string]any) RunOption {
 // WithKept passes the values saved by the previous run, by job and name: Kept of its [JobResult]s.
 // They may have been encoded as JSON and decoded with json.Number.
 func WithKept(kept map[string]map[string]any) RunOption {
-	return runOption(func(s *runOptionSet) { s.Kept = kept })
+	return runOption(func(s *runOptionSet) { s.KeptBefore = kept })
 }
 
 // WithResume continues an earlier run of the same configuration. checkpoints maps the Root of each tree of

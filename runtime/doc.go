@@ -1,20 +1,33 @@
 // Package runtime runs compiled jobs: one loop for all methods.
 //
 //	for more {
-//		response := fetch(request)     // packages transport and credential; package ahead may have made the exchange already
-//		page := read(response)         // packages format and document: items, and values for the rules
-//		judge(page)                    // packages compile and language: every rule; the first rule that is met decides
-//		shape(page)                    // filter and fields change the items
-//		request, more = advance(page)  // the variables of the method, and the next request
-//		findings := audit(page, more)  // package evidence, after the last page: is the list complete?
-//		offer(request)                 // package ahead may make the exchange now
-//		deliver(page, findings)        // the sink, with the checkpoint (package saved) and the record (package trace)
+//		// fetch.go and send.go; packages transport and credential; package ahead may have made the exchange already
+//		response := fetch(request)
+//		// read.go; packages format and document: items, and values for the rules
+//		page := read(response)
+//		// judge.go; packages compile and language: every rule; the first rule that is met decides
+//		judge(page)
+//		// shape.go: filter and fields change the items
+//		shape(page)
+//		// advance.go: the variables of the method, and the next request
+//		request, more = advance(page)
+//		// audit.go; package evidence, after the last page: is the list complete?
+//		findings := audit(page, more)
+//		// package ahead may make the exchange now
+//		offer(request)
+//		// deliver.go: the sink, with the checkpoint (state.go, package saved) and the record (package trace)
+//		deliver(page, findings)
 //	}
 //
-// [Loop.RunList] runs this loop, and the method step is one turn of it. Each step processes one page
+// [Loop.RunList] runs this loop, and the method step is one turn of it (loop.go). Each step processes one page
 // in five phases: fetch, read, decide (judge, shape, advance and audit), offer, deliver. Package
 // partition runs the loop for every partition of a job and of its children. Package redact removes
 // secrets from all output, and package failure defines the errors.
+//
+// A list begins and restarts in run.go, and ends in end.go. partition.go has the partitions, page.go the pages,
+// probe.go the probe of a job, which shows values of pages, kept.go the values for the next run, checkpoint.go what
+// can be read from a checkpoint, pool.go the buffers, observe.go the events, and result.go and error.go the
+// results and errors.
 //
 // Each value lives in the struct that lasts as long as it does:
 //

@@ -71,14 +71,6 @@ func (r *listRun) failedPage(fault *trace.Fault, err error) *trace.Record {
 	return &record
 }
 
-// after returns the result of the list after the page that is being delivered. failed is the error
-// of the run on that page, or nil.
-func (r *listRun) after(failed error) ListResult {
-	result := r.state.Result
-	result.Items, result.Filtered = result.Items+r.current.items, result.Filtered+r.current.filtered
-	return r.withSeen(r.conclude(result, r.addPlace(failed)))
-}
-
 // withSeen returns a result with the paths that the list had and lacked.
 func (r *listRun) withSeen(result Result) ListResult {
 	return ListResult{Result: result, Seen: r.watcher.Seen(result.Outcome)}

@@ -18,7 +18,7 @@ func (r *listRun) carryOver(page *Page) error {
 	if r.state.Result.Outcome != rules.Complete {
 		return nil
 	}
-	values, lacking, err := r.job.KeptValues(&r.pooled.machine, r.context(), r.state.Kept.Value, page.Page == r.context().Page)
+	values, lacking, err := r.job.KeptValues(&r.pooled.machine, r.context(), r.state.KeptSoFar.Value, page.Page == r.context().Page)
 	if err != nil {
 		return r.pageError(failure.Response, err)
 	}
@@ -32,7 +32,7 @@ func (r *listRun) carryOver(page *Page) error {
 
 // keepSoFar returns the values for the next run that are about the items of all pages, up to this page.
 func (r *listRun) keepSoFar() (map[string]any, error) {
-	values, err := r.job.KeptSoFar(&r.pooled.machine, r.context(), r.state.Kept.Value)
+	values, err := r.job.KeptSoFar(&r.pooled.machine, r.context(), r.state.KeptSoFar.Value)
 	if err == nil {
 		values, err = saved.Variables(values)
 	}
@@ -53,7 +53,7 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 			continue
 		}
 		consequence := "nothing is saved, and the next run starts where this one started"
-		if r.lastKept[e.Rule.Target] != nil {
+		if r.keptBefore[e.Rule.Target] != nil {
 			consequence = "the previous value is kept, so the next run starts where this one started"
 		}
 		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil after the last page: %s", e.Rule.ID, consequence))
@@ -90,10 +90,10 @@ func hashOf(key string) string {
 // selectKept returns the values that a job kept in the previous run for a key, which may have been a secret in that
 // run and not in this one, or the reverse.
 func (l *Loop) selectKept(job *compile.Job, key string) map[string]any {
-	kept := compile.SelectKept(l.Kept[job.ID()], l.concealedKey(key))
+	kept := compile.SelectKept(l.KeptBefore[job.ID()], l.concealedKey(key))
 	if kept == nil && key != "" {
-		if kept = compile.SelectKept(l.Kept[job.ID()], key); kept == nil {
-			kept = compile.SelectKept(l.Kept[job.ID()], hashOf(key))
+		if kept = compile.SelectKept(l.KeptBefore[job.ID()], key); kept == nil {
+			kept = compile.SelectKept(l.KeptBefore[job.ID()], hashOf(key))
 		}
 	}
 	return kept

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -43,8 +41,8 @@ type Earlier struct {
 	// last page does not run again.
 	Resume map[string]json.RawMessage
 
-	// Kept holds the values that earlier runs kept, by job and name.
-	Kept map[string]map[string]any
+	// KeptBefore holds the values that earlier runs kept, by job and name.
+	KeptBefore map[string]map[string]any
 }
 
 // A Loop runs compiled jobs, one after another or concurrently.
@@ -212,66 +210,6 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	}
 	page.Error = trace.FaultOf(failed, r.Redactor)
 	return next, failed
-}
-
-// proceed makes the next request after a page that is not the last, and adds the page to the kept
-// values.
-func (r *listRun) proceed(page *Page) (next requests.Request, err error) {
-	kept, err := r.keepSoFar()
-	if err == nil {
-		next, err = r.advance(page)
-	}
-	if err == nil && page.Decision == trace.Continue {
-		r.state.Kept.Value = kept
-	}
-	return next, err
-}
-
-// endIfEnough ends the list if [List.Enough] says that the rest can be skipped. It reports whether it
-// did.
-func (r *listRun) endIfEnough() bool {
-	result := &r.state.Result
-	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {
-		return false
-	}
-	result.endAtPartitionLimit()
-	r.logEnd()
-	return true
-}
-
-// advance changes the variables and makes the next request. If there is no next request, the page
-// is the last.
-func (r *listRun) advance(page *Page) (requests.Request, error) {
-	if !r.job.Paged() {
-		r.stop(page, []string{ReasonEnd}, rules.Complete, "one request made: the job is not paged")
-		return requests.Request{}, nil
-	}
-	r.watcher.NoticeContinued()
-	next, more, err := r.nextRequest()
-	if err != nil {
-		return next, err
-	}
-	if !more {
-		page.Verdicts = append(page.Verdicts, r.noAddress())
-		r.stop(page, []string{ReasonNextRequest}, rules.Complete, fmt.Sprintf("the rules give no next request after page %d", page.Page))
-	}
-	r.reportOverridden(next)
-	return next, nil
-}
-
-// noAddress returns the verdict that the next request has no address, with the values of the parts
-// from which an address could have come.
-func (r *listRun) noAddress() trace.Verdict {
-	verdict := trace.Verdict{Rule: ReasonNextRequest, Met: true}
-	var because []string
-	for _, part := range r.job.Parts {
-		if role := part.Rule.Role; part.Rule.Subsequent && (role == rules.RoleURL || role == rules.RoleEndpoint) {
-			because = append(because, string(role)+" = "+part.Because(r.context()))
-			verdict.Missing = append(verdict.Missing, part.Missing(r.context())...)
-		}
-	}
-	verdict.Because = r.Redactor.Shown(strings.Join(because, ", "))
-	return verdict
 }
 
 // stop makes a page the last one, and sets the reason why the job ended.

@@ -2,11 +2,9 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -28,16 +26,16 @@ type listRun struct {
 	// These last for the whole run and do not change. Loop is embedded because it holds the settings,
 	// which nearly every method reads.
 	Loop
-	list      List
-	job       *compile.Job // the job of the list
-	switches  rules.Switches
-	receiver  Receiver
-	sender    sender
-	converter *format.Converter // nil if the responses are JSON
-	keepKey   string            // chooses the kept values of the partition; "" if all partitions share them
-	lastKept  map[string]any    // values that the previous run kept, including their secrets
-	builder   *compile.Builder  // nil before the first request
-	started   time.Time
+	list       List
+	job        *compile.Job // the job of the list
+	switches   rules.Switches
+	receiver   Receiver
+	sender     sender
+	converter  *format.Converter // nil if the responses are JSON
+	keepKey    string            // chooses the kept values of the partition; "" if all partitions share them
+	keptBefore map[string]any    // values that the previous run kept, including their secrets
+	builder    *compile.Builder  // nil before the first request
+	started    time.Time
 
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
 	// again after a resume: they are caches of the state, requests in flight, and past warnings.
@@ -94,7 +92,7 @@ func (r *listRun) reset() {
 		Computed: last.Computed,
 	}
 	r.state.Context.Value = rules.Context{
-		Limit: r.job.Ruleset.Limit, Kept: r.lastKept, Input: r.Inputs, Partition: r.list.Partition.Binding,
+		Limit: r.job.Ruleset.Limit, Kept: r.keptBefore, Input: r.Inputs, Partition: r.list.Partition.Binding,
 		Header: func(string) any { return nil }, Link: func(string, ...string) any { return nil }, // before the first page
 		Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.redacted(job.Constants())},
@@ -157,10 +155,10 @@ func (r *listRun) begin(ctx context.Context) (request requests.Request, more boo
 		return request, false, r.pageError(r.list.Partition.Blame(), err)
 	}
 	r.state.Result.Kept = compile.NestKept(r.selectKept(r.job, r.keepKey), r.concealedKey(r.keepKey))
-	if r.lastKept, err = r.RevealKept(ctx, r.job, r.keepKey); err != nil {
+	if r.keptBefore, err = r.RevealKept(ctx, r.job, r.keepKey); err != nil {
 		return request, false, err
 	}
-	r.context().Kept = r.lastKept
+	r.context().Kept = r.keptBefore
 	if r.list.From != nil {
 		return r.resume(ctx, r.list.From)
 	}
@@ -192,47 +190,6 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 func (r *listRun) hideDerived(values ...any) {
 	if r.job.DerivesPaging() {
 		r.Redactor.HideParts(values...)
-	}
-}
-
-// nextRequest changes the variables and makes the request for the next page. It reports false if
-// the rules give no address.
-func (r *listRun) nextRequest() (request requests.Request, more bool, err error) {
-	c := r.context()
-	variables, parts, more, err := r.job.Advance(&r.pooled.machine, c)
-	if err == nil && more {
-		request, err = r.builder.Apply(parts, r.state.Base)
-	}
-	if err == nil && more {
-		err = r.job.CheckAddress(request)
-	}
-	if err != nil {
-		return request, false, r.pageError(failure.Response, err)
-	}
-	r.hideDerived(variables, []any(parts))
-	c.State, r.state.Parts.Value = variables, parts
-	r.state.Due = time.Time{}
-	if request.After > 0 {
-		r.state.Due = r.Clock.Now().Add(request.After)
-	}
-	return request, more, nil
-}
-
-// reportOverridden warns if the job's own parameters override parameters of a link, and notes it for the audit.
-func (r *listRun) reportOverridden(next requests.Request) {
-	if !r.job.Ruleset.IncludeParams || !strings.Contains(next.Endpoint, "?") {
-		return
-	}
-	for _, m := range requests.ParseQuery(next.Endpoint) {
-		param, sent := next.Params.Get(m.Name)
-		if _, ofJob := r.job.Spec().Params.Get(m.Name); !sent || !ofJob {
-			continue
-		}
-		if text, ok := value.Text(param); ok && text != m.Value {
-			remark := fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it", m.Name, m.Value, m.Name, text)
-			r.watcher.NoticeOverridden(r.Redactor.Shown(remark))
-			r.warn("overridden "+m.Name, remark+" (includeParams)")
-		}
 	}
 }
 
@@ -276,34 +233,6 @@ func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Req
 // obtained returns the number of items on the delivered pages, including the items that the filter
 // left out.
 func (r *listRun) obtained() int { return r.state.Result.Items + r.state.Result.Filtered }
-
-// deliver delivers a page. failed is the error of the run on that page, or nil.
-func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
-	if page.Decision == trace.Stop {
-		page.Kept = r.state.Result.Kept
-	}
-	if r.list.Omits != nil && page.Outcome == rules.Failed && r.list.Omits(page) {
-		r.current.omitted = new(page.Record)
-		r.observePage(ctx, page)
-		return nil
-	}
-	d := &r.current.delivery
-	d.Page, d.Checkpoint, d.Result = page, r.checkpoint, func() ListResult { return r.after(failed) }
-	r.current.items = page.Items.Len()
-	delivered, err := r.receiver(ctx, d)
-	if delivered {
-		r.state.Result.Items += r.current.items
-		r.state.Result.Filtered += r.current.filtered
-	}
-	if err != nil {
-		if errors.As(err, new(*failure.Error)) {
-			return err
-		}
-		return fmt.Errorf("job %s, page %d: %w", r.job.ID(), page.Page, err)
-	}
-	r.observePage(ctx, page)
-	return nil
-}
 
 // seconds returns the running time in seconds, rounded to milliseconds.
 func (r *listRun) seconds() float64 {

@@ -39,8 +39,8 @@ type state struct {
 	Due      time.Time                       `json:"due,omitzero"`      // time of the next request, if it has to wait
 	Hints    saved.Value[*rules.Hints]       `json:"hints,omitzero"`    // hints of the last response, if an error response may end the list
 
-	// Kept holds the values for the next run that are about the items of all pages, up to this page.
-	Kept saved.Value[map[string]any] `json:"kept,omitzero"`
+	// KeptSoFar holds the values for the next run that are about the items of all pages, up to this page.
+	KeptSoFar saved.Value[map[string]any] `json:"kept,omitzero"`
 
 	Restarts    int              `json:"restarts,omitempty"`
 	History     evidence.History `json:"noticed"`
@@ -66,14 +66,13 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 	s := r.state
 	s.Version, s.Done = CheckpointVersion, page.Decision == trace.Stop
 	s.Elapsed = r.Clock.Now().Sub(r.started)
-	s.Result.Items += r.current.items
-	s.Result.Filtered += r.current.filtered
+	s.Result = r.resultWithPage()
 	s.Result.Seconds = r.seconds()
 	s.Base = withoutQuery(s.Base)
 	if s.Done {
 		s.Context, s.Last = saved.Value[rules.Context]{}, saved.Value[*rules.Past]{}
 		s.Parts, s.Exchanges = saved.Value[compile.PartValues]{}, evidence.Recall{}
-		s.Kept = saved.Value[map[string]any]{}
+		s.KeptSoFar = saved.Value[map[string]any]{}
 	} else if len(r.job.OnErrors) > 0 {
 		s.Hints.Value = r.watcher.Hints()
 	}

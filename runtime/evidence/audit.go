@@ -30,7 +30,7 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	w.last.end = end
 	c.Total.Items = end.Items - w.last.facts.Rewritten
 	c.Hints = w.Hints()
-	w.described().noticeTotal(c.Hints)
+	w.listHints().noticeTotal(c.Hints)
 	c.List = w.facts(c.Hints)
 	facts := rules.FactsIn(c)
 	var findings []trace.Finding
@@ -127,7 +127,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		w.errors().noticeChange()
 	}
 	facts := h.Facts
-	facts.Missing, facts.Renamed = w.absent().missing(hints)
+	facts.Missing, facts.Renamed = w.absences().missing(hints)
 	if facts.ErrorDoubt == rules.DoubtEmpty && !p.end.Siblings {
 		facts.ErrorDoubt = rules.DoubtNone
 	}

@@ -52,7 +52,7 @@ type hintState struct {
 // Hints returns the values of the last response that APIs commonly use to describe a list. A token
 // read by a rule that ended the job is not a hint, because the configuration knows its meaning. The
 // result is valid until the next call.
-func (w *Watcher) Hints() *rules.Hints { return w.described().read() }
+func (w *Watcher) Hints() *rules.Hints { return w.listHints().read() }
 
 // read returns the hints of the last response, or of the page before the resume if no page was read since.
 func (s hintSearch) read() *rules.Hints {

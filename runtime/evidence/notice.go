@@ -25,13 +25,13 @@ func (w *Watcher) Notice(reading document.Reading, header http.Header, request, 
 	if !c.Polled {
 		w.noticeRepeats()
 	}
-	w.described().countLists()
+	w.listHints().countLists()
 	w.since.notice(p)
 	w.sizes().notice()
 	w.positions().notice()
 	w.nested().notice()
 	w.gaps().notice()
-	w.absent().noticePaths()
+	w.absences().noticePaths()
 	w.gaps().noticeBareEnd()
 	w.errors().notice()
 	*p.largest = max(*p.largest, c.Count)
@@ -61,7 +61,7 @@ func (w *Watcher) noticeRepeats() {
 func (w *Watcher) NoticeContinued() {
 	c := w.last.context
 	if c.Page == 1 {
-		w.described().noticeTotal(w.Hints())
+		w.listHints().noticeTotal(w.Hints())
 		w.comparison().rememberFirst()
 	}
 	if !c.Polled && !c.RepeatedRequest {

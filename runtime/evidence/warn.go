@@ -14,7 +14,7 @@ import (
 func (w *Watcher) WarnOfRules(m *language.Machine) {
 	c := w.last.context
 	if c.Page == 1 && w.last.reading.HasContent() {
-		w.absent().warnOfMissing()
+		w.absences().warnOfMissing()
 	}
 	for _, stop := range w.last.subject.job.Stops {
 		w.last.warnOfTextFlags(m, stop)

@@ -58,13 +58,13 @@ func (w *Watcher) gaps() gapSearch {
 	return gapSearch{w.comparison(), &w.history.gapMemory, w.history.HadItems}
 }
 
-func (w *Watcher) absent() absenceSearch {
+func (w *Watcher) absences() absenceSearch {
 	return absenceSearch{w.comparison(), &w.history.pathMemory, placeSearch{&w.last, &w.history.placeMemory}}
 }
 
 func (w *Watcher) errors() errorSearch { return errorSearch{w.comparison(), &w.history.errorMemory} }
 
-func (w *Watcher) described() hintSearch {
+func (w *Watcher) listHints() hintSearch {
 	return hintSearch{&w.last, &w.history.totalMemory, &w.hints}
 }
 

@@ -65,7 +65,7 @@ func newTally(w Walk, root *compile.Job) *Tally {
 	for _, job := range t.all {
 		one := &jobTally{
 			result: EndedResult{Result: runtime.Result{Job: job.ID(), Root: t.rootID, StoppedBy: []string{}}},
-			kept:   w.Kept[job.ID()], keptStays: w.leftOutOf(job) != nil,
+			kept:   w.KeptBefore[job.ID()], keptStays: w.leftOutOf(job) != nil,
 		}
 		if len(job.For) > 0 {
 			one.result.Partitions, one.seen = &runtime.PartitionCounts{}, &evidence.Seen{}

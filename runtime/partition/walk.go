@@ -59,7 +59,7 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 		list := runtime.List{Partition: runtime.Partition{Job: root}, From: w.Resume[root.ID()], Omits: w.omits(root)}
 		end, err := w.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
 			if tally.jobs[root].keptStays {
-				d.Page.Kept = w.Kept[root.ID()]
+				d.Page.Kept = w.KeptBefore[root.ID()]
 			}
 			return sink.Receive(ctx, d)
 		})

@@ -108,7 +108,7 @@ func (c *Client) Complete(ctx context.Context, call Call, first Attempt, decide 
 			response.Attempts = requests
 			c.served.Store(true)
 		}
-		failed, retry := c.judge(ctx, call, response, err, decide)
+		failed, retry := c.classify(ctx, call, response, err, decide)
 		if failed == nil {
 			c.budget.refill()
 			return response, nil

@@ -2,7 +2,7 @@
 // [Response], or a [failure.Error]. Only the configured origin receives credentials, and no error,
 // log record or event contains a secret. Every call ends, whatever the server does.
 //
-// Read client.go first, then exchange.go (one attempt), body.go, verdict.go (success, failure or
+// Read client.go first, then exchange.go (one attempt), body.go, classify.go (success, failure or
 // another attempt) and retry.go. The waits are in turn.go (their order), gate.go, quota.go and pace.go.
 // origin.go decides where requests may go. auth.go and lease.go have the credentials, connection.go the
 // connections, compression.go and decompress.go the encodings, link.go the header Link and recording.go

@@ -24,7 +24,7 @@ again, by its id, continues it.`,
 		ValidArgsFunction: c.completeRuns,
 		RunE:              c.Run,
 	}
-	c.natsFlags(cmd)
+	c.addNATSFlags(cmd)
 	c.logFlags.register(cmd, "log details")
 	return cmd
 }

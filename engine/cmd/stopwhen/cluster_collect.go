@@ -52,7 +52,7 @@ there once.`,
 	f.BoolVar(&c.release, "release", false,
 		"with --state and --out DIR: delete from the server what is written; then only the same command can collect the run")
 	f.BoolVar(&c.noWait, "no-wait", false, "end with what is stored now: with status 4 if the run goes on")
-	c.natsFlags(cmd)
+	c.addNATSFlags(cmd)
 	return cmd
 }
 

@@ -41,7 +41,7 @@ cancelled, or whose partitions have all ended, do not go on.`,
 	f := cmd.Flags()
 	f.BoolVar(&c.force, "force", false, "delete the run even if it goes on")
 	f.StringVar(&c.olderThan, "older-than", "", "delete the runs that ended before this `DURATION`, such as 720h")
-	c.natsFlags(cmd)
+	c.addNATSFlags(cmd)
 	c.logFlags.register(cmd, "log details")
 	return cmd
 }

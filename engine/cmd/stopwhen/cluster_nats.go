@@ -39,8 +39,8 @@ type natsClient struct {
 	ends      atomic.Bool      // set before the command closes its connection, which is then no error
 }
 
-// natsFlags adds the flags of commands that connect to NATS.
-func (n *natsClient) natsFlags(cmd *cobra.Command) {
+// addNATSFlags adds the flags of commands that connect to NATS.
+func (n *natsClient) addNATSFlags(cmd *cobra.Command) {
 	f, to := cmd.Flags(), &n.nats
 	f.StringVar(&to.urls, "nats", "", "`URL` of a NATS server, or several with commas between them; "+
 		"default: NATS_URL, the selected NATS context, or "+nats.DefaultURL)
@@ -88,7 +88,7 @@ type natsTarget struct {
 // connect connects to NATS under a name. With wait, it waits for a server that cannot be
 // reached until the context is done.
 func (n *natsClient) connect(ctx context.Context, name string, wait bool, log *slog.Logger) (*natsConn, error) {
-	target, err := n.natsTarget()
+	target, err := n.target()
 	if err != nil {
 		return nil, err
 	}
@@ -165,8 +165,8 @@ func (t *natsTarget) dial() (*natsConn, error) {
 	return &natsConn{Conn: conn, domain: settings.JSDomain, prefix: settings.JSAPIPrefix}, nil
 }
 
-// natsTarget returns the server that the flags and the environment name.
-func (n *natsClient) natsTarget() (*natsTarget, error) {
+// target returns the server that the flags and the environment name.
+func (n *natsClient) target() (*natsTarget, error) {
 	flags := n.nats
 	if err := flags.check(); err != nil {
 		return nil, err

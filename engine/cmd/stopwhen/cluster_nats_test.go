@@ -173,7 +173,7 @@ func (refusingDialer) Dial(network, address string) (net.Conn, error) {
 func TestTheDefaultServerIsNamedWhenItIsOutOfReach(t *testing.T) {
 	clearNATS(t)
 	n := &natsClient{app: newApp(nil, io.Discard, io.Discard)}
-	target, err := n.natsTarget()
+	target, err := n.target()
 	require.NoError(t, err)
 	target.options = append(target.options, nats.SetCustomDialer(refusingDialer{}), n.inspect(target))
 	_, err = target.dial()

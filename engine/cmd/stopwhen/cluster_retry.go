@@ -28,7 +28,7 @@ page.`,
 		ValidArgsFunction: c.completeRuns,
 		RunE:              c.Run,
 	}
-	c.natsFlags(cmd)
+	c.addNATSFlags(cmd)
 	c.logFlags.register(cmd, "log details")
 	return cmd
 }

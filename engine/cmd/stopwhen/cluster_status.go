@@ -64,7 +64,7 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
 		"print it again every two seconds, or less often if it has many partitions, until the run is over or a signal arrives")
 	f.BoolVar(&c.partitions, "partitions", false, "list each partition that has begun")
 	choices(cmd, &c.failOn, "fail-on", "`PHASES` of the run that end with status 9: "+strings.Join(failOnPhases, ", "), failOnPhases...)
-	c.natsFlags(cmd)
+	c.addNATSFlags(cmd)
 	c.logFlags.register(cmd, "log details")
 	cmd.ValidArgsFunction = c.completeRuns
 	return cmd

@@ -80,7 +80,7 @@ has.`,
 	f.IntVar(&c.replicas, "replicas", 0, "`NUMBER` of servers that hold each page "+
 		"(default 3 in a cluster of servers and otherwise 1)")
 	checked(cmd, "replicas", func() error { return inRange(1, maxReplicas, c.replicas, "a number of servers") })
-	c.natsFlags(cmd)
+	c.addNATSFlags(cmd)
 	c.logFlags.register(cmd, "log details")
 	return cmd
 }

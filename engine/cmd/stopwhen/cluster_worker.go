@@ -61,7 +61,7 @@ machine, since each token is valid once: --tokens stores them.`,
 	f.StringVar(&c.idle, "idle", "", "`DURATION` without a partition after which the worker ends: 90s, 10m")
 	f.StringVar(&c.name, "name", "", "`NAME` of the worker in logs and in stopwhen status (default the name of the machine and a number)")
 	c.metricsFlag(cmd)
-	c.natsFlags(cmd)
+	c.addNATSFlags(cmd)
 	c.logFlags.register(cmd, "log details")
 	return cmd
 }

@@ -273,7 +273,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 		logRepeated(logger, files)
 		return err
 	}
-	return x.judge(l, result, files)
+	return x.refuseEndings(l, result, files)
 }
 
 // takesTurns reports whether a run has one page at a time, unless its pages are large.
@@ -306,13 +306,13 @@ func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, 
 }
 
 // withoutRefusals returns an error without the errors of jobs that the run refuses, since
-// [extraction.judge] reports those jobs.
+// [extraction.refuseEndings] reports those jobs.
 func withoutRefusals(err error) error {
 	return errors.Join(slices.DeleteFunc(joined(err), func(part error) bool { return part == nil || errors.Is(part, engine.ErrSuspect) })...)
 }
 
-// judge returns an error if the run refuses the ending of a job.
-func (x *extraction) judge(l *loaded, result *engine.Result, files []output.FileReport) error {
+// refuseEndings returns an error if the run refuses the ending of a job.
+func (x *extraction) refuseEndings(l *loaded, result *engine.Result, files []output.FileReport) error {
 	var outcomes, endings []string
 	for _, job := range result.Jobs {
 		if !job.Refused {

@@ -37,16 +37,16 @@ const (
 	Fail                     // return an error
 )
 
-// judge returns the error of an attempt, which is nil if it succeeded, and reports whether to
+// classify returns the error of an attempt, which is nil if it succeeded, and reports whether to
 // retry it.
-func (c *Client) judge(
+func (c *Client) classify(
 	ctx context.Context, call Call, r *Response, err error, decide func(*Response) ErrorDecision,
 ) (*failure.Error, bool) {
 	switch {
 	case err != nil:
-		return c.judgeError(ctx, call, err)
+		return c.classifyError(ctx, call, err)
 	case IsPage(r.Status):
-		failed, retry := c.judgePage(call, r)
+		failed, retry := c.classifyPage(call, r)
 		if failed != nil || decide == nil || !call.JudgesPages {
 			return failed, retry
 		}
@@ -64,14 +64,14 @@ func (c *Client) judge(
 		e := c.statusError(failure.API, call, r)
 		return e.WithHint(cmp.Or(decision.Message, e.Hint)), false
 	case r.Status < http.StatusBadRequest:
-		return c.judgePage(call, r)
+		return c.classifyPage(call, r)
 	}
 	return c.statusError(failure.API, call, r), false
 }
 
-// judgeError judges an attempt without a response. It treats an error as transient
+// classifyError classifies an attempt without a response. It treats an error as transient
 // unless it is known to be permanent, since there is no complete list of network errors.
-func (c *Client) judgeError(ctx context.Context, call Call, err error) (*failure.Error, bool) {
+func (c *Client) classifyError(ctx context.Context, call Call, err error) (*failure.Error, bool) {
 	if ctx.Err() != nil {
 		cause := errors.Join(ctx.Err(), context.Cause(ctx))
 		return c.fault(call, failure.Error{Class: failure.Cancelled, Message: Interruption(ctx), Err: cause}), false
@@ -105,8 +105,8 @@ func Interruption(ctx context.Context) string {
 	return "interrupted"
 }
 
-// judgePage judges a response with a status below 400.
-func (c *Client) judgePage(call Call, r *Response) (*failure.Error, bool) {
+// classifyPage classifies a response with a status below 400.
+func (c *Client) classifyPage(call Call, r *Response) (*failure.Error, bool) {
 	if r.Unframed && cutOff(r.Body, r.Mapping) {
 		message := fmt.Sprintf("the response was cut off after %d bytes: the connection ended within the document", len(r.Body))
 		return c.fault(call, failure.Error{Class: failure.Transient, Status: r.Status, Message: message}), true

@@ -1,0 +1,81 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// audit evaluates the audit rules after the last page of a list. items is the number of delivered
+// items.
+func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
+	defer func(before context.Context) { r.pooled.machine.Context = before }(r.pooled.machine.Context)
+	r.pooled.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
+	r.noticeBeyond()
+	findings := r.watcher.Audit(&r.pooled.machine, evidence.End{
+		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
+		Items:   items, StoppedBy: r.state.Result.StoppedBy,
+		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.RoleFilter }),
+		Kept:   compile.SelectKept(r.state.Result.Kept, r.keepKey), Siblings: r.list.Siblings,
+	})
+	for i := range findings {
+		f := &findings[i]
+		if r.logs(slog.LevelWarn) {
+			r.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.name(), f.Message),
+				"event", "suspect", "job", r.job.ID(), "finding", f.ID)
+		}
+		r.observe(ctx, Event{Kind: EventFinding, Finding: f})
+	}
+	r.state.Result.Findings = findings
+	return findings
+}
+
+// noteUnsplit notes, for the audit, that a rule asks to split the window, and that it cannot be split.
+func (r *listRun) noteUnsplit() {
+	r.watcher.NoticeUnsplit(r.list.Partition.Label(), r.list.Unsplit)
+}
+
+// noticeBeyond shows the watcher the pages after the end of a complete list: they were requested ahead of their
+// turn, and have arrived. A page that has not arrived is not waited for.
+func (r *listRun) noticeBeyond() {
+	if r.state.Result.Outcome != rules.Complete {
+		return
+	}
+	for _, f := range r.queue.Unread() {
+		r.readBeyond(f.Call.Page, f.Response)
+	}
+}
+
+// readBeyond shows the watcher a page after the end of the list, unless it is malformed. The reader of the list still
+// has the last page, so another one reads it.
+func (r *listRun) readBeyond(number int, response *transport.Response) {
+	options := r.readerOptions(r.job)
+	options.Paths, options.Items, options.Places, options.Decode = nil, nil, nil, false
+	options.Warn = func(string, string) {}
+	page := documentOf(response)
+	if converter := r.newConverter(r.job); converter != nil {
+		buffer := &spool.Buffer{}
+		defer buffer.Release()
+		done, err := converter.Convert(bodyOf(response, response.Body), buffer)
+		if done && err == nil {
+			page.Body, page.Mapping, err = buffer.Body()
+		}
+		if err != nil {
+			return
+		}
+	}
+	reader := document.NewReader(options)
+	defer reader.Close()
+	if reading, err := reader.Read(page); err == nil {
+		r.watcher.NoticeBeyond(number, reading)
+	}
+}

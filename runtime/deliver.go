@@ -1,0 +1,64 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// deliver delivers a page. failed is the error of the run on that page, or nil.
+func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
+	if page.Decision == trace.Stop {
+		page.Kept = r.state.Result.Kept
+	}
+	if r.list.Omits != nil && page.Outcome == rules.Failed && r.list.Omits(page) {
+		r.current.omitted = new(page.Record)
+		r.observePage(ctx, page)
+		return nil
+	}
+	d := &r.current.delivery
+	d.Page, d.Checkpoint, d.Result = page, r.checkpoint, func() ListResult { return r.after(failed) }
+	r.current.items = page.Items.Len()
+	delivered, err := r.receiver(ctx, d)
+	if delivered {
+		r.state.Result = r.resultWithPage()
+	}
+	if err != nil {
+		if errors.As(err, new(*failure.Error)) {
+			return err
+		}
+		return fmt.Errorf("job %s, page %d: %w", r.job.ID(), page.Page, err)
+	}
+	r.observePage(ctx, page)
+	return nil
+}
+
+// resultWithPage returns the result of the list, including the items of the page that is being
+// delivered.
+func (r *listRun) resultWithPage() Result {
+	result := r.state.Result
+	result.Items, result.Filtered = result.Items+r.current.items, result.Filtered+r.current.filtered
+	return result
+}
+
+// after returns the result of the list after the page that is being delivered. failed is the error
+// of the run on that page, or nil.
+func (r *listRun) after(failed error) ListResult {
+	return r.withSeen(r.conclude(r.resultWithPage(), r.addPlace(failed)))
+}
+
+// endIfEnough ends the list if [List.Enough] says that the rest can be skipped. It reports whether it
+// did.
+func (r *listRun) endIfEnough() bool {
+	result := &r.state.Result
+	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {
+		return false
+	}
+	result.endAtPartitionLimit()
+	r.logEnd()
+	return true
+}
