@@ -123,7 +123,7 @@ func (o *Output) Published() bool { return o.finished && !o.Released() && !o.Pub
 // it.
 func (o *Output) PublicationDue() bool {
 	p := o.store.state.Publish
-	return p != nil && slices.ContainsFunc(p.parts(), func(part *fileMove) bool { return part.Name == o.name })
+	return p != nil && slices.ContainsFunc(p.moves(), func(move *fileMove) bool { return move.Name == o.name })
 }
 
 // Released reports whether the rows will not be published: see [Store.Release].
@@ -321,11 +321,11 @@ func (s *Store) reopen(o *Output) (file, error) {
 // create creates the file of an output. A file of an earlier run is replaced together with the
 // state that it belongs to.
 func (s *Store) create(o *Output) (file, error) {
-	if s.earlier.stale {
+	if s.Restarts() {
 		if err := errors.Join(s.files.Remove(s.path), s.files.SyncDir(s.path)); err != nil {
 			return nil, err
 		}
-		s.earlier.stale = false
+		s.earlier.relation = fresh
 	}
 	mode := s.mode
 	if o.private {

@@ -45,8 +45,8 @@ type fileMove struct {
 	Unused json.RawMessage `json:"rowsIn,omitempty"` // null in a record of an earlier build
 }
 
-// parts returns the moves of all files.
-func (p *publicationRecord) parts() []*fileMove {
+// moves returns the moves of all files.
+func (p *publicationRecord) moves() []*fileMove {
 	if p.Name == "" {
 		return nil
 	}
@@ -77,38 +77,38 @@ func (m *fileMove) size() int64 {
 
 // carryOut moves the rows to their names and saves the kept values. It skips completed steps. Rows
 // are appended before files are replaced, because only the former can be undone.
-func (p *publicationRecord) carryOut(files fileSystem) (moves, error) {
-	parts, done := p.parts(), moves{}
-	slices.SortStableFunc(parts, func(a, b *fileMove) int { return cmp.Compare(a.order(), b.order()) })
-	for _, part := range parts {
-		unchanged, err := part.move(files)
+func (p *publicationRecord) carryOut(files fileSystem) (progress, error) {
+	moves, done := p.moves(), progress{}
+	slices.SortStableFunc(moves, func(a, b *fileMove) int { return cmp.Compare(a.order(), b.order()) })
+	for _, move := range moves {
+		unchanged, err := move.move(files)
 		if err != nil {
 			done.unchanged = unchanged
 			return done, err
 		}
-		done.moved = append(done.moved, part)
+		done.moved = append(done.moved, move)
 	}
-	for _, part := range parts {
-		if err := part.removePartial(files); err != nil {
+	for _, move := range moves {
+		if err := move.removePartial(files); err != nil {
 			return done, err
 		}
 	}
 	return done, p.keep(files)
 }
 
-// moves says how far a publication that has failed was carried out.
-type moves struct {
+// A progress says how far a publication that has failed was carried out.
+type progress struct {
 	moved     []*fileMove // files that have their rows
 	unchanged bool        // moving the rows of another file has failed, and that file is as it was before
 }
 
 // undo removes the rows that the publication has appended. It reports whether all files are as they were
 // before. A file that was replaced cannot be restored.
-func (m moves) undo(files fileSystem) bool {
-	if !m.unchanged || slices.ContainsFunc(m.moved, func(part *fileMove) bool { return !part.Append }) {
+func (p progress) undo(files fileSystem) bool {
+	if !p.unchanged || slices.ContainsFunc(p.moved, func(move *fileMove) bool { return !move.Append }) {
 		return false
 	}
-	return !slices.ContainsFunc(m.moved, func(part *fileMove) bool { return part.truncate(files) != nil })
+	return !slices.ContainsFunc(p.moved, func(move *fileMove) bool { return move.truncate(files) != nil })
 }
 
 // errNoRows means that the rows of a publication are neither in their partial file nor in the
@@ -274,9 +274,9 @@ func (m *fileMove) truncate(files fileSystem) error {
 
 // discard removes the rewritten rows of a publication that has changed nothing.
 func (p *publicationRecord) discard(files fileSystem) {
-	for _, part := range p.parts() {
-		if part.Complete {
-			_ = files.Remove(part.from()) // the next publication replaces it
+	for _, move := range p.moves() {
+		if move.Complete {
+			_ = files.Remove(move.from()) // the next publication replaces it
 		}
 	}
 }

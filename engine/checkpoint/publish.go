@@ -199,11 +199,11 @@ func (s *Store) finishPublication(p *publicationRecord) error {
 	if err := s.keepValues(p); err != nil {
 		return ioError("save the kept values", err)
 	}
-	for _, part := range p.parts() {
-		e := s.state.Outputs[part.Name]
+	for _, move := range p.moves() {
+		e := s.state.Outputs[move.Name]
 		e.Partial = false
-		s.state.Outputs[part.Name] = e
-		if o := s.outputs[part.Name]; o != nil {
+		s.state.Outputs[move.Name] = e
+		if o := s.outputs[move.Name]; o != nil {
 			o.finished, o.marked = true, e
 		}
 	}
@@ -283,8 +283,8 @@ func (s *Store) repair() error {
 		return nil
 	}
 	var err error
-	for _, part := range p.parts() {
-		err = cmp.Or(err, part.verify(s.files))
+	for _, move := range p.moves() {
+		err = cmp.Or(err, move.verify(s.files))
 	}
 	if err == nil && s.path != "" {
 		err = s.save() // recordPublication may have failed to save it

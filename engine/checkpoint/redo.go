@@ -67,7 +67,7 @@ func readRecord(files fileSystem, path string) (*publicationRecord, error) {
 // recorded reports whether a publication without a state has a record. A publication by a single
 // rename needs no record.
 func (p *publicationRecord) recorded() bool {
-	return slices.ContainsFunc(p.parts(), func(part *fileMove) bool { return part.Append || part.Complete || p.KeptFile != "" })
+	return slices.ContainsFunc(p.moves(), func(move *fileMove) bool { return move.Append || move.Complete || p.KeptFile != "" })
 }
 
 // redo returns the name of the record.
@@ -87,8 +87,8 @@ func (p *publicationRecord) record(files fileSystem) error {
 			return ioError("save the record of the rows", err)
 		}
 		p.Record = saved.Record
-		for _, part := range p.parts() {
-			if err := writeRecord(files, part.Name+RedoSuffix, publicationRecord{Record: saved.Record}); err != nil {
+		for _, move := range p.moves() {
+			if err := writeRecord(files, move.Name+RedoSuffix, publicationRecord{Record: saved.Record}); err != nil {
 				return err
 			}
 		}
@@ -108,8 +108,8 @@ func writeRecord(files fileSystem, path string, p publicationRecord) error {
 func (p *publicationRecord) absolute(files fileSystem) (publicationRecord, error) {
 	combined, others := *p, p.Also
 	combined.Also = nil
-	for _, part := range others {
-		clone := *part
+	for _, move := range others {
+		clone := *move
 		combined.Also = append(combined.Also, &clone)
 	}
 	combined.Record = cmp.Or(p.KeptFile, p.Name) + RedoSuffix
@@ -117,8 +117,8 @@ func (p *publicationRecord) absolute(files fileSystem) (publicationRecord, error
 	if p.KeptFile != "" {
 		paths = append(paths, &combined.KeptFile)
 	}
-	for _, part := range combined.Also {
-		paths = append(paths, &part.Name)
+	for _, move := range combined.Also {
+		paths = append(paths, &move.Name)
 	}
 	for _, path := range paths {
 		var err error
@@ -135,8 +135,8 @@ func (p *publicationRecord) forget(files fileSystem) error {
 		return nil
 	}
 	err := errors.Join(files.Remove(p.redo()), files.SyncDir(p.redo()))
-	for _, part := range p.parts() {
-		err = errors.Join(err, files.Remove(part.Name+RedoSuffix))
+	for _, move := range p.moves() {
+		err = errors.Join(err, files.Remove(move.Name+RedoSuffix))
 	}
 	return ioError("remove "+p.redo(), err)
 }

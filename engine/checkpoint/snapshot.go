@@ -76,9 +76,9 @@ func (p *publicationRecord) update(files fileSystem, kept map[string]map[string]
 		}
 	}
 	for job, before := range known {
-		for _, part := range p.parts() { // rows that the run has added for other jobs change the file for this one, too
-			name := filepath.Base(part.Name)
-			if after, taken := now[name]; taken && part.Before != nil && before[name] == *part.Before && after != *part.Before {
+		for _, move := range p.moves() { // rows that the run has added for other jobs change the file for this one, too
+			name := filepath.Base(move.Name)
+			if after, taken := now[name]; taken && move.Before != nil && before[name] == *move.Before && after != *move.Before {
 				before[name], changed = after, true
 			}
 		}
@@ -93,11 +93,11 @@ func (p *publicationRecord) update(files fileSystem, kept map[string]map[string]
 // A file that another program has taken away or that cannot be read has none.
 func (p *publicationRecord) snapshots(files fileSystem) (map[string]Snapshot, error) {
 	all := map[string]Snapshot{}
-	for _, part := range p.parts() {
-		if len(p.RowsIn) == 0 && part.Before == nil {
+	for _, move := range p.moves() {
+		if len(p.RowsIn) == 0 && move.Before == nil {
 			continue
 		}
-		f, err := files.Open(part.Name, 0)
+		f, err := files.Open(move.Name, 0)
 		switch {
 		case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 			continue
@@ -106,7 +106,7 @@ func (p *publicationRecord) snapshots(files fileSystem) (map[string]Snapshot, er
 		}
 		size, err := f.Size()
 		if err == nil {
-			all[filepath.Base(part.Name)], err = takeSnapshot(f, size)
+			all[filepath.Base(move.Name)], err = takeSnapshot(f, size)
 		}
 		if err := errors.Join(err, f.Close()); err != nil {
 			return nil, ioError("read the output", err)

@@ -31,12 +31,20 @@ type Store struct {
 	discarded int64                         // number of bytes discarded from the outputs
 }
 
-// An earlierRun says what this run does with the run that wrote the state file. At most one of resumed,
-// ended and stale is true.
+// A relation says what a run does with the run that wrote the state file.
+type relation int
+
+// The relations.
+const (
+	fresh     relation = iota // there is no earlier run, or nothing is left of it
+	continues                 // the run continues it
+	follows                   // it has ended, and the run is the next increment
+	replaces                  // the run replaces its files
+)
+
+// An earlierRun describes the run that wrote the state file.
 type earlierRun struct {
-	resumed bool // this run continues it
-	ended   bool // it has ended, and this run is the next increment
-	stale   bool // this run replaces its files
+	relation relation
 
 	outputs []string // its outputs, if it has ended
 	changed string   // parts of the configuration that changed since then; "" if nothing changed
@@ -110,7 +118,7 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 		return nil, s.refuse("%v", err)
 	}
 	found.Program = program
-	s.state, s.earlier.resumed = found, true
+	s.state, s.earlier.relation = found, continues
 	changed := changes(found.Fingerprint, fingerprint)
 	switch { // a run that is refused changes nothing
 	case found.Fingerprint[RunPart] != fingerprint[RunPart]: // the next run has pages of its own
@@ -135,7 +143,9 @@ func restart(files fileSystem, path, program string, fingerprint map[string]stri
 	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errTooLarge) {
 		return nil, ioError("read the state", err)
 	}
-	s.earlier.stale = err == nil || errors.Is(err, errTooLarge)
+	if err == nil || errors.Is(err, errTooLarge) {
+		s.earlier.relation = replaces
+	}
 	var found stateFile
 	if parse(text, &found) == nil {
 		before := newStore(files, path, program, nil)
@@ -156,15 +166,15 @@ func ioError(action string, err error) error {
 }
 
 // Resumed reports whether the state is from an earlier run that this run continues.
-func (s *Store) Resumed() bool { return s.earlier.resumed }
+func (s *Store) Resumed() bool { return s.earlier.relation == continues }
 
 // Restarts reports whether this run ignores the run that the state file holds, and replaces its files: see [Restart].
-func (s *Store) Restarts() bool { return s.earlier.stale }
+func (s *Store) Restarts() bool { return s.earlier.relation == replaces }
 
 // Finished reports whether the run that this run continues has published or released the rows of an output.
 func (s *Store) Finished(path string) bool {
 	e, known := s.state.Outputs[path]
-	return s.earlier.resumed && known && !e.Partial
+	return s.Resumed() && known && !e.Partial
 }
 
 // Jobs returns the last committed checkpoint of each job, for engine.WithResume.
@@ -224,13 +234,15 @@ func (s *Store) End() error {
 
 // Follows reports whether the state is from a run that has ended, and returns the outputs of that
 // run.
-func (s *Store) Follows() (outputs []string, follows bool) { return s.earlier.outputs, s.earlier.ended }
+func (s *Store) Follows() (outputs []string, ended bool) {
+	return s.earlier.outputs, s.earlier.relation == follows
+}
 
 // Repeats reports whether the state is from a run that has ended and that had the same fingerprint
 // and the given outputs.
 func (s *Store) Repeats(outputs []string) bool {
 	e := s.earlier
-	return e.ended && e.changed == "" && slices.Equal(e.outputs, slices.Sorted(slices.Values(outputs)))
+	return e.relation == follows && e.changed == "" && slices.Equal(e.outputs, slices.Sorted(slices.Values(outputs)))
 }
 
 // next begins the next increment after a run that has ended: its jobs start from the beginning, and its
@@ -249,7 +261,7 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 		}
 	}
 	s.earlier = earlierRun{
-		ended: true, outputs: slices.Sorted(maps.Keys(s.state.Outputs)), changed: strings.Join(changed, " and "),
+		relation: follows, outputs: slices.Sorted(maps.Keys(s.state.Outputs)), changed: strings.Join(changed, " and "),
 	}
 	s.state.Ended, s.state.Fingerprint = false, fingerprint
 	s.state.Jobs, s.state.Outputs, s.state.Notes = map[string]json.RawMessage{}, map[string]extent{}, nil
@@ -276,7 +288,7 @@ func (s *Store) Begin() error {
 
 // matchOutputs checks that a resumed run has the same outputs as the earlier run.
 func (s *Store) matchOutputs() error {
-	if !s.earlier.resumed {
+	if !s.Resumed() {
 		return nil
 	}
 	for path := range s.state.Outputs {
@@ -370,7 +382,9 @@ func (s *Store) save() error {
 	if err != nil {
 		return ioError("save the state", err)
 	}
-	s.earlier.stale = false
+	if s.Restarts() {
+		s.earlier.relation = fresh
+	}
 	s.saved = savedFile{jobs: maps.Clone(s.state.Jobs), sum: sumOfLine(text), size: len(text)}
 	return nil
 }
