@@ -198,7 +198,7 @@ func (s *sender) checkAddress(address string) error {
 		return nil
 	}
 	return &failure.Error{
-		Class: failure.Policy, Op: "request", URL: s.redactor.Shown(address),
+		Class: failure.Policy, Op: failure.OpRequest, URL: s.redactor.Shown(address),
 		Message: "refused: the address contains a secret, and is outside the origin of baseUrl",
 		Hint:    "secrets are only sent to the origin of baseUrl",
 	}

@@ -74,7 +74,7 @@ func (a *attempt) suspectWorker(ctx context.Context, p *postponement, age time.D
 	timing, t := &a.worker.cluster.timing, &p.trouble
 	others, reached := a.worker.others(ctx, a.work.Run, a.session.origin)
 	p.reached = reached
-	answered := p.err.Status != 0 && p.err.Op != "authenticate"
+	answered := p.err.Status != 0 && p.err.Op != failure.OpAuthenticate
 	second := t.Worker != "" && t.Worker != a.worker.Name
 	final = second && (answered || !t.Answered) || !others && age >= timing.alone
 	t.Worker, t.Answered = a.worker.Name, answered
@@ -104,11 +104,11 @@ func (w *workerRun) patience(r *Run) time.Duration {
 // its proxy, its credentials or its disk.
 func mayBeWorker(err *engine.Error) bool {
 	switch {
-	case err.Class == failure.IO, err.Op == "authenticate":
+	case err.Class == failure.IO, err.Op == failure.OpAuthenticate:
 		return true
 	case err.Status != 0:
 		return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired}, err.Status)
-	case err.Op != "request" || err.Err == nil:
+	case err.Op != failure.OpRequest || err.Err == nil:
 		return false
 	}
 	dial, dials := errors.AsType[*net.OpError](err.Err)

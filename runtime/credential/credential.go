@@ -128,7 +128,7 @@ func (o *Options) page() *rules.Context {
 // fault returns the error of an expression, with its place. The message begins with the subject.
 func (o *Options) fault(class failure.Class, subject string, err error) *failure.Error {
 	e := &failure.Error{
-		Class: failure.ClassFor(err, class), Op: "authenticate", Message: o.Redactor.Text(subject + err.Error()), Err: err,
+		Class: failure.ClassFor(err, class), Op: failure.OpAuthenticate, Message: o.Redactor.Text(subject + err.Error()), Err: err,
 	}
 	if failed, ok := errors.AsType[*language.RuleError](err); ok {
 		e.Message = o.Redactor.Text(subject + failed.Placed())

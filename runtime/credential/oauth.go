@@ -42,7 +42,7 @@ func newOAuth(auth *rules.Auth, options Options) (transport.Auth, error) {
 		err = rules.CheckTokenURL(address, auth.AllowHTTP)
 	}
 	if err != nil {
-		return transport.Auth{}, &failure.Error{Class: failure.Config, Op: "authenticate", Message: auth.Path + ".tokenUrl: " + err.Error()}
+		return transport.Auth{}, &failure.Error{Class: failure.Config, Op: failure.OpAuthenticate, Message: auth.Path + ".tokenUrl: " + err.Error()}
 	}
 	if options.Offline {
 		return transport.Auth{Obtain: func(context.Context) (*transport.Lease, error) { return tokenSet{access: placeholder}.lease(), nil }}, nil
@@ -82,7 +82,7 @@ func (o *oauth) obtain(ctx context.Context) (*transport.Lease, error) {
 
 // storeFault returns the error of a store.
 func (o *oauth) storeFault(issued tokenSet, err error) error {
-	e := &failure.Error{Class: failure.IO, Op: "authenticate", Message: "the refresh token cannot be stored: " + err.Error(), Err: err}
+	e := &failure.Error{Class: failure.IO, Op: failure.OpAuthenticate, Message: "the refresh token cannot be stored: " + err.Error(), Err: err}
 	if issued.rotated != "" {
 		e.Message = "the API has replaced the refresh token, and the new one is lost, because it cannot be stored: " + err.Error()
 		e.Hint = "the old token is probably of no use: authorize again, and set #refreshToken"
@@ -174,7 +174,7 @@ func asAuthentication(action string, err error) error {
 	if !ok {
 		return err
 	}
-	return known.With(func(e *failure.Error) { e.Op, e.Message = "authenticate", action+e.Message })
+	return known.With(func(e *failure.Error) { e.Op, e.Message = failure.OpAuthenticate, action+e.Message })
 }
 
 // withAddressHint replaces the hints of statuses that are about the pages of a list.
@@ -242,7 +242,7 @@ func (o *oauth) read(r *transport.Response) (tokenSet, error) {
 		return out, nil
 	}
 	e := &failure.Error{
-		Class: failure.API, Op: "authenticate", Method: http.MethodPost, URL: o.Redactor.Shown(o.address), Status: r.Status,
+		Class: failure.API, Op: failure.OpAuthenticate, Method: http.MethodPost, URL: o.Redactor.Shown(o.address), Status: r.Status,
 		Message: fmt.Sprintf("cannot obtain a token: the response (status %d, %s) has no access_token", r.Status, r.ContentType()),
 		Hint:    "check tokenUrl, and whether the API has a token endpoint of OAuth 2.0",
 	}

@@ -32,6 +32,12 @@ const (
 	Cancelled Class = "cancelled" // interrupted
 )
 
+// The operations of an [Error] that tell who may have caused it.
+const (
+	OpRequest      = "request"
+	OpAuthenticate = "authenticate"
+)
+
 // exitStatuses maps the classes to the exit statuses of failed runs.
 var exitStatuses = []struct {
 	class  Class

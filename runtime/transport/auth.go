@@ -83,7 +83,7 @@ func (c *Client) addToken(ctx context.Context, request *http.Request) error {
 		if errors.As(err, new(*failure.Error)) {
 			return err
 		}
-		return &failure.Error{Class: failure.API, Op: "authenticate", Message: fmt.Sprintf("cannot fetch a token: %v", err), Err: err}
+		return &failure.Error{Class: failure.API, Op: failure.OpAuthenticate, Message: fmt.Sprintf("cannot fetch a token: %v", err), Err: err}
 	}
 	c.options.Redactor.Hide(token)
 	request.Header.Set("Authorization", "Bearer "+token)

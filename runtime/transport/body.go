@@ -166,7 +166,7 @@ func (w *watchdog) expire() {
 	default:
 		message = "no response within " + HeaderTimeout.String()
 	}
-	w.cancel(&failure.Error{Class: failure.Transient, Op: "request", Message: message})
+	w.cancel(&failure.Error{Class: failure.Transient, Op: failure.OpRequest, Message: message})
 }
 
 // stop stops the watchdog.

@@ -239,7 +239,7 @@ func statusHint(status int) string {
 
 // fault returns an error with the request of a call.
 func (c *Client) fault(call Call, e failure.Error) *failure.Error {
-	e.Op, e.Method, e.URL = "request", call.Method, c.show(call.URL)
+	e.Op, e.Method, e.URL = failure.OpRequest, call.Method, c.show(call.URL)
 	return &e
 }
 

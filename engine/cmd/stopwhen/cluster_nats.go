@@ -100,7 +100,7 @@ func (n *natsClient) connect(ctx context.Context, name string, wait bool, log *s
 		if err == nil {
 			return conn, nil
 		}
-		if !wait || failure.ExitStatus(err) != failure.Transient.ExitStatus() {
+		if !wait || !errors.Is(err, failure.ErrTransient) {
 			return nil, err
 		}
 		if !time.Now().Before(next) {
