@@ -52,7 +52,7 @@ type Queue struct {
 
 	// mu guards flights and spare against the goroutines of flights: when a body has arrived, its goroutine
 	// may begin the next flight (noteArrival). Only the owner adds and removes flights, and so it reads the
-	// list of them without mu.
+	// list of them without mu, but not whether a flight has begun.
 	mu      sync.Mutex
 	flights []*Flight
 	spare   []*spool.Buffer // unused buffers for the bodies of flights
@@ -145,6 +145,8 @@ func (q *Queue) Unread() (arrived []*Flight) {
 	if q == nil {
 		return nil
 	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	for _, f := range q.flights {
 		if f.done != nil && f.isOver() && !f.failed() {
 			arrived = append(arrived, f)

@@ -51,9 +51,11 @@ type frame struct {
 	pageCheckpoint func() (position, error) // returns the position after the page that is being delivered; nil between pages
 	err            error                    // error of the sink, or of a task for an item
 
-	mu       sync.Mutex // guards the fields below
-	changed  sync.Cond  // signals changes of todo to the task that begins others ahead
-	ahead    []*node    // tasks that began ahead of their turn and still have pages to forward
+	// mu guards the fields below, and begun and slot of the children, against the goroutines of beginAhead.
+	// These run only during runChildren; before it and after it, the fields are used without mu.
+	mu       sync.Mutex
+	changed  sync.Cond // signals changes of todo to the task that begins others ahead
+	ahead    []*node   // tasks that began ahead of their turn and still have pages to forward
 	progress progress
 }
 

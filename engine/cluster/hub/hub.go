@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := serverOptions.StoreDir // a copy, because the server changes so.StoreDir
+	dir := serverOptions.StoreDir // a copy, because the server changes serverOptions.StoreDir
 	lock, err := prepareStore(dir)
 	if err != nil {
 		return nil, err
