@@ -18,6 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/rules/remedy"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
@@ -56,8 +57,8 @@ type Cluster struct {
 	log     *slog.Logger
 	timing  timing
 
-	full    problems     // why pages of runs wait for room on the server, whichever worker has them
-	counted atomic.Value // map[finishedRun]status.Summary of the latest Overview
+	full    problems                                       // why pages of runs wait for room on the server, whichever worker has them
+	counted atomic.Pointer[map[finishedRun]status.Summary] // of the latest Overview; nil before it
 }
 
 // ErrEmpty means that nothing has been submitted to the server yet, and that the user of the
@@ -161,7 +162,7 @@ func noRun(id string) error {
 // readRecord reads the record of a run.
 func (c *Cluster) readRecord(stored store.Record) (*Run, error) {
 	r := &Run{cluster: c, revision: stored.Revision}
-	err := record.Decode(stored.Value, &r.record)
+	err := value.Unmarshal(stored.Value, &r.record)
 	if err == nil && r.record.Version != record.RunVersion {
 		err = fmt.Errorf("it has version %d, this program reads version %d", r.record.Version, record.RunVersion)
 	}

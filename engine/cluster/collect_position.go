@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -134,7 +134,7 @@ func (c *collection) resume(ctx context.Context) error {
 // restore continues a tree from its checkpoint.
 func (c *collection) restore(t *rootProgress, saved json.RawMessage) error {
 	var from collectCheckpoint
-	if err := record.Decode(saved, &from); err != nil {
+	if err := value.Unmarshal(saved, &from); err != nil {
 		return err
 	}
 	switch {

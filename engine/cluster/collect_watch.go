@@ -57,7 +57,7 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, wa
 		case stored.Name != c.run.ID():
 		case stored.Value == nil:
 			stop(store.ErrDeleted)
-		case record.Decode(stored.Value, &r) != nil: // the record is from a later version
+		case value.Unmarshal(stored.Value, &r) != nil: // the record is from a later version
 		case r.Submission != c.run.record.Submission:
 			// Another run has its name.
 			stop(store.ErrDeleted)
@@ -162,7 +162,7 @@ func (r *Run) idle(ctx context.Context, releases bool) remedy.Remedy {
 	}
 	for _, worker := range workers {
 		var w record.Worker
-		if record.Decode(worker.Value, &w) == nil && w.Problems[r.ID()] != "" {
+		if value.Unmarshal(worker.Value, &w) == nil && w.Problems[r.ID()] != "" {
 			return remedy.New("worker %s says: %s", worker.Name, w.Problems[r.ID()])
 		}
 	}

@@ -50,7 +50,10 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 		return nil, err
 	}
 	out.Workers = fleet.Workers
-	known, _ := c.counted.Load().(map[finishedRun]status.Summary)
+	var known map[finishedRun]status.Summary
+	if latest := c.counted.Load(); latest != nil {
+		known = *latest
+	}
 	counted := map[finishedRun]status.Summary{}
 	for _, r := range runs {
 		summary, err := r.summary(ctx, fleet, known, counted)
@@ -62,7 +65,7 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 		}
 		out.Runs = append(out.Runs, summary)
 	}
-	c.counted.Store(counted)
+	c.counted.Store(&counted)
 	return out, nil
 }
 

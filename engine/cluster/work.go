@@ -194,6 +194,9 @@ func (w *workerRun) close() {
 // redelivers the task once the worker has been silent long enough.
 const handBackTime = 2 * time.Second
 
+// askTime is how long a worker tries to look up the other workers. If it fails, there may be others.
+const askTime = 2 * time.Second
+
 // handBack gives a task to another worker at once.
 func handBack(ctx context.Context, work *store.Work) {
 	trouble := work.Trouble
@@ -275,7 +278,7 @@ func (w *workerRun) watchRuns(ctx context.Context) error {
 			w.endSessionsLocked(stored.Name, "")
 			w.removeRunLocked(stored.Name)
 			w.problems.forget(stored.Name)
-		case record.Decode(stored.Value, &r) == nil:
+		case value.Unmarshal(stored.Value, &r) == nil:
 			w.endSessionsLocked(stored.Name, r.Submission) // ends sessions of deleted runs with the same ID
 			w.addRunLocked(&r)
 		}

@@ -183,7 +183,7 @@ func (a *attempt) renew() {
 // runFromLast runs the task to its end, after its last stored page if it has one. It returns nil if
 // the end of the task is stored.
 func (a *attempt) runFromLast(ctx context.Context) error {
-	if err := record.Decode(a.work.Payload, &a.task); err != nil {
+	if err := value.Unmarshal(a.work.Payload, &a.task); err != nil {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
 	a.key = a.session.run.record.Key(a.task)

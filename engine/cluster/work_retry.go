@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -120,7 +121,7 @@ func mayBeWorker(err *engine.Error) bool {
 // others reports whether other workers may run the run, and whether any of them has received a page
 // of the origin lately.
 func (w *workerRun) others(ctx context.Context, run, origin string) (others, reached bool) {
-	ctx, cancel := context.WithTimeout(ctx, handBackTime)
+	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	workers, err := w.cluster.store.Workers(ctx)
 	if err != nil {
@@ -128,7 +129,7 @@ func (w *workerRun) others(ctx context.Context, run, origin string) (others, rea
 	}
 	for _, worker := range workers {
 		var rec record.Worker
-		if worker.Name == w.Name || w.pace.Now().Sub(worker.Time) > w.cluster.timing.silent || record.Decode(worker.Value, &rec) != nil {
+		if worker.Name == w.Name || w.pace.Now().Sub(worker.Time) > w.cluster.timing.silent || value.Unmarshal(worker.Value, &rec) != nil {
 			continue
 		}
 		others = others || !slices.Contains(rec.Cannot, run)

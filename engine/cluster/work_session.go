@@ -132,7 +132,7 @@ func isActive(stored *store.Record) bool {
 		return false
 	}
 	var r record.Run
-	return record.Decode(stored.Value, &r) != nil || r.Phase != Cancelled
+	return value.Unmarshal(stored.Value, &r) != nil || r.Phase != Cancelled
 }
 
 // endSessionsLocked stops the tasks of a run and closes its sessions when they have ended, except the session of

@@ -97,9 +97,9 @@ func (c *workerCommand) Run(*cobra.Command, []string) error {
 	})
 }
 
-// handBackTime is how long a worker that was told to stop waits for partitions that do not
+// abandonAfter is how long a worker that was told to stop waits for partitions that do not
 // notice it, since they evaluate rules or decode a page.
-const handBackTime = 5 * time.Second
+const abandonAfter = 5 * time.Second
 
 // untilSignal waits for a worker, and abandons it if it does not end soon after a signal. Other
 // workers get its partitions when it has been silent for long enough.
@@ -114,7 +114,7 @@ func (c *workerCommand) untilSignal(ctx context.Context, logger *slog.Logger, wo
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(handBackTime):
+	case <-time.After(abandonAfter):
 		logger.Warn("a partition has not noticed the end of the worker; others continue it when the worker has been silent for a while",
 			"event", "worker_left")
 		return nil

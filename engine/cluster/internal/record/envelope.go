@@ -43,7 +43,7 @@ func EncodeStep(step *partition.Step, failed *partition.Task) ([]byte, error) {
 // ReadEnvelope returns the envelope of a page. The error says that the page is damaged.
 func ReadEnvelope(entry *store.Entry) (*Envelope, error) {
 	e := &Envelope{}
-	err := Decode(entry.Envelope, e)
+	err := value.Unmarshal(entry.Envelope, e)
 	if err == nil && e.Record != nil && e.Record.Partition != nil {
 		err = e.keepOrder(entry.Envelope)
 	}
@@ -70,11 +70,6 @@ func (e *Envelope) keepOrder(text []byte) error {
 		e.Record.Partition[name] = v
 	}
 	return nil
-}
-
-// Decode parses JSON and preserves the digits of numbers.
-func Decode(text []byte, into any) error {
-	return value.Unmarshal(text, into)
 }
 
 // Page returns the page of a step, or nil if the step has no page. final is [engine.Page.Final].

@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A Fleet holds the reports of the workers.
@@ -40,7 +41,7 @@ func (r Reader) Workers(ctx context.Context, run string, now, since time.Time) (
 	}
 	for _, stored := range records {
 		var rec record.Worker
-		if record.Decode(stored.Value, &rec) != nil { // it is from another version of the program
+		if value.Unmarshal(stored.Value, &rec) != nil { // it is from another version of the program
 			continue
 		}
 		w := status.Worker{Name: stored.Name, Host: rec.Host, Started: rec.Started, Heard: stored.Time.UTC(),
