@@ -186,10 +186,14 @@ func (e *Engine) Warnings() Diagnostics { return e.warnings }
 
 // Jobs returns the IDs of the selected jobs, in order: all jobs of the configuration, or the jobs
 // of [WithJobs], whose ancestors run, too.
-func (e *Engine) Jobs() []string {
-	selected := e.selected()
-	ids := make([]string, len(selected))
-	for i, job := range selected {
+func (e *Engine) Jobs() []string { return idsOf(e.selected()) }
+
+// AllJobs returns the IDs of all jobs of the configuration, in order, also of those that [WithJobs] leaves out.
+func (e *Engine) AllJobs() []string { return idsOf(e.jobs) }
+
+func idsOf(jobs []*compile.Job) []string {
+	ids := make([]string, len(jobs))
+	for i, job := range jobs {
 		ids[i] = job.ID()
 	}
 	return ids
@@ -346,7 +350,7 @@ func (e *Engine) invalidAddress(path, example string, err error) error {
 
 // checkJobs reports the IDs of [WithJobs] that match no job.
 func (e *Engine) checkJobs() error {
-	known := e.With(WithJobs()).Jobs()
+	known := e.AllJobs()
 	found := diag.NewCollector(nil)
 	for _, id := range e.options.run.jobs {
 		if !slices.Contains(known, id) {

@@ -30,7 +30,7 @@ func Destinations(e *engine.Engine, dir string, format Format) []Destination {
 		dataType string
 	}
 	var writers []writer
-	for _, job := range e.With(engine.WithJobs()).Jobs() {
+	for _, job := range e.AllJobs() {
 		info := e.Job(job)
 		if !info.Emits {
 			continue

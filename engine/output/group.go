@@ -136,7 +136,7 @@ func (p *Publisher) allGroups() []*group {
 // noteLeftOut notes, in each group, a job that was not selected although it reads kept values of the group.
 func (p *Publisher) noteLeftOut() {
 	selected := p.engine.Jobs()
-	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
+	for _, job := range p.engine.AllJobs() {
 		info := p.engine.Job(job)
 		if len(info.Keepers) == 0 || !info.Emits || slices.Contains(selected, job) {
 			continue
@@ -158,7 +158,7 @@ func (p *Publisher) trees() map[string][]string {
 		}
 	}
 	trees := map[string][]string{}
-	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
+	for _, job := range p.engine.AllJobs() {
 		if runs[job] {
 			root := p.engine.Job(job).Root
 			trees[root] = append(trees[root], job)

@@ -110,7 +110,7 @@ func (p *Publisher) assignJobs() {
 			p.byJob[job] = append(p.byJob[job], t)
 		}
 	}
-	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
+	for _, job := range p.engine.AllJobs() {
 		if p.byJob[job] == nil {
 			p.addStream(encoding{}, io.Discard, Destination{Jobs: []string{job}})
 			p.byJob[job] = p.targets[len(p.targets)-1:]
@@ -211,8 +211,8 @@ func (p *Publisher) requireKept(f *file, continues []string) error {
 	}
 	for _, job := range continues {
 		for _, keeper := range p.engine.Job(job).Keepers {
-			files, known := p.kept.files[keeper]
-			same := !known || slices.Contains(slices.Collect(maps.Values(files)), now)
+			snapshots, known := p.kept.files[keeper]
+			same := !known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)
 			if len(p.kept.before[keeper]) > 0 && !same && (now.Bytes > maxCounted || !f.isEmpty()) {
 				return p.refuseChanged(f.rows.Name(), keeper)
 			}
@@ -235,8 +235,8 @@ func (p *Publisher) warnOfRows(f *file, starts []string) error {
 		return err
 	}
 	for job, values := range p.kept.before {
-		files, known := p.kept.files[job]
-		if len(values) > 0 && (!known || slices.Contains(slices.Collect(maps.Values(files)), now)) {
+		snapshots, known := p.kept.files[job]
+		if len(values) > 0 && (!known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)) {
 			return nil
 		}
 	}
@@ -250,7 +250,10 @@ func (p *Publisher) warnOfRows(f *file, starts []string) error {
 // another file, because its dataType has changed: its rows would be lost.
 func (p *Publisher) requireOwn(t *target) error {
 	name := t.file.rows.Name()
-	isOf := func(files map[string]checkpoint.Snapshot) bool { _, known := files[filepath.Base(name)]; return known }
+	isOf := func(snapshots map[string]checkpoint.Snapshot) bool {
+		_, known := snapshots[filepath.Base(name)]
+		return known
+	}
 	if !slices.ContainsFunc(slices.Collect(maps.Values(p.kept.files)), isOf) {
 		return nil // the file need not be read
 	}
@@ -258,7 +261,7 @@ func (p *Publisher) requireOwn(t *target) error {
 	if err != nil || now.Bytes == 0 {
 		return err
 	}
-	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
+	for _, job := range p.engine.AllJobs() {
 		for _, keeper := range p.engine.Job(job).Keepers {
 			follows := func(own string) bool { return slices.Contains(p.engine.Job(own).Keepers, keeper) }
 			if p.kept.files[keeper][filepath.Base(name)] != now || slices.ContainsFunc(t.jobs, follows) {

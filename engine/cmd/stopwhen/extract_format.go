@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -92,10 +91,9 @@ func (x *extraction) checkFormatOfItems(l *loaded, _ []streamUse) error {
 // checkCatalog refuses streams that the configuration does not have: a misspelt one would
 // be written without its keys.
 func (x *extraction) checkCatalog(l *loaded) error {
-	unrestricted := l.With(engine.WithJobs())
 	var dataTypes []string
-	for _, job := range unrestricted.Jobs() {
-		dataTypes = append(dataTypes, unrestricted.Job(job).DataTypes...)
+	for _, job := range l.AllJobs() {
+		dataTypes = append(dataTypes, l.Job(job).DataTypes...)
 	}
 	for _, stream := range x.items.Catalog.Streams() {
 		if !slices.Contains(dataTypes, stream) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -105,7 +104,7 @@ func (s *runState) logChanges(l *loaded) {
 		s.log.Info(fmt.Sprintf("%s: the next increment begins with another configuration: %s changed", s.path, changed),
 			"event", "increment", "changed", changed)
 	}
-	jobs := l.With(engine.WithJobs()).Jobs()
+	jobs := l.AllJobs()
 	kept, _ := s.store.Kept()
 	for _, job := range slices.Sorted(maps.Keys(kept.Values)) {
 		if !slices.Contains(jobs, job) {
