@@ -175,7 +175,8 @@ func (f *fingerprint) identify(part string, job *compile.Job) {
 
 // withDetails adds to the part of a job that keeps values what decides, within its list, which rows it obtains: a row
 // that an earlier configuration left out may be older than the kept values, and would never be requested. With keepFor,
-// a parent that was left out has no kept value.
+// a parent that was left out has no kept value. The jobs for the items of the job run only for the new ones. Each has
+// details of its own, so that a job may be added.
 func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Redactor) string {
 	add := func(name string, values ...any) {
 		sum := sha256.Sum256([]byte(redactor.Text(string(encoded(values)))))
@@ -186,21 +187,37 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 	add("body", rules.OfList(job.Spec().Body))
 	add("nextRequest", nextOfList(job))
 	add("filter", sources(job, rules.RoleFilter))
+	var addChildren func(of *compile.Job)
+	addChildren = func(of *compile.Job) {
+		for _, child := range of.Children {
+			add("job "+child.ID(), e.rowsOf(child)...)
+			addChildren(child)
+		}
+	}
+	addChildren(job)
 	if job.KeepFor != nil {
 		return part
 	}
 	add("for", sources(job, rules.RoleFor, "when", "values"))
 	var parents []any
 	for p := job.Parent; p != nil; p = p.Parent {
-		j := p.Spec()
-		parents = append(parents, j.Endpoint, j.Method, rules.OfList(j.Params), j.DataField, rules.OfList(j.Body),
-			e.cfg.ListHeaders(j), nextOfList(p), sources(p, rules.RoleFilter), sources(p, rules.RoleFor, "when", "values"))
-		for _, v := range j.For {
-			parents = append(parents, v.Name, v.Items, v.Constants)
-		}
+		parents = append(parents, e.rowsOf(p)...)
 	}
 	add("parents", parents...)
 	return part
+}
+
+// rowsOf returns the settings of a job that decide which rows it obtains.
+func (e *Engine) rowsOf(job *compile.Job) []any {
+	j := job.Spec()
+	all := []any{
+		j.Endpoint, j.Method, rules.OfList(j.Params), j.DataField, rules.OfList(j.Body),
+		e.cfg.ListHeaders(j), nextOfList(job), sources(job, rules.RoleFilter), sources(job, rules.RoleFor, "when", "values"),
+	}
+	for _, v := range j.For {
+		all = append(all, v.Name, v.Items, v.Constants)
+	}
+	return all
 }
 
 // sources returns the expressions of a job with a role and, unless there are no targets, with one of the targets.

@@ -1,6 +1,7 @@
 package saved
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -12,8 +13,10 @@ const (
 	InputPart = "input "   // the value of an input, whose name follows
 )
 
-// WithDetail adds a detail to the value of a part: the name of a setting, which has no spaces, and a hash of it.
-func WithDetail(part, name, hash string) string { return part + " " + name + "=" + hash }
+// WithDetail adds a detail to the value of a part: the name of a setting, and a hash of it.
+func WithDetail(part, name, hash string) string {
+	return part + " " + url.QueryEscape(name) + "=" + hash
+}
 
 // Changed reports whether two values of a part differ. If only details do, it returns their names. A detail that one
 // of the values lacks, which an earlier build has written, is no difference.
@@ -27,7 +30,8 @@ func Changed(before, now string) (details []string, changed bool) {
 	for detail := range strings.FieldsSeq(current) {
 		name, _, _ := strings.Cut(detail, "=")
 		if !slices.Contains(known, detail) && slices.ContainsFunc(known, func(d string) bool { return strings.HasPrefix(d, name+"=") }) {
-			details = append(details, name)
+			setting, _ := url.QueryUnescape(name) // cannot fail: WithDetail has written it
+			details = append(details, setting)
 		}
 	}
 	return details, details != nil

@@ -543,6 +543,10 @@ func TestKeptValuesBelongToTheRowsThatWereRequested(t *testing.T) {
 		job      = `"dataField": "data"}`
 		ofParent = `{"endpoint": "items", "pagination": {"method": "pagenum"}, "dataField": "data"}, ` + child
 		noKeep   = `"pagination": {"method": "pagenum"}`
+		lines    = `"endpoint": "items/{it.id}",`
+
+		withChild  = parent + `, {"id": "lines", "endpoint": "items/{it.id}", ` + noKeep + `, "dataField": "data", "for": {"it": {"items": "items"}}}`
+		grandchild = `, {"id": "a grandchild", "endpoint": "items/{l.id}", ` + noKeep + `, "dataField": "data", "for": {"l": {"items": "lines"}}}`
 	)
 	for name, c := range map[string]struct {
 		at, before, after string // the change: at is a text of the configuration, which before and after replace
@@ -566,6 +570,23 @@ func TestKeptValuesBelongToTheRowsThatWereRequested(t *testing.T) {
 		"when":                                       {parent, strings.Replace(ofParent, `"items": "items"`, `"items": "items", "when": "it.id > 3"`, 1), ofParent, "for"},
 		"a parameter of the parent":                  {parent, strings.Replace(ofParent, noKeep, `"params": {"st": "a"}, `+noKeep, 1), ofParent, "parents"},
 
+		"a filter of a child": {parent, strings.Replace(withChild, lines, `"filter": "item.id > 3", `+lines, 1), withChild, "job lines"},
+		"when of a child": {parent, strings.Replace(withChild, `"items": "items"`, `"items": "items", "when": "it.id > 3"`, 1), withChild,
+			"job lines"},
+		"a parameter of a child": {parent, strings.Replace(withChild, lines, `"params": {"st": "a"}, `+lines, 1), withChild, "job lines"},
+		"a header of a child":    {parent, strings.Replace(withChild, lines, `"headers": {"X-T": "a"}, `+lines, 1), withChild, "job lines"},
+		"the endpoint of a child": {parent, strings.Replace(withChild, `items/{it.id}`, `items/{it.id}/other`, 1), withChild,
+			"job lines"},
+		"dataField of a child": {parent, strings.Replace(withChild, `"dataField": "data", "for"`, `"dataField": ".", "for"`, 1), withChild, "job lines"},
+		"a filter of a grandchild": {parent, withChild + strings.Replace(grandchild, `"dataField"`, `"filter": "item.id > 3", "dataField"`, 1),
+			withChild + grandchild, "job a grandchild"},
+
+		"a child":      {parent, parent, withChild, ""},
+		"a grandchild": {parent, withChild, withChild + grandchild, ""},
+		"no child":     {parent, withChild, parent, ""},
+		"a secret of a child": {parent, strings.Replace(withChild, lines, `"headers": {"#X-Who": "abcdefgh"}, `+lines, 1),
+			strings.Replace(withChild, lines, `"headers": {"#X-Who": "ijklmnop", "Authorization": "Bearer a"}, `+lines, 1), ""},
+		"fields of a child":   {parent, withChild, strings.Replace(withChild, lines, `"fields": {"n": "item.id"}, `+lines, 1), ""},
 		"a token":             {job, `"headers": {"Authorization": "Bearer a"}, ` + job, `"headers": {"Authorization": "Bearer b"}, ` + job, ""},
 		"a secret header":     {job, `"headers": {"#X-Who": "abcdefgh"}, ` + job, `"headers": {"#X-Who": "ijklmnop"}, ` + job, ""},
 		"a key":               {job, `"headers": {"X-Api-Key": "abcdefgh"}, ` + job, `"headers": {"X-Api-Key": "ijklmnop"}, ` + job, ""},
