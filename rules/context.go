@@ -69,7 +69,7 @@ type Context struct {
 	Polled bool `expr:"polled" doc:"whether this request repeats the previous one after a wait (nextRequest.after)"`
 
 	Item    any `expr:"item" scope:"item" doc:"the item that filter or fields is about"`
-	Key     any `expr:"key" scope:"item" doc:"with a star of dataField over an object: the name of the member that the item comes from; nil for an element of a list"`
+	Key     any `expr:"key" scope:"item" doc:"below a star of dataField over an object: the name of the member with the item; nil in a list"`
 	Login   any `expr:"login" phase:"job" scope:"login" doc:"the response of the login: status, headers and body"`
 	Request any `expr:"request" phase:"job" scope:"sign" doc:"the request to sign, as it is sent: method, url, path, query, headers and body"`
 

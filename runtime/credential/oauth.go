@@ -42,7 +42,9 @@ func newOAuth(auth *rules.Auth, options Options) (transport.Auth, error) {
 		err = rules.CheckTokenURL(address, auth.AllowHTTP)
 	}
 	if err != nil {
-		return transport.Auth{}, &failure.Error{Class: failure.Config, Op: failure.OpAuthenticate, Message: auth.Path + ".tokenUrl: " + err.Error()}
+		return transport.Auth{}, &failure.Error{
+			Class: failure.Config, Op: failure.OpAuthenticate, Message: auth.Path + ".tokenUrl: " + err.Error(),
+		}
 	}
 	if options.Offline {
 		return transport.Auth{Obtain: func(context.Context) (*transport.Lease, error) { return tokenSet{access: placeholder}.lease(), nil }}, nil

@@ -153,8 +153,9 @@ func guardDial(ctx context.Context, _, address string, _ syscall.RawConn) error 
 // notPublic returns the error for a guarded request to an address.
 func notPublic(address string) error {
 	return &failure.Error{
-		Class: failure.Policy, Op: failure.OpRequest, Message: fmt.Sprintf("refused: a response points to %s, which is not a public address", address),
-		Hint: "only the host of baseUrl, or an IP address listed in api.allowedOrigins, may be private",
+		Class: failure.Policy, Op: failure.OpRequest,
+		Message: fmt.Sprintf("refused: a response points to %s, which is not a public address", address),
+		Hint:    "only the host of baseUrl, or an IP address listed in api.allowedOrigins, may be private",
 	}
 }
 
