@@ -341,7 +341,7 @@ var auditTable = audits([]Rule{
 			"so later items may not match; send the parameters with every request (includeParams)"},
 	{ID: "audit.position", Auditing: Auditing{Requires: FactList, Position: true, Compares: true, Also: afterAnyOther, Proof: `true`},
 		Source: `list.skipped != ""`,
-		Clause: "a response states a later position than its request",
+		Clause: "a response states a later position than its request, and page 1 states its own",
 		Message: "the response to page {list.skippedPage} has another part of the list than was requested: {list.skipped}; " +
 			"the items before that position are missing"},
 	{ID: "audit.overridden", Auditing: Auditing{Requires: FactList, Proof: `true`, Joins: true},

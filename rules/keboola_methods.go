@@ -51,7 +51,7 @@ var keboolaMethods = []keboolaMethod{
 				{ID: "zendesk.response.url.end", When: `phpEmpty(at(${urlKey}))`,
 					Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
 				{ID: "zendesk.response.url.recent",
-					When: `phpNumeric(query(at(${urlKey}), "start_time"))` +
+					When: `not phpEmpty(at(${urlKey})) and phpNumeric(query(at(${urlKey}), "start_time"))` +
 						` and phpInt(query(at(${urlKey}), "start_time")) > now().Unix() - 360`,
 					Clause:  "the next page starts less than six minutes in the past",
 					Message: "the next page starts less than six minutes in the past"},

@@ -32,7 +32,7 @@ var sharedStops = []sharedStop{
 		Message: "time limit reached: {total.seconds} of ${forceStop.time seconds}"}},
 	{"forceStop.volume", StopRule{ID: "forceStop.volume", Outcome: Limited,
 		When:    `total.bytes >= ${forceStop.volume}`,
-		Clause:  "the limit of ${forceStop.volume bytes} of minified JSON is reached",
+		Clause:  "the limit of ${forceStop.volume bytes} of the responses as minified JSON is reached",
 		Message: "volume limit reached: {total.bytes} of ${forceStop.volume bytes}"}},
 	{"nextPageFlag", StopRule{ID: "nextPageFlag", Outcome: Complete, ExpectsRead: true,
 		When: `truthy(has(${nextPageFlag.field}) ? at(${nextPageFlag.field}) : ${nextPageFlag.ifNotSet})` +

@@ -140,6 +140,27 @@ func (j explainer) endOfEmptyPages() *compile.Trigger {
 	return j.Stops[i]
 }
 
+// mayHaveEmptyWindows reports whether an empty page that equals the one before may not be the end: another rule ends the
+// list, but not at every empty page, and equal responses need not give equal requests.
+func (j explainer) mayHaveEmptyWindows() bool {
+	sameAfterSame := func(r language.Read) bool {
+		return r.Past == "" && (r.Phase() == rules.PhaseJob || r.Is("body") || r.Is("items") || r.Is("count"))
+	}
+	changes := func(e *language.Expression) bool {
+		return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
+			return !sameAfterSame(r) && (r.Root != "state" || len(r.Path) == 0 || j.stateChanges(r.Path[0], sameAfterSame))
+		})
+	}
+	return j.Ends() && !j.endsOnEmptyPages() && (len(j.Ruleset.Ignore) > 0 || slices.ContainsFunc(j.NextParts, changes))
+}
+
+// stateChanges reports whether the next value of a variable may depend on more than a value for which a function is true.
+func (j explainer) stateChanges(name string, isFixed func(language.Read) bool) bool {
+	return slices.ContainsFunc(j.Next, func(e *language.Expression) bool {
+		return e.Rule.Target == name && !(len(e.Reads) > 0 && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return !isFixed(r) }))
+	})
+}
+
 // passesEmptyPages reports whether no rule but a guard ends the list because a page is empty.
 func (j explainer) passesEmptyPages() bool {
 	p := j.Prover()
@@ -192,7 +213,7 @@ func describeRateLimit(h *rules.HTTP, longest time.Duration) string {
 	if h.RateRemaining != "" {
 		text = "if the header " + h.RateRemaining + " is 0"
 	}
-	text += ", the next request waits as long as the header " + h.RateReset + " says"
+	text += ", the next request waits as long as the header " + h.RateReset + " says: seconds, or a time since 1970"
 	if longest > 0 {
 		text += fmt.Sprintf(" (more than %s: the run fails, %s)", inWords(longest), statusTransient)
 	}

@@ -104,7 +104,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 	for _, c := range []struct{ question, pagination, want string }{
 		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring body.meta.took"},
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
-		{"what happens at a 500?", `{"method": "pagenum"}`, "with status 429, 500 or 503, or with status 403 that reports a rate limit, is retried up to 2 times (less often if very many requests fail); then the run fails (exit status 4)."},
+		{"what happens at a 500?", `{"method": "pagenum"}`, "with status 429, 500 or 503, or with status 403 that reports a rate limit, is retried up to 2 times; then the run fails (exit status 4). A run has 20 retries; 5 successes give one back, and one whose wait the API gives counts 1/5."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // ExplanationVersion is the version of the JSON of an [Explanation]. It changes when a key
@@ -68,6 +69,7 @@ func (e *EnvExplanation) String() string {
 	text := "environment: the run reads " + strings.Join(value.Map(e.Names, func(name string) string {
 		return fmt.Sprintf("%s (%s)", name, strings.Join(e.Paths[name], ", "))
 	}), ", ")
+	text += fmt.Sprintf("; it fails without one that is not set (%s)", statusConfig)
 	if e.Unset != nil {
 		text += ". Sample values stand in this text for those that are not set here: " + strings.Join(e.Unset, ", ")
 	}
@@ -100,6 +102,7 @@ type RetryExplanation struct {
 	Header   string `json:"header,omitempty" doc:"header of the response that says when to retry"`
 	Renewed  bool   `json:"renewed,omitempty" doc:"after status 401, the credentials are renewed and the request is made again, once"`
 
+	limit   transport.RateLimit // the configured headers of the rate limit
 	wait    Waits
 	timeout time.Duration // the configured timeout; 0 means no timeout
 }
@@ -146,12 +149,13 @@ type JobExplanation struct {
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 
-	windows     []string // the windows of each variable that has some, as far as they are known
-	endpoint    string   // endpoint as written in the configuration
-	path        string   // config path of the job
-	paging      string   // config path of its pagination; empty if it has no pagination
-	passesEmpty bool     // whether no rule ends the list because a page is empty
-	properties  []property
+	windows          []string // the windows of each variable that has some, as far as they are known
+	endpoint         string   // endpoint as written in the configuration
+	path             string   // config path of the job
+	paging           string   // config path of its pagination; empty if it has no pagination
+	waitsForChildren bool     // whether requests of other jobs come before those of the next page
+	passesEmpty      bool     // whether no rule ends the list because a page is empty
+	properties       []property
 }
 
 // RequestExplanation is one request. A value that only a response can tell is a phrase in braces.
@@ -246,7 +250,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		Version: ExplanationVersion, Dialect: cfg.Dialect,
 		Retries: RetryExplanation{
 			Max: cfg.HTTP.MaxRetries, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
-			Renewed: cfg.Auth.Renews(), wait: run.Waits, timeout: cfg.HTTP.Pace.Timeout,
+			limit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}, Renewed: cfg.Auth.Renews(), wait: run.Waits, timeout: cfg.HTTP.Pace.Timeout,
 		},
 		Pace: explainPace(&cfg.HTTP, run.Waits.Asked), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
 	}

@@ -13,6 +13,7 @@ import (
 
 // The exit statuses of runs that fail, as they are named in texts.
 var (
+	statusConfig    = exitStatus(failure.Config)
 	statusAPI       = exitStatus(failure.API)
 	statusTransient = exitStatus(failure.Transient)
 	statusResponse  = exitStatus(failure.Response)

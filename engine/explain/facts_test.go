@@ -233,7 +233,7 @@ func TestTheFileIsReplacedWithThoseThatBelongToIt(t *testing.T) {
 		},
 		{
 			`{"id": "users", "endpoint": "users", "pagination": {"method": "pagenum", "keep": {"newest": "greatest(items, 'id', kept.newest)"}}}, ` + fmt.Sprintf(posts, ""),
-			"Without kept values, the file is replaced if no job of the tree fails or has evidence; with them, the rows are added (keep) if all jobs of the tree are complete. Otherwise ",
+			"Without kept values, the file is replaced if no job of the tree fails or has evidence, also if no row is written; with them, the rows are added (keep) if all jobs of the tree are complete. Otherwise ",
 		},
 	} {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [`+c.jobs+`]}}`, nil)
@@ -288,11 +288,11 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 // A rate limit that the API reports makes requests wait, so explain tells it.
 func TestTheRateLimitIsTold(t *testing.T) {
 	h := rules.HTTP{RateRemaining: "X-Left", RateReset: "X-Reset"}
-	require.Equal(t, "if the header X-Left is 0, the next request waits as long as the header X-Reset says "+
+	require.Equal(t, "if the header X-Left is 0, the next request waits as long as the header X-Reset says: seconds, or a time since 1970 "+
 		"(more than 15 minutes: the run fails, exit status 4)", explainPace(&h, 15*time.Minute).Says)
 	h.RateRemaining, h.Pace.Parallel = "", 2
 	require.Equal(t, "at most 2 requests at a time, all jobs together; if a response has the header X-Reset, "+
-		"the next request waits as long as the header X-Reset says", explainPace(&h, 0).Says)
+		"the next request waits as long as the header X-Reset says: seconds, or a time since 1970", explainPace(&h, 0).Says)
 	require.Nil(t, explainPace(&rules.HTTP{}, time.Minute))
 }
 
@@ -304,7 +304,7 @@ var waits = Waits{
 
 // Whoever asks how long a run waits for a page, and what happens then, finds the answer, whether a timeout is configured or not.
 func TestTheTimeoutsAreTold(t *testing.T) {
-	const begins = "A request without a complete response is retried up to 2 times (less often if very many requests fail); then the run fails (exit status 4). "
+	const begins = "A request without a complete response is retried up to 2 times; then the run fails (exit status 4). A run has 20 retries; 5 successes give one back, and one whose wait the API gives counts 1/5. "
 	for _, c := range []struct {
 		timeout time.Duration
 		want    string
@@ -381,6 +381,6 @@ func TestTheExceptionsOfGuardsAreToldAsSuch(t *testing.T) {
 		"stopRules": ["body.done"]}}, "config": {"jobs": [{"endpoint": "export"}]}}`, nil)
 	text := strings.Join(strings.Fields(x.String()), " ")
 	require.Contains(t, text, "normal ends: the list is complete (exit status 0, if the audit finds no evidence) when samePage")
-	require.Contains(t, text, "identical to the previous one (the duplicate is not written), unless the request is a poll or both pages are empty and the requests differ")
+	require.Contains(t, text, "identical to the previous one (the duplicate is not written), unless the request is a poll")
 	require.Contains(t, text, "This does not hold for a poll, which repeats the previous request after a wait (nextRequest.after), except for maxPages.")
 }

@@ -39,10 +39,10 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	x.NoNext = j.noNext()
 	x.Bounds = j.bounds()
 	x.passesEmpty = j.Paged() && !x.Bounds.onePage && j.passesEmptyPages()
-	if x.Partitions = j.partitions(); x.Partitions != nil {
-		x.Partitions.Bounds, x.Partitions.capped = j.ofPartitions(cfg.MaxPartitions), cfg.MaxPartitions > 0
+	if x.Partitions = j.partitions(cfg.MaxPartitions); x.Partitions != nil {
 		x.Partitions.Facts = slices.DeleteFunc(append(x.windows, x.Partitions.Facts...), func(fact string) bool { return fact == "" })
 	}
+	x.waitsForChildren = cfg.MaxPartitions > 0 || len(j.Children) > 0 && !j.splits()
 	for _, f := range j.Functions {
 		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
 	}
@@ -104,22 +104,36 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no request sends the kept value of incremental"
 	case r.Counts && !slices.ContainsFunc(j.Stops, endsByCount):
 		return "no stopping rule reads a total or a number of pages in responses"
-	case r.Joins && (!j.Ruleset.IncludeParams || !slices.ContainsFunc(j.NextParts, isAddress)):
+	case r.Joins && (!j.Ruleset.IncludeParams || len(j.Request.Params) == 0 || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
 	case r.Position && !j.ByPosition():
 		return "no request names a position in the list"
 	case r.Ahead && j.WhySequential() != "":
 		return "no page is requested ahead"
+	case r.OnError == rules.ErrorRestart && !j.restarts():
+		return "no onError rule has the action restart"
+	case r.Keyed && j.Spec().Key == nil && !slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.Window != nil }):
+		return "the items have no key (key)"
 	case len(j.For) > 0 && slices.ContainsFunc(rules.PartitionAudits(), func(about rules.Rule) bool { return about.ID == r.ID }):
 		return "" // another rule with this id compares the partitions
 	case r.Compares && j.hasOnePage():
 		return "the list has one page"
-	case r.Keyed && j.Spec().Key == nil:
+	case r.Keyed && j.Spec().Key == nil && r.ID != "audit.duplicate":
 		return "the items have no key (key)"
 	case r.OnError != "" && !slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == r.OnError }):
 		return fmt.Sprintf("no onError rule has the action %s", r.OnError)
 	}
 	return ""
+}
+
+// restarts reports whether an onError rule restarts the list of the job or of a job for whose items it is.
+func (j explainer) restarts() bool {
+	for job := j.Job; job != nil; job = job.Parent {
+		if slices.ContainsFunc(job.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorRestart }) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasOnePage reports whether the list has one page, whatever the response.
@@ -210,8 +224,8 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	for _, read := range e.Reads {
 		x.Reads = append(x.Reads, redact(read.String()))
 	}
-	if r.Guard && slices.Contains(x.Reads, "emptyWindow") && j.Ends() {
-		x.exceptions = []string{"both pages are empty and the requests differ"}
+	if r.Guard && slices.Contains(x.Reads, "emptyWindow") && j.mayHaveEmptyWindows() {
+		x.exceptions = []string{"both pages are empty and the requests keep changing"}
 	}
 	exceptions := x.exceptions
 	if r.ExceptPolled {

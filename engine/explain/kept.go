@@ -26,7 +26,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	}
 	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s and without evidence; "+
 		"if both are given, the values of --kept are used. "+
-		"A run with another address, parameters or inputs, or whose output file has changed since, is refused (%s).", time, statusState)}, ""
+		"A run in which the job has another address, parameters or inputs, or whose output file has changed since, is refused before the first request of any job (%s).", time, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:
 		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, "+
@@ -49,7 +49,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		}
 	}
 	if ofAll != nil {
-		sentences = append(sentences, fmt.Sprintf("In %s, items are the items of all pages, and kept.%s is the value so far.",
+		sentences = append(sentences, fmt.Sprintf("For %s, items means the items of all pages, and kept.%s is the value so far.",
 			strings.Join(ofAll, ", "), ofAll[0]))
 	}
 	if ofLast != nil {

@@ -33,7 +33,7 @@ type VariableExplanation struct {
 }
 
 // partitions describes the partitions of the job. It returns nil if there is only one.
-func (j explainer) partitions() *PartitionsExplanation {
+func (j explainer) partitions(maxPartitions int) *PartitionsExplanation {
 	if len(j.For) == 0 {
 		return nil
 	}
@@ -52,6 +52,10 @@ func (j explainer) partitions() *PartitionsExplanation {
 			x.Reads = append(x.Reads, j.redact(rules.FormatPath(j.For[0].Name, path)))
 		}
 	}
+	if maxPartitions > 0 {
+		x.Together, x.capped = "none", true
+	}
+	x.Bounds = j.ofPartitions(maxPartitions)
 	x.Facts = j.facts(x)
 	return x
 }
@@ -65,7 +69,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		if j.Parent.Shape.Filter != nil {
 			filtered = ", also if its filter leaves the item out"
 		}
-		if n := len(j.Parent.For); n > 0 && j.Parent.For[n-1].Window != nil && j.Parent.For[n-1].Window.Splits {
+		if (explainer{j.Parent, j.redact}).splits() {
 			split = "; for those of a window that may be read in halves, it runs when the window has ended"
 		}
 		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it%s. "+
@@ -92,8 +96,11 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	if len(j.For) > 1 {
 		nested = ", and the last variable changes first"
 	}
-	sentences = append(sentences,
-		fmt.Sprintf("They run in the order of %s%s. With --jobs, %s may run at the same time.", order, nested, x.Together))
+	together := fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together)
+	if x.capped {
+		together = "Because of limits.partitions, they run one after another, also with --jobs."
+	}
+	sentences = append(sentences, fmt.Sprintf("They run in the order of %s%s. %s", order, nested, together))
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
 			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only.%s",
@@ -101,6 +108,12 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	}
 	return append(sentences,
 		"If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
+}
+
+// splits reports whether the partitions of the job may be read in halves.
+func (j explainer) splits() bool {
+	n := len(j.For)
+	return n > 0 && j.For[n-1].Window != nil && j.For[n-1].Window.Splits
 }
 
 // ifAllFail says what happens if all partitions fail, unless there is only one.
@@ -291,7 +304,7 @@ func trees(jobs []*compile.Job, redact func(string) string) []TreeExplanation {
 func (j explainer) tree() TreeExplanation {
 	x := TreeExplanation{Job: j.ID()}
 	var phrases []string
-	if p := j.partitions(); p != nil {
+	if p := j.partitions(0); p != nil {
 		phrases = append(phrases, p.Says)
 	}
 	if !j.Spec().Emits {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // Waits are the longest times that a request waits for its response, and those before retries.
@@ -38,12 +40,14 @@ func (r RetryExplanation) String() string {
 	if len(r.Limited) > 0 {
 		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
 	}
-	return fmt.Sprintf("%s is retried up to %s (less often if very many requests fail); then the run fails (%s). %s"+
+	return fmt.Sprintf("%s is retried up to %s; then the run fails (%s). A run has %d retries; "+
+		"%d successes give one back, and one whose wait the API gives counts 1/%[5]d. %s"+
 		"An unknown host or an untrusted certificate fails it at once (%s). "+
 		"With status "+requests.PageStatuses+", %s; then the run fails (%s). %s"+
 		"%s"+
 		"Any other status than "+requests.PageStatuses+" fails the run at once (%s, or %d below 400)%s.",
-		subject, value.Counted(r.Max, "time"), statusTransient, r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
+		subject, value.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun, transport.SuccessesForRetry,
+		r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
 		r.describeWaits(), redirects, statusAPI, failure.Response.ExitStatus(), r.renewed())
 }
 
@@ -105,12 +109,23 @@ func (r RetryExplanation) describeTimeouts() string {
 // describeWaits says how long a run waits before retries.
 func (r RetryExplanation) describeWaits() string {
 	if r.wait.First == 0 {
-		return fmt.Sprintf("The header %s gives the wait before a retry. ", r.Header)
+		return fmt.Sprintf("The header %s gives the wait before a retry. ", r.waitHeaders())
 	}
 	return fmt.Sprintf("The header %s gives the wait before a retry (more than %s: the run fails at once, %s). Without it, the wait is random, "+
 		"at most %s before the first retry and twice as long before each further one, up to %s. ",
-		r.Header, inWords(r.wait.Asked), statusTransient, inWords(r.wait.First), inWords(r.wait.Longest))
+		r.waitHeaders(), inWords(r.wait.Asked), statusTransient, inWords(r.wait.First), inWords(r.wait.Longest))
 }
+
+// waitHeaders names the headers that give the wait before a retry.
+func (r RetryExplanation) waitHeaders() string {
+	if r.limit == (transport.RateLimit{}) {
+		return r.Header
+	}
+	return fmt.Sprintf("%s, or %s if %s is 0,", r.Header, cmp.Or(r.limit.Reset, usualReset), cmp.Or(r.limit.Remaining, usualRemaining))
+}
+
+// usualRemaining and usualReset are the usual headers of a rate limit.
+const usualRemaining, usualReset = "X-RateLimit-Remaining", "X-RateLimit-Reset"
 
 // renewed says that credentials are renewed, if they are.
 func (r RetryExplanation) renewed() string {

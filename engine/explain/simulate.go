@@ -17,7 +17,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -265,7 +264,7 @@ func (s *simulation) windowsInWords(v *compile.ForVariable) string {
 	switch {
 	case err != nil && !errors.Is(err, errUnknownWindow):
 		return s.redact(fmt.Sprintf("The windows of %s cannot be computed, so the run fails before the first request of the job (%s): %s",
-			v.Name, exitStatus(failure.Config), err)) + "."
+			v.Name, statusConfig, err)) + "."
 	case err != nil || n == 0 || open && n == 1:
 		return ""
 	case n == 1:

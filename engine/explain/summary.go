@@ -106,7 +106,7 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 		case p.rule.Role == rules.RoleAfter:
 			wait = fmt.Sprintf("after a wait of %s, ", waitInWords(p.Source))
 		case p.rule.Role.Addresses():
-			steps = append(steps, "requests "+strings.Trim(j.later(x, p, e), `"`))
+			steps = append(steps, "requests "+unquoted(j.later(x, p, e)))
 		case p.First && step == 1:
 			steps = append(steps, "increments "+name)
 		case p.First && step != 0:
@@ -114,7 +114,7 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 		case step != 0:
 			sent = append(sent, fmt.Sprintf("%s (increasing by %d)", name, step))
 		case p.rule.Role == rules.RoleVerb:
-			verb = fmt.Sprintf(" with method %s", strings.Trim(j.later(x, p, e), `"`))
+			verb = fmt.Sprintf(" with method %s", unquoted(j.later(x, p, e)))
 		case p.rule.Target == "":
 			sent = append(sent, j.later(x, p, e)+" as "+name)
 		default:
@@ -133,6 +133,14 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 		text += ", without the job's own params"
 	}
 	return text
+}
+
+// unquoted returns the text of an expression that is a constant text, and any other expression as it is.
+func unquoted(source string) string {
+	if text, err := strconv.Unquote(source); err == nil {
+		return text
+	}
+	return source
 }
 
 // waitInWords says how long a wait is if the expression is a number or a duration.

@@ -263,8 +263,11 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	switch {
 	case x.Method == "":
 	case x.Sequential == "":
-		t.writeRow("fetching ahead", fmt.Sprintf("possible: while a page of %d KiB or more is read, the next is requested; --prefetch N requests N-1 pages "+
-			"ahead. So pages beyond the end may be requested.", ahead.LargePage>>10))
+		byDefault := fmt.Sprintf("while a page of %d KiB or more is read, the next is requested; ", ahead.LargePage>>10)
+		if x.waitsForChildren {
+			byDefault = "not by default, as the requests of the partitions come before the next page; "
+		}
+		t.writeRow("fetching ahead", fmt.Sprintf("possible: %s--prefetch N requests N-1 pages ahead, and auto up to %d, also beyond the end.", byDefault, ahead.MaxGrowth-1))
 	default:
 		t.writeRow("fetching ahead", "not possible: "+x.Sequential)
 	}

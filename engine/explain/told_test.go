@@ -70,7 +70,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"CSV", job("", `"response": {"format": "csv"}`), "each row of the response (CSV), an object of texts by the names in the first row"},
 		{"CSV without a header", job("", `"response": {"format": "csv", "header": false}`), "(CSV, no header), a list of texts"},
 		{"CSV with columns", job("", `"response": {"format": "csv", "columns": ["a"]}`), "(CSV, columns a), an object of texts"},
-		{"a page that fails", job(`, "pagination": {"method": "pagenum"}`, data), "so are those of a page on which a stopping rule or a guard fails it."},
+		{"a page that fails", job(`, "pagination": {"method": "pagenum"}`, data), "so are those of a page on which a rule, a guard or another expression fails it."},
 		{"an error that ends the list", job(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 404", "do": "stop"}]}`, data),
 			"the list ends (complete) with the pages before it; the audit does not see this response"},
 		{"a list that is cut off", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
@@ -125,7 +125,29 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"its members override the params of the same name; a value that is no object fails the run (exit status 5)"},
 		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more, or a 301 or 302 of another method than GET, fails the run (exit status 3)."},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
-		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the next run continues after the last page that was written, and adds to these rows; after exit status 0, it begins anew."},
+		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the next run continues after the last page that was written, and adds to these rows; after exit status 0 or 9, it requests the list from its beginning again."},
+		{"a retry", config("", users+"}"), "A run has 20 retries; 5 successes give one back, and one whose wait the API gives counts 1/5."},
+		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
+			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
+		{"the form of a reset", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
+			"the next request waits as long as the header X-Again says: seconds, or a time since 1970"},
+		{"a position", config(`, "pagination": {"method": "pagenum"}`, users+"}"),
+			"a response states a later position than its request, and page 1 states its own (audit.position)"},
+		{"a parent", config(`, "pagination": {"method": "pagenum"}`, users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
+			"possible: not by default, as the requests of the partitions come before the next page; --prefetch N requests N-1 pages ahead, and auto up to 15, also beyond the end."},
+		{"no partition", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `},
+			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`,
+			"If the limit leaves out all of its partitions, its file stays; if there are none, the file becomes empty."},
+		{"partitions that are limited", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `},
+			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`, "Because of limits.partitions, they run one after another, also with --jobs."},
+		{"a limited list with kept values", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}, "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
+			"counts as one without an error, unless --fail-on names it; with kept values, it leaves them and the file as they are."},
+		{"a file without kept values", config(`, "pagination": {"method": "pagenum", "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
+			"Without kept values, the file is replaced if the list ends without an error or evidence, also if no row is written;"},
+		{"a path that is missing", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"a": "body.next"}}, "stopRules": ["body.done"]}`, users+"}"),
+			"the log names a path that page 1 lacks, unless it is a link or the rule tests whether it is there"},
+		{"an address that is computed", config(`, "pagination": {"method": "expression", "nextRequest": {"endpoint": "\"list/\" + text(page + 1)"}, "stopRules": ["count == 0"]}`, users+"}"),
+			`then requests "list/" + text(page + 1).`},
 		{"the last page", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "The items of the last page are written, except after samePage."},
 		{"an empty page that ends the list", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "emptyPages: pagenum.empty ends the list at the first empty page"},
 		{"a limit", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, users+"}"), "They are checked after a page, which is complete; they cut no wait, retry or response short."},
@@ -139,6 +161,25 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
 	}
 	require.NotContains(t, toldOf(t, config(`, "pagination": {"method": "pagenum"}`, users+"}")), "An empty page does not end")
+}
+
+// An empty page that equals the one before ends a list, unless the next request would be another one.
+func TestTheExceptionOfEqualPagesIsToldWhereItHolds(t *testing.T) {
+	const exception = "unless both pages are empty and the requests keep changing"
+	for _, c := range []struct {
+		pagination string
+		want       bool
+	}{
+		{`{"method": "pagenum"}`, false}, // the first empty page ends it
+		{`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, false},
+		{`{"method": "expression", "state": {"c": {"init": "nil", "next": "body.next"}}, "nextRequest": {"params": {"c": "state.c"}}, "stopRules": ["state.c == nil"]}`, false},
+		{`{"method": "expression", "state": {"day": {"init": "1", "next": "state.day + 1"}}, "nextRequest": {"params": {"d": "state.day"}}, "stopRules": ["state.day >= 5"]}`, true},
+		{`{"method": "expression", "nextRequest": {"params": {"p": "page + 1"}}, "stopRules": ["body.done"]}`, true},
+		{`{"method": "header.link"}`, true},
+	} {
+		text := toldOf(t, `{"api": {"baseUrl": "https://x.example/v1/", "pagination": `+c.pagination+`}, "config": {"jobs": [{"endpoint": "users"}]}}`)
+		require.Equal(t, c.want, strings.Contains(text, exception), c.pagination)
+	}
 }
 
 func TestFactsOfChildrenAreTold(t *testing.T) {
@@ -209,5 +250,8 @@ func TestSignsThatCannotBeFoundAreNotInEffect(t *testing.T) {
 	require.Equal(t, "no page is requested ahead", never(`, "pagination": {"method": "response.url", "urlKey": "next"}`, "")["audit.beyond"])
 	parts := never("", `, "for": {"k": {"values": ["a", "b"]}}, "params": {"k": {"expr": "k"}}`)
 	require.Empty(t, parts["audit.repeated"], "partitions may have the same items")
-	require.Empty(t, parts["audit.duplicate"], "so may windows")
+	require.Equal(t, "the items have no key (key)", parts["audit.duplicate"])
+	require.Equal(t, "no onError rule has the action restart", parts["audit.restart"])
+	windows := never("", `, "for": {"w": {"from": 1, "to": 9, "step": 3}}, "params": {"k": {"expr": "w.from"}}`)
+	require.Empty(t, windows["audit.duplicate"], "windows may have the same items")
 }

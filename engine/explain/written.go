@@ -62,9 +62,9 @@ func (x ItemsExplanation) invalid() string {
 func (x *JobExplanation) afterFailure() string {
 	pages := ""
 	if x.Method != "" && !x.Bounds.onePage {
-		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a stopping rule " +
-			"or a guard fails it. With --state FILE, the next run continues after the last page that was written, and adds to these rows; " +
-			"after exit status 0, it begins anew. "
+		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
+			"or another expression fails it. With --state FILE, the next run continues after the last page that was written, and adds " +
+			"to these rows; after exit status 0 or 9, it requests the list from its beginning again. "
 	}
 	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
 }
@@ -93,14 +93,18 @@ func (x *JobExplanation) outputInWords() string {
 		if x.Items.keepers != nil {
 			of = " of " + value.OrList(x.Items.keepers)
 		}
-		replaced = fmt.Sprintf("Without kept values%s, %s if %s; with them, the rows are added (keep) if %s. Otherwise ",
+		replaced = fmt.Sprintf("Without kept values%s, %s if %s, also if no row is written; with them, the rows are added (keep) if %s. Otherwise ",
 			of, file, x.Items.published, x.Items.added)
 	}
 	if cut := x.cutOff(); cut != nil {
 		names := value.OrList(cut)
-		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it.", names)
+		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it", names)
+		if x.Items.Added {
+			also += "; with kept values, it leaves them and the file as they are"
+		}
+		also += "."
 		if x.Partitions != nil && x.Partitions.capped {
-			also += " A job none of whose partitions began keeps its file."
+			also += " If the limit leaves out all of its partitions, its file stays; if there are none, the file becomes empty."
 		}
 	}
 	order := "in the order of the response"

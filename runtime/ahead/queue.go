@@ -126,7 +126,7 @@ func (q *Queue) Take(call transport.Call, spare *spool.Buffer) *Flight {
 		return nil
 	}
 	if q.grows && !f.isOver() {
-		q.window = min(2*q.window, maxWindow)
+		q.window = min(2*q.window, MaxGrowth)
 		q.fill()
 	}
 	<-f.done
@@ -367,7 +367,7 @@ const (
 	// smaller page takes hardly longer than the handover to another goroutine.
 	LargePage = 64 << 10
 
-	maxWindow = 16 // largest window that grows; users who know their API may set more
+	MaxGrowth = 16 // largest window that grows; users who know their API may set more
 )
 
 // PolicyFor returns the policy for n pages in flight. With 1, the next page is requested only while a

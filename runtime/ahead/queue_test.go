@@ -136,7 +136,7 @@ func TestFlightsAreTakenInTheOrderOfTheList(t *testing.T) {
 			l.read()
 		}
 		l.Close()
-		require.LessOrEqual(t, len(a.pages()), 20+max(policy.Window, maxWindow))
+		require.LessOrEqual(t, len(a.pages()), 20+max(policy.Window, MaxGrowth))
 	}
 }
 

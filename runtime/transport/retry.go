@@ -62,6 +62,12 @@ const (
 	successRefill = 1
 )
 
+// What texts say of the retries of a run.
+const (
+	RetriesOfRun      = budgetTokens / backoffCost  // the most without a success, at times for which the API did not ask
+	SuccessesForRetry = backoffCost / successRefill // requests that succeed and give one of these back
+)
+
 // spend pays for a retry. It reports false if the budget is exhausted.
 func (b *budget) spend(cost int64) bool {
 	if b.spent.Add(cost) <= budgetTokens {
