@@ -62,7 +62,8 @@ func (j explainer) bounds() BoundsExplanation {
 		if slices.ContainsFunc(b.Limits, func(l LimitedByRules) bool { return l.Unit == "seconds" }) {
 			limit += " except the time limit"
 		}
-		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, without a wait; after each restart, every guard and %s starts over", compile.MaxRestarts, limit)
+		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, without a wait; after each restart, every guard and "+
+			"%s starts over", compile.MaxRestarts, limit)
 	}
 	if slices.ContainsFunc(b.Limits, enough) {
 		var limits []string

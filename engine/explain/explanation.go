@@ -250,7 +250,8 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		Version: ExplanationVersion, Dialect: cfg.Dialect,
 		Retries: RetryExplanation{
 			Max: cfg.HTTP.MaxRetries, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
-			limit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}, Renewed: cfg.Auth.Renews(), wait: run.Waits, timeout: cfg.HTTP.Pace.Timeout,
+			limit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}, Renewed: cfg.Auth.Renews(),
+			wait: run.Waits, timeout: cfg.HTTP.Pace.Timeout,
 		},
 		Pace: explainPace(&cfg.HTTP, run.Waits.Asked), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
 	}
@@ -290,7 +291,8 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redac
 		x.Errors = fmt.Sprintf("its errors are those of any request, as below, except that status 400 or 401, "+
 			"or a response without access_token, such as HTML or one that is empty or cut off, fails the run (%s)", statusAPI)
 	case rules.AuthLogin:
-		x.Errors = fmt.Sprintf("its errors are those of any request, as below, with two exceptions. Any other status that is no page, also a redirect or 401, "+
+		x.Errors = fmt.Sprintf("its errors are those of any request, as below, with two exceptions. Any other status that is no page, "+
+			"also a redirect or 401, "+
 			"fails the run at once (%s). A response without a value that is read of it, such as HTML, fails it, too (%s)", statusAPI, statusResponse)
 	}
 	if auth.Values["grant"] == rules.GrantRefresh {

@@ -323,10 +323,12 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 		}
 	}
 	if starred > 0 && starred == len(lists) {
-		return fmt.Sprintf("the elements of a list %s are items, and any other value except null is one item; nothing there, or status 204, is %s; "+
+		return fmt.Sprintf("the elements of a list %s are items, and any other value except null is one item; nothing there, or "+
+			"status 204, is %s; "+
 			"a text, number or boolean in place of the list or object before * fails the run (%s)", there, none, statusResponse)
 	}
-	text := fmt.Sprintf("the elements of a list %s are the items, and an object is one item; nothing, null or {} there, or status 204, is %s; "+
+	text := fmt.Sprintf("the elements of a list %s are the items, and an object is one item; nothing, null or {} there, or status "+
+		"204, is %s; "+
 		"a text, number or boolean fails the run (%s)", there, none, statusResponse)
 	if starred > 0 {
 		text += ", except at a path that ends with *, where any value except null is an item"

@@ -52,7 +52,8 @@ func (r RetryExplanation) String() string {
 }
 
 // redirects says which redirects are followed.
-var redirects = fmt.Sprintf("Up to 10 redirects are followed; one more, or a 301 or 302 of another method than GET, fails the run (%s). ", statusAPI)
+var redirects = fmt.Sprintf("Up to 10 redirects are followed; one more, or a 301 or 302 of another method than GET, fails the "+
+	"run (%s). ", statusAPI)
 
 // doubtful says how often a body is retried that a proxy, or a server that is just starting, may send with status 200.
 func (r RetryExplanation) doubtful() string {
@@ -111,7 +112,8 @@ func (r RetryExplanation) describeWaits() string {
 	if r.wait.First == 0 {
 		return fmt.Sprintf("The header %s gives the wait before a retry. ", r.waitHeaders())
 	}
-	return fmt.Sprintf("The header %s gives the wait before a retry (more than %s: the run fails at once, %s). Without it, the wait is random, "+
+	return fmt.Sprintf("The header %s gives the wait before a retry (more than %s: the run fails at once, %s). Without it, the "+
+		"wait is random, "+
 		"at most %s before the first retry and twice as long before each further one, up to %s. ",
 		r.waitHeaders(), inWords(r.wait.Asked), statusTransient, inWords(r.wait.First), inWords(r.wait.Longest))
 }

@@ -209,11 +209,14 @@ func (r RuleExplanation) partUnderHeading() string {
 			"without scheme and host, it is resolved against "+r.base)
 	}
 	if r.rule.Role == rules.RoleAfter {
-		phrases = append(phrases, fmt.Sprintf("the wait before the request, in seconds if it is a number; none if it is nil; a negative wait, one of "+
-			"more than %s, or another text than a number or a duration, such as a date, fails the run (%s); each response is a page, whose items are written", inWords(compile.MaxWait), statusResponse))
+		phrases = append(phrases, fmt.Sprintf("the wait before the request, in seconds if it is a number; none if it is nil; a "+
+			"negative wait, one of "+
+			"more than %s, or another text than a number or a duration, such as a date, fails the run (%s); each response is a page, "+
+			"whose items are written", inWords(compile.MaxWait), statusResponse))
 	}
 	if r.rule.Role == rules.RoleParam && r.rule.Target == "" {
-		phrases = append(phrases, fmt.Sprintf("its members override the params of the same name; a value that is no object fails the run (%s)", statusResponse))
+		phrases = append(phrases, fmt.Sprintf("its members override the params of the same name; a value that is no object fails the "+
+			"run (%s)", statusResponse))
 	}
 	setting := ""
 	if r.FirstBy != nil {

@@ -67,7 +67,8 @@ func (u usedNames) terms() (terms []TermExplanation) {
 	}
 	if u.lacks {
 		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing, such as items[-1] of an empty page: " +
-			"a comparison with it is false, unless it is == or !=; arithmetic with it gives nil; a part of a request that is nil is left out; the log names a path that page 1 lacks, unless it is a link or the rule tests whether it is there"})
+			"a comparison with it is false, unless it is == or !=; arithmetic with it gives nil; a part of a request that is nil is left " +
+			"out; the log names a path that page 1 lacks, unless it is a link or the rule tests whether it is there"})
 	}
 	return terms
 }

@@ -86,7 +86,8 @@ func (e *Explanation) Text(o TextOptions) string {
 // jobFails says what the failure of a job means for the others.
 const jobFails = "A job that fails ends the run: those after it do not start, and those that run with --jobs are cancelled. " +
 	"With --keep-going, the other jobs go on%s. The exit status is that of the first job that failed. " +
-	"Evidence of the audit stops no job, and decides the exit status only if no job fails. The files of a job that is complete are there although another fails."
+	"Evidence of the audit stops no job, and decides the exit status only if no job fails. The files of a job that is complete are " +
+	"there although another fails."
 
 // textWriter writes an explanation as text.
 type textWriter struct {
@@ -267,7 +268,8 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 		if x.waitsForChildren {
 			byDefault = "not by default, as the requests of the partitions come before the next page; "
 		}
-		t.writeRow("fetching ahead", fmt.Sprintf("possible: %s--prefetch N requests N-1 pages ahead, and auto up to %d, also beyond the end.", byDefault, ahead.MaxGrowth-1))
+		t.writeRow("fetching ahead", fmt.Sprintf("possible: %s--prefetch N requests N-1 pages ahead, and auto up to %d, also beyond "+
+			"the end.", byDefault, ahead.MaxGrowth-1))
 	default:
 		t.writeRow("fetching ahead", "not possible: "+x.Sequential)
 	}
@@ -322,7 +324,8 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 		well += ", if the audit finds no evidence"
 	}
 	t.writeSection(fmt.Sprintf("normal ends: the list is complete (%s) when", well), x.normal())
-	t.writeSection(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, failOnStatus(t.explanation.Dialect, rules.Limited)), x.stops(groupCutOff))
+	limited := failOnStatus(t.explanation.Dialect, rules.Limited)
+	t.writeSection(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, limited), x.stops(groupCutOff))
 	if len(x.stops(groupCutOff)) > 0 {
 		t.writeParagraph(4, "They are checked after a page, which is complete; they cut no wait, retry or response short.")
 	}
