@@ -367,7 +367,8 @@ const (
 	// smaller page takes hardly longer than the handover to another goroutine.
 	LargePage = 64 << 10
 
-	MaxGrowth = 16 // largest window that grows; users who know their API may set more
+	// MaxGrowth is the largest window that grows by itself. Users who know their API may set more.
+	MaxGrowth = 16
 )
 
 // PolicyFor returns the policy for n pages in flight. With 1, the next page is requested only while a
