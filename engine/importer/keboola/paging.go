@@ -301,8 +301,8 @@ func (p *pager) zendesk() error {
 	if err := p.link(); err != nil {
 		return err
 	}
-	start := fmt.Sprintf("phpInt(query(%s, \"start_time\"))", rules.FormatPath("body", rules.SplitPath(p.out.Path)))
-	p.rule(start + " > " + now + " - 360")
+	link := rules.FormatPath("body", rules.SplitPath(p.out.Path))
+	p.rule(fmt.Sprintf("phpEmpty(%s) or phpInt(query(%s, \"start_time\")) > %s - 360", link, link, now))
 	return nil
 }
 
