@@ -158,7 +158,8 @@ func (j explainer) mayHaveEmptyWindows() bool {
 // stateChanges reports whether the next value of a variable may depend on more than a value for which a function is true.
 func (j explainer) stateChanges(name string, isFixed func(language.Read) bool) bool {
 	return slices.ContainsFunc(j.Next, func(e *language.Expression) bool {
-		return e.Rule.Target == name && !(len(e.Reads) > 0 && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return !isFixed(r) }))
+		changes := func(r language.Read) bool { return !isFixed(r) }
+		return e.Rule.Target == name && (len(e.Reads) == 0 || slices.ContainsFunc(e.Reads, changes))
 	})
 }
 

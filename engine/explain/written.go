@@ -93,8 +93,8 @@ func (x *JobExplanation) outputInWords() string {
 		if x.Items.keepers != nil {
 			of = " of " + value.OrList(x.Items.keepers)
 		}
-		replaced = fmt.Sprintf("Without kept values%s, %s if %s, also if no row is written; with them, the rows are added (keep) if "+
-			"%s. Otherwise ",
+		replaced = fmt.Sprintf("Without kept values%s, %s if %s, also if no row is written; with them, "+
+			"the rows are added (keep) if %s. Otherwise ",
 			of, file, x.Items.published, x.Items.added)
 	}
 	if cut := x.cutOff(); cut != nil {

@@ -422,9 +422,9 @@ func leadsBack(key string, v any, sent string) (now, to int, ok bool) {
 			continue
 		}
 		first, _ := params.Get(m.Name)
-		now, err := strconv.Atoi(shortText(first))
-		to, errTo := strconv.Atoi(shortText(m.Value))
-		if err == nil && errTo == nil && to >= 0 && to < now {
+		now, isNow := position(first)
+		to, isTo := position(m.Value)
+		if isNow && isTo && to < now {
 			return now, to, true
 		}
 	}
