@@ -41,7 +41,7 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived 
 		if call.Into.Len() > limit {
 			return nil, nil, c.fault(call, failure.Error{
 				Class: failure.Policy, Status: r.StatusCode, Message: fmt.Sprintf("the response has more than %d bytes, decompressed", limit),
-				Hint: cmp.Or(c.options.TooLargeHint, "raise api.http.maxBodyBytes, or request smaller pages"),
+				Hint: cmp.Or(c.options.TooLargeHint, hintTooLarge),
 			})
 		}
 		switch {
@@ -158,7 +158,7 @@ func (w *watchdog) expire() {
 	var message string
 	switch late := !time.Now().Before(w.end); {
 	case late && w.timeout > 0:
-		message = fmt.Sprintf("no complete response within %s (api.http.timeout)", w.timeout)
+		message = fmt.Sprintf("no complete response within %s (%s)", w.timeout, settingTimeout)
 	case late:
 		message = "the response is not complete after " + PageTimeout.String()
 	case w.arrived.Load():

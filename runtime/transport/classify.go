@@ -89,7 +89,7 @@ func (c *Client) classifyError(ctx context.Context, call Call, err error) (*fail
 	switch {
 	case c.unknownHost(err):
 		u, _ := c.parse(call.URL) // it was looked up, so it is valid
-		e.Class, e.Message, e.Hint = failure.API, "unknown host "+u.Host, "check api.baseUrl"
+		e.Class, e.Message, e.Hint = failure.API, "unknown host "+u.Host, hintUnknownHost
 	case c.permanent(err):
 		e.Class = failure.API
 	}
@@ -196,7 +196,7 @@ func (c *Client) statusError(class failure.Class, call Call, r *Response) *failu
 		hint = statusHint(r.Status)
 	}
 	if lost := c.lostPath(call.URL); lost != "" && r.Status == http.StatusNotFound {
-		hint = fmt.Sprintf("the request does not have %q, since api.baseUrl does not end with a slash: end it with %s/", lost, lost)
+		hint = hintLostPath(lost)
 	}
 	return c.fault(call, failure.Error{Class: class, Status: r.Status, Message: message, Hint: hint})
 }
@@ -214,27 +214,6 @@ func (c *Client) lostPath(address string) string {
 		return ""
 	}
 	return last
-}
-
-// statusHint returns the usual remedy for a status, or "" if no remedy is usual.
-func statusHint(status int) string {
-	const pastTheEnd = "if this page is past the end of the list, " +
-		"stop before it with nextPageFlag, forceStop or stopRules, or stop there with onError"
-	switch status {
-	case http.StatusAccepted:
-		return "to read such a response as a page, set api.http.ignoreErrors to [202]; to repeat the request, add 202 to api.http.codes"
-	case http.StatusNotModified:
-		return `if nothing is new, end the list with onError: {"when": "status == 304", "do": "stop"}`
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return "check api.authentication"
-	case http.StatusNotFound, http.StatusGone:
-		return "check baseUrl and endpoint; " + pastTheEnd
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return pastTheEnd
-	case http.StatusProxyAuthRequired:
-		return "the proxy refused the request, not the API"
-	}
-	return ""
 }
 
 // fault returns an error with the request of a call.

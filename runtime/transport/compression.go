@@ -164,7 +164,7 @@ func (c *Client) unknownEncoding(call Call, r *http.Response) error {
 		Message: fmt.Sprintf("content encoding %s, want gzip, zstd or none", names),
 	})
 	if slices.ContainsFunc(slices.Collect(maps.Keys(call.Header)), isAcceptEncoding) {
-		e.Hint = "the configuration has a header Accept-Encoding: remove it, so that only gzip and zstd are requested"
+		e.Hint = hintEncoding
 	}
 	return e
 }
@@ -186,13 +186,12 @@ func (e *encodingError) isForeign() bool {
 // encodingFault returns the error for a body that cannot be decompressed.
 func (c *Client) encodingFault(call Call, r *http.Response, e *encodingError) *failure.Error {
 	out := c.fault(call, failure.Error{Class: failure.Response, Status: r.StatusCode, Err: e})
-	const hint = "set the header Accept-Encoding to gzip"
 	switch {
 	case e.is(zstd.ErrWindowSizeExceeded, zstd.ErrDecoderSizeExceeded):
 		out.Message = fmt.Sprintf("the response is compressed by zstd with a window of more than %d MiB", maxWindow>>20)
-		out.Hint = hint
+		out.Hint = hintGzipOnly
 	case e.is(zstd.ErrUnknownDictionary):
-		out.Message, out.Hint = "the response is compressed by zstd with a dictionary", hint
+		out.Message, out.Hint = "the response is compressed by zstd with a dictionary", hintGzipOnly
 	case e.isForeign() && e.begun:
 		out.Message = fmt.Sprintf("the response has other bytes after the end of its %s content", e.encoding)
 	case e.isForeign() && e.isFile:

@@ -6,7 +6,7 @@
 // another attempt) and retry.go. The waits are in turn.go (their order), gate.go, quota.go and pace.go.
 // origin.go decides where requests may go. auth.go and lease.go have the credentials, connection.go the
 // connections, compression.go and decompress.go the encodings, link.go the header Link and recording.go
-// what a recording may hold; clock.go and event.go have types.
+// what a recording may hold; hint.go has the remedies of errors; clock.go and event.go have types.
 //
 // # Decisions
 //

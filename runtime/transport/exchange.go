@@ -168,7 +168,7 @@ func (c *Client) redirected(call Call, status int, location string) (Call, error
 	case http.StatusMovedPermanently, http.StatusFound:
 		if call.Method != http.MethodGet {
 			message := fmt.Sprintf("status %d redirects a %s to %s without its body", status, call.Method, c.show(to.String()))
-			return call, c.fault(call, failure.Error{Class: failure.API, Status: status, Message: message, Hint: "configure that URL instead"})
+			return call, c.fault(call, failure.Error{Class: failure.API, Status: status, Message: message, Hint: hintRedirect})
 		}
 	}
 	call.URL = to.String()
@@ -192,7 +192,7 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 			return nil, c.fault(call, failure.Error{
 				Class:   failure.Policy,
 				Message: "refused: the body contains a secret, and the address is outside " + OriginOf(c.options.Origin),
-				Hint:    "secrets are only sent to the origin of baseUrl; if the API has moved, configure its new address",
+				Hint:    hintSecretInBody,
 			})
 		}
 		if ctx, err = c.guard(ctx, call.URL); err != nil {

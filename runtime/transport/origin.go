@@ -55,7 +55,7 @@ func (c *Client) trustOf(call Call) (trust, error) {
 	return foreign, c.fault(call, failure.Error{
 		Class:   failure.Policy,
 		Message: "refused: points to an origin other than " + OriginOf(c.options.Origin),
-		Hint:    fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", OriginOf(u)),
+		Hint:    hintOrigin(u),
 	})
 }
 
@@ -155,7 +155,7 @@ func notPublic(address string) error {
 	return &failure.Error{
 		Class: failure.Policy, Op: failure.OpRequest,
 		Message: fmt.Sprintf("refused: a response points to %s, which is not a public address", address),
-		Hint:    "only the host of baseUrl, or an IP address listed in api.allowedOrigins, may be private",
+		Hint:    hintPrivate,
 	}
 }
 
