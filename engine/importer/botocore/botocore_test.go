@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -30,41 +29,23 @@ func documents(t *testing.T, name string) (paginators, service importer.File) {
 }
 
 func TestEveryKeyOfAPaginatorHasACase(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	require.NoError(t, err)
-	var all strings.Builder
-	for _, name := range files {
-		archive, err := txtar.ParseFile(name)
-		require.NoError(t, err)
-		all.Write(archive.Files[0].Data)
-	}
+	documents := importertest.Documents(t)
 	for _, key := range paginatorKeys {
-		require.Contains(t, all.String(), fmt.Sprintf("%q", key))
+		require.Contains(t, documents, fmt.Sprintf("%q", key))
 	}
-	require.Contains(t, all.String(), `"page_token"`, "an unknown key, which is refused")
+	require.Contains(t, documents, `"page_token"`, "an unknown key, which is refused")
 }
 
 // The keys of a service model that change requests or responses, and those that do not.
 func TestEveryKeyOfAServiceModelHasACase(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	require.NoError(t, err)
-	var all strings.Builder
-	for _, name := range files {
-		archive, err := txtar.ParseFile(name)
-		require.NoError(t, err)
-		for _, f := range archive.Files {
-			if f.Name == "service-2.json" {
-				all.Write(f.Data)
-			}
-		}
-	}
+	documents := importertest.Documents(t, "service-2.json")
 	for _, key := range []string{
 		"apiVersion", "endpointPrefix", "globalEndpoint", "jsonVersion", "protocol", "protocols", "signatureVersion", "signingName",
 		"targetPrefix", "method", "requestUri", "input", "output", "resultWrapper", "authtype", "hostPrefix", "endpointdiscovery",
 		"shape", "location", "locationName", "queryName", "flattened", "documentation", "type", "members", "required", "member",
 		"key", "value", "payload", "sensitive",
 	} {
-		require.Contains(t, all.String(), fmt.Sprintf("%q:", key))
+		require.Contains(t, documents, fmt.Sprintf("%q:", key))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,24 @@ func Run(t *testing.T, format importer.Format) {
 	for _, name := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) { runCase(t, format, name) })
 	}
+}
+
+// Documents returns the first document of each case, or all documents with the names, one after another.
+func Documents(t *testing.T, names ...string) string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	var all strings.Builder
+	for _, name := range files {
+		archive, err := txtar.ParseFile(name)
+		require.NoError(t, err)
+		for i, f := range archive.Files {
+			if len(names) == 0 && i == 0 || slices.Contains(names, f.Name) {
+				all.Write(f.Data)
+			}
+		}
+	}
+	return all.String()
 }
 
 func runCase(t *testing.T, format importer.Format, name string) {

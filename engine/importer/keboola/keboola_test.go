@@ -2,13 +2,11 @@ package keboola
 
 import (
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/importertest"
@@ -28,14 +26,7 @@ var same = []string{"response", "burst", "limitCodes", "maxBodyBytes", "maxDepth
 // TestEveryKeyOfTheDialectHasACase takes the keys of the schema of the dialect: those of api, config and
 // jobs, and of the methods of the extractor. Each must be in a case, or in a list above.
 func TestEveryKeyOfTheDialectHasACase(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	require.NoError(t, err)
-	var all strings.Builder
-	for _, name := range files {
-		archive, err := txtar.ParseFile(name)
-		require.NoError(t, err)
-		all.Write(archive.Files[0].Data)
-	}
+	documents := importertest.Documents(t)
 	keys := map[string]bool{}
 	schema := rules.Builtin().Schema()
 	for _, place := range [][]string{
@@ -59,7 +50,7 @@ func TestEveryKeyOfTheDialectHasACase(t *testing.T) {
 	delete(keys, "listStyle") // the dialect refuses it
 	var missing []string
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if !slices.Contains(same, key) && !slices.Contains(beyond, key) && !isCopied(key) && !strings.Contains(all.String(), `"`+key+`"`) {
+		if !slices.Contains(same, key) && !slices.Contains(beyond, key) && !isCopied(key) && !strings.Contains(documents, `"`+key+`"`) {
 			missing = append(missing, key)
 		}
 	}

@@ -2,12 +2,10 @@ package nango
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/importertest"
@@ -37,14 +35,7 @@ var schemaKeys = map[string]string{
 
 // Each key of the schema is known, and each key that is known stands in a document of a case.
 func TestEveryKeyHasACase(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	require.NoError(t, err)
-	var all strings.Builder
-	for _, name := range files {
-		archive, err := txtar.ParseFile(name)
-		require.NoError(t, err)
-		all.Write(archive.Files[0].Data)
-	}
+	documents := importertest.Documents(t)
 	for kind, keys := range schemaKeys {
 		for key := range strings.FieldsSeq(keys) {
 			require.Contains(t, keysOf[kind], key)
@@ -52,11 +43,11 @@ func TestEveryKeyHasACase(t *testing.T) {
 	}
 	for _, keys := range keysOf {
 		for key := range keys {
-			require.Regexp(t, `(?m)(^|[ {])`+key+`: `, strings.ReplaceAll(all.String(), ":\n", ": \n"))
+			require.Regexp(t, `(?m)(^|[ {])`+key+`: `, strings.ReplaceAll(documents, ":\n", ": \n"))
 		}
 	}
 	for _, mode := range []string{"API_KEY", "BASIC", "CUSTOM", "JWT", "NONE", "OAUTH1", "OAUTH2", "OAUTH2_CC", "TWO_STEP"} {
-		require.Contains(t, all.String(), "auth_mode: "+mode+"\n")
+		require.Contains(t, documents, "auth_mode: "+mode+"\n")
 	}
 }
 

@@ -2,12 +2,10 @@ package odata
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/importertest"
@@ -20,22 +18,15 @@ func FuzzRead(f *testing.F) { importertest.Fuzz(f, Format, "metadata.xml") }
 // Elements and attributes that are read. All others describe types and relations, which requests and
 // items do not depend on.
 func TestEveryNameHasACase(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	require.NoError(t, err)
-	var all strings.Builder
-	for _, name := range files {
-		archive, err := txtar.ParseFile(name)
-		require.NoError(t, err)
-		all.Write(archive.Files[0].Data)
-	}
+	documents := importertest.Documents(t)
 	for _, element := range []string{"Edmx", "DataServices", "Schema", "EntityType", "Key", "PropertyRef", "Property", "EntityContainer", "EntitySet"} {
-		require.Regexp(t, `<(edmx:)?`+element+`[ />]`, all.String())
+		require.Regexp(t, `<(edmx:)?`+element+`[ />]`, documents)
 	}
 	for _, attribute := range []string{
 		"Version", "DataServiceVersion", "MaxDataServiceVersion", "Namespace", "Alias", "Name", "BaseType", "Type", "EntityType",
 		"addressable", "requires-filter",
 	} {
-		require.Regexp(t, `[ :]`+attribute+`="`, all.String())
+		require.Regexp(t, `[ :]`+attribute+`="`, documents)
 	}
 }
 

@@ -2,12 +2,10 @@ package openapi
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/tools/txtar"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/importertest"
@@ -38,16 +36,9 @@ var keysOfDocuments = []string{
 }
 
 func TestEveryKeyHasACaseOrNoEffect(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	require.NoError(t, err)
-	var all strings.Builder
-	for _, name := range files {
-		archive, err := txtar.ParseFile(name)
-		require.NoError(t, err)
-		all.Write(archive.Files[0].Data)
-	}
+	documents := importertest.Documents(t)
 	for _, key := range keysOfDocuments {
-		require.Regexp(t, fmt.Sprintf(`["{, \n]%s"?:`, strings.ReplaceAll(key, "$", `\$`)), all.String())
+		require.Regexp(t, fmt.Sprintf(`["{, \n]%s"?:`, strings.ReplaceAll(key, "$", `\$`)), documents)
 		require.NotContains(t, keysWithoutEffect, key)
 	}
 }

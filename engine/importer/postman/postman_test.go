@@ -2,7 +2,6 @@ package postman
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,16 +41,9 @@ var (
 
 // Each key of the schema stands in a case, or is known to have no effect on requests.
 func TestEveryKeyHasACase(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txtar")
-	require.NoError(t, err)
-	var all strings.Builder
-	for _, name := range files {
-		archive, err := txtar.ParseFile(name)
-		require.NoError(t, err)
-		all.Write(archive.Files[0].Data)
-	}
+	documents := importertest.Documents(t)
 	for key := range strings.FieldsSeq(schemaKeys) {
-		require.Regexp(t, fmt.Sprintf(`[{,]\s*"%s":|"type": "%[1]s"`, key), all.String())
+		require.Regexp(t, fmt.Sprintf(`[{,]\s*"%s":|"type": "%[1]s"`, key), documents)
 	}
 	require.NotEmpty(t, unread)
 }
