@@ -302,7 +302,7 @@ func TestOnlyTheCommandNamesFlags(t *testing.T) {
 var mayWrite = map[string]string{
 	"engine/checkpoint/files.go":                   "is the one place that does",
 	"runtime/spool/buffer.go":                      "creates temporary files, which nobody else reads",
-	"engine/output/publisher.go":                   "opens pipes and devices, which cannot be replaced",
+	"engine/output/stream.go":                      "opens pipes and devices, which cannot be replaced",
 	"engine/cmd/stopwhen/app_terminal.go":          "writes to pipes and devices",
 	"engine/cmd/stopwhen/record.go":                "opens pipes and devices",
 	"engine/cmd/stopwhen/extract_paths.go":         "opens a file to find whether it can be written",

@@ -2,84 +2,89 @@ package output
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
-// findings are the findings about files, which belong to the results of their jobs.
-type findings struct {
-	jobs     []engine.JobResult // results of the jobs, each with all of its findings so far
-	returned int                // number of jobs whose errors refusal has returned
+// results has the results of the jobs that are complete, with the findings about their files.
+type results struct {
+	*run
+	ended    map[string]engine.JobResult // by job
+	found    []engine.JobResult          // results of the jobs with such findings, each with all of its findings so far
+	returned int                         // number of them whose errors refusal has returned
 }
 
-// audit compares the files of a group with the files that they replace. It reports whether the run
-// accepts the findings; otherwise the group must not be published. A finding about a file belongs to
-// the first of its jobs.
-func (p *Publisher) audit(g *group) bool {
-	accepted := p.auditContract(g.unpublished())
-	accepted = p.auditRows(g) && accepted
-	for _, t := range g.targets {
-		if t.file == nil || t.file.rows.Finished() || p.leavesOut(t) || !t.file.mayShrink() {
-			continue
-		}
-		job, rows := t.jobs[0], t.file.rows
-		accepted = p.find(job, p.engine.Auditor().AuditFile(job, rows.Name(), rows.RowCount(), t.file.replaces())) && accepted
+// end records that a job is complete. It reports whether that is new.
+func (rs *results) end(job engine.JobResult) bool {
+	_, ended := rs.ended[job.Job]
+	if !ended {
+		rs.ended[job.Job] = job
 	}
-	return accepted
+	return !ended
 }
 
-// auditRows audits the jobs of a group by how their items are written to files. It reports whether the run accepts them.
-func (p *Publisher) auditRows(g *group) bool {
-	accepted := true
-	if p.options.Dir == "" {
-		return accepted
-	}
-	for _, job := range g.jobs {
-		accepted = p.find(job, p.engine.Auditor().AuditRows(p.ended[job], p.options.Merge)) && accepted
-	}
-	return accepted
+// jobs returns the complete jobs.
+func (rs *results) jobs() []string { return slices.Sorted(maps.Keys(rs.ended)) }
+
+// of returns the result of a complete job, or an empty one.
+func (rs *results) of(job string) engine.JobResult { return rs.ended[job] }
+
+// accepted reports whether a job is complete, and the run accepts it.
+func (rs *results) accepted(job string) bool {
+	ended, ok := rs.ended[job]
+	return ok && !ended.Refused
+}
+
+// leavesOut reports whether the limit on the partitions of the run left out all partitions of the jobs of a file, so that
+// nothing is known of its rows.
+func (rs *results) leavesOut(jobs []string) bool {
+	return !slices.ContainsFunc(jobs, func(job string) bool {
+		ended := rs.ended[job]
+		return ended.Outcome != rules.Limited || ended.Partitions == nil || ended.Partitions.Count > 0
+	})
 }
 
 // find adds a finding, which may be nil, to the result of a job that has ended, in place of one with the same id. It
 // reports whether the run accepts the job with it.
-func (p *Publisher) find(job string, found *engine.Finding) bool {
+func (rs *results) find(job string, found *engine.Finding) bool {
 	if found == nil {
 		return true
 	}
-	p.log.Warn(fmt.Sprintf("Job '%s': %s", job, found.Sentence()), "event", "suspect", "job", job, "finding", found.ID)
-	ended := p.ended[job]
+	rs.log.Warn(fmt.Sprintf("Job '%s': %s", job, found.Sentence()), "event", "suspect", "job", job, "finding", found.ID)
+	ended := rs.ended[job]
 	ended.Job = job
 	ended.Findings = slices.DeleteFunc(slices.Clone(ended.Findings), func(f engine.Finding) bool { return f.ID == found.ID })
 	ended.Findings = append(ended.Findings, *found)
-	ended.Refused = !p.engine.Auditor().Accepts(ended)
-	p.ended[job] = ended
-	p.findings.jobs = append(p.findings.jobs, ended)
+	ended.Refused = !rs.engine.Auditor().Accepts(ended)
+	rs.ended[job] = ended
+	rs.found = append(rs.found, ended)
 	return !ended.Refused
 }
 
-// addFindings adds the findings about files to the results of their jobs. If the run refuses one
-// of them, the next run begins where this run began.
-func (p *Publisher) addFindings(result *engine.Result) error {
+// addTo adds the findings about files to the results of their jobs. If the run refuses one
+// of them, the next run begins where this run began, also for the jobs that share a group with its job.
+func (rs *results) addTo(result *engine.Result, share func(one, other string) bool) {
 	for i := range result.Jobs {
 		job := &result.Jobs[i]
-		for _, found := range p.findings.jobs {
+		for _, found := range rs.found {
 			switch {
 			case found.Job == job.Job:
 				job.Findings, job.Refused = found.Findings, job.Refused || found.Refused
 				job.StartsOver = job.StartsOver || found.Refused
-			case found.Refused && p.groups.share(found.Job, job.Job):
+			case found.Refused && share(found.Job, job.Job):
 				job.StartsOver = true
 			}
 		}
 	}
-	return nil
 }
 
 // refusal returns the errors of the jobs that the run refuses for their files and that it has not
 // returned before, or nil.
-func (p *Publisher) refusal() error {
-	found := p.findings.jobs[p.findings.returned:]
-	p.findings.returned = len(p.findings.jobs)
+func (rs *results) refusal() error {
+	found := rs.found[rs.returned:]
+	rs.returned = len(rs.found)
 	return engine.NewResult(found).Err()
 }

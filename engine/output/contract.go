@@ -19,6 +19,7 @@ import (
 
 // A comparison compares the data of a run with the contract of [PublisherOptions.ContractFile].
 type comparison struct {
+	*run
 	before  *contract.Contract  // of earlier runs
 	now     *contract.Contract  // of this run, and of the earlier run that it continues
 	writers map[string][]string // jobs that write each output
@@ -30,43 +31,44 @@ type comparison struct {
 // contractNote is the name of the note in a state that holds comparison.now.
 const contractNote = "contract"
 
-// openContract reads the contract and, from the state, the contract of the run that this run continues.
-func (p *Publisher) openContract() error {
-	path := p.options.ContractFile
+// openContract reads the contract, whose columns the items are to have, and, from the state, the contract of the run
+// that this run continues. It returns nil without a contract.
+func openContract(r *run, e *encoding) (*comparison, error) {
+	path := r.options.ContractFile
 	if path == "" {
-		return nil
+		return nil, nil
 	}
-	mode := cmp.Or(p.options.ContractMode, contract.Evolve)
+	mode := cmp.Or(r.options.ContractMode, contract.Evolve)
 	if !slices.Contains(contract.Modes(), string(mode)) {
-		return &engine.Error{Class: failure.Config, Op: "contract",
+		return nil, &engine.Error{Class: failure.Config, Op: "contract",
 			Message: fmt.Sprintf("the mode of the contract: want %s, got %q", strings.Join(contract.Modes(), " or "), mode)}
 	}
 	before, err := contract.Read(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c := &comparison{
-		before: cmp.Or(before, &contract.Contract{}), now: &contract.Contract{}, writers: map[string][]string{}, judged: map[string]bool{},
+		run: r, before: cmp.Or(before, &contract.Contract{}), now: &contract.Contract{},
+		writers: map[string][]string{}, judged: map[string]bool{},
 	}
-	for _, destination := range Destinations(p.engine, p.options.Dir, p.options.Format) {
+	for _, destination := range Destinations(r.engine, r.options.Dir, r.options.Format) {
 		c.writers[destination.DataType] = destination.Jobs
 	}
-	if note := p.store.Note(contractNote); note != "" {
+	if note := r.store.Note(contractNote); note != "" {
 		if c.now, err = contract.Parse(contractNote, note); err != nil {
-			return (&engine.Error{
+			return nil, (&engine.Error{
 				Class: failure.State, Op: "contract", Message: fmt.Sprintf("the state has a damaged contract: %v", err), Err: err,
 			}).WithRemedy("%s", remedy.StartOver)
 		}
 	}
-	p.contract = c
-	p.encoding.known = map[string]*shape.Shape{}
+	e.known = map[string]*shape.Shape{}
 	for output := range c.writers {
-		p.encoding.known[output] = c.before.Items(output)
+		e.known[output] = c.before.Items(output)
 	}
-	if !p.options.Received {
-		p.engine = p.engine.With(engine.WithPagingValues())
+	if !r.options.Received {
+		r.engine = r.engine.With(engine.WithPagingValues())
 	}
-	return nil
+	return c, nil
 }
 
 // page adds a page to the contract of this run.
@@ -82,16 +84,16 @@ func (c *comparison) page(page *engine.Page) {
 	}
 }
 
-// markContract adds the contract of this run to the next commit of the state.
-func (p *Publisher) markContract() {
-	if p.contract == nil || p.store.Path() == "" {
+// mark adds the contract of this run to the next commit of the state.
+func (c *comparison) mark() {
+	if c == nil || !c.hasState() {
 		return
 	}
-	text := p.contract.now.State()
+	text := c.now.State()
 	if len(text) > rules.MaxConfigBytes { // a run that continues this run compares only its own data
 		text = nil
 	}
-	p.store.SetNote(contractNote, string(text))
+	c.store.SetNote(contractNote, string(text))
 }
 
 // drift compares the pages of some jobs, and the outputs that only these jobs write, with the contract. It
@@ -116,42 +118,34 @@ func (c *comparison) drift(jobs []string) map[string][]string {
 	return found
 }
 
-// auditContract compares the data of jobs that have ended with the contract. It reports whether the run
+// audit compares the data of jobs that have ended with the contract. It reports whether the run
 // accepts the findings.
-func (p *Publisher) auditContract(jobs []string) bool {
-	if p.contract == nil {
+func (c *comparison) audit(jobs []string, rs *results) bool {
+	if c == nil {
 		return true
 	}
 	accepted := true
-	found := p.contract.drift(jobs)
+	found := c.drift(jobs)
 	for _, job := range slices.Sorted(maps.Keys(found)) {
 		if differences := found[job]; len(differences) > 0 {
-			p.contract.drifted = true
-			frozen := p.options.ContractMode == contract.Freeze
-			differs := p.engine.Auditor().AuditContract(job, p.options.ContractFile, contract.Sentence(differences), frozen)
-			accepted = p.find(job, differs) && accepted
+			c.drifted = true
+			frozen := c.options.ContractMode == contract.Freeze
+			differs := c.engine.Auditor().AuditContract(job, c.options.ContractFile, contract.Sentence(differences), frozen)
+			accepted = rs.find(job, differs) && accepted
 		}
 	}
 	return accepted
 }
 
-// auditRest compares the data of the complete jobs that are in no group of files, such as jobs that write
-// to a stream.
-func (p *Publisher) auditRest() error {
-	p.auditContract(slices.Sorted(maps.Keys(p.ended)))
-	return nil
-}
-
-// saveContract adds the outputs whose items are published, and the pages of the jobs that wrote them, to
+// save adds the outputs whose items are published, and the pages of the jobs that wrote them, to
 // the contract. To a frozen contract, it adds only outputs and jobs that the contract does not have.
-func (p *Publisher) saveContract() error {
-	if p.contract == nil {
+func (c *comparison) save(ts *targets, rs *results) error {
+	if c == nil {
 		return nil
 	}
-	outputs, jobs := p.published()
-	c := p.contract
+	outputs, jobs := c.published(ts, rs)
 	newOutputs, newJobs := c.before.Without(outputs, jobs)
-	if p.options.ContractMode == contract.Freeze {
+	if c.options.ContractMode == contract.Freeze {
 		outputs, jobs = newOutputs, newJobs
 	}
 	earlier := string(c.before.Text())
@@ -159,7 +153,7 @@ func (p *Publisher) saveContract() error {
 	if string(c.before.Text()) == earlier {
 		return nil
 	}
-	if err := c.before.Write(p.options.ContractFile); err != nil {
+	if err := c.before.Write(c.options.ContractFile); err != nil {
 		return err
 	}
 	level, message := slog.LevelDebug, "the contract says more of the same data"
@@ -169,57 +163,46 @@ func (p *Publisher) saveContract() error {
 	case c.drifted:
 		level, message = slog.LevelInfo, "the contract has what is new"
 	}
-	p.log.Log(context.Background(), level, p.options.ContractFile+": "+message, "event", "contract", "file", p.options.ContractFile)
+	c.log.Log(context.Background(), level, c.options.ContractFile+": "+message, "event", "contract", "file", c.options.ContractFile)
 	return nil
 }
 
 // published returns the outputs whose items are published, and the complete jobs.
-func (p *Publisher) published() (outputs, jobs []string) {
-	complete := func(job string) bool {
-		ended, ok := p.ended[job]
-		return ok && !ended.Refused
-	}
-	for _, output := range slices.Sorted(maps.Keys(p.contract.writers)) {
-		writers := p.contract.writers[output]
-		if !slices.ContainsFunc(writers, func(job string) bool { return !complete(job) || !p.isPublished(job, output) }) {
+func (c *comparison) published(ts *targets, rs *results) (outputs, jobs []string) {
+	for _, output := range slices.Sorted(maps.Keys(c.writers)) {
+		waits := func(job string) bool { return !rs.accepted(job) || !ts.published(job, output) }
+		if !slices.ContainsFunc(c.writers[output], waits) {
 			outputs = append(outputs, output)
 		}
 	}
-	for _, job := range slices.Sorted(maps.Keys(p.ended)) {
-		if complete(job) && !slices.ContainsFunc(p.byJob[job], func(t *target) bool { return t.file != nil && !t.file.rows.Published() }) {
+	for _, job := range rs.jobs() {
+		if rs.accepted(job) && ts.published(job, "") {
 			jobs = append(jobs, job)
 		}
 	}
 	return outputs, jobs
 }
 
-// isPublished reports whether the rows of a job in an output are in the file, or in a stream.
-func (p *Publisher) isPublished(job, output string) bool {
-	return !slices.ContainsFunc(p.byJob[job], func(t *target) bool {
-		return t.file != nil && t.dataType == output && !t.file.rows.Published()
-	})
-}
-
-// forgetContract removes jobs from the contract of this run that the next run requests again from their
+// forget removes jobs from the contract of this run that the next run requests again from their
 // beginning.
-func (p *Publisher) forgetContract(roots map[string]bool) {
-	if p.contract == nil {
+func (c *comparison) forget(roots map[string]bool) {
+	if c == nil {
 		return
 	}
 	var outputs, jobs []string
-	isForgotten := func(job string) bool { return roots[p.engine.Job(job).Root] }
-	for output, writers := range p.contract.writers {
+	isForgotten := func(job string) bool { return roots[c.engine.Job(job).Root] }
+	for output, writers := range c.writers {
 		if slices.ContainsFunc(writers, isForgotten) {
 			outputs = append(outputs, output)
 		}
 	}
-	for _, job := range p.contract.now.Jobs() {
+	for _, job := range c.now.Jobs() {
 		if isForgotten(job) {
 			jobs = append(jobs, job)
 		}
 	}
-	p.contract.now.Forget(outputs, jobs)
-	p.markContract()
+	c.now.Forget(outputs, jobs)
+	c.mark()
 }
 
 // headOf returns the columns that items of a shape have in a table, with their types. nested joins the names of

@@ -5,15 +5,19 @@
 // complete, and with a state every item is in its file exactly once, whatever interrupts the run:
 // see package checkpoint.
 //
-// Read options.go and publisher.go first: [Publisher.Page] and [Publisher.End] are the path of every page.
-// target.go chooses the file or the stream of each job, with destination.go, and group.go decides which files are
-// published together, audit.go whether they may replace the files before. file.go and writer.go pass the items
-// of a file to the encoder of its format, in csv.go, parquet.go or singer.go; merge.go replaces rows that have
-// the same key. csv_rewrite.go and parquet_file.go write whole files, of rows and of items. queue.go keeps the
-// order of concurrent jobs. format.go has the formats, table.go the columns of a table, stream.go the pipes and
-// devices, report.go the reports about files, and parquet_read.go,
-// parquet_merge.go and parquet_pages.go rows that are added to Parquet files, replaced and collected. What else
-// a run writes is in kept.go, contract.go, trace.go and recording.go.
+// Read options.go and publisher.go first: [Publisher.Page] and [Publisher.End] are the path of every page. A
+// Publisher consists of parts that know the run and what they are given of each other, each in a file of its own:
+// target.go has the file or the stream of each job, with destination.go and stream.go, which also has the pipes and
+// devices, and queue.go keeps the order of concurrent jobs there. modes.go decides which files are added to and which
+// are merged into. commit.go decides when pages are committed, group.go which files are published together, and
+// audit.go has the results of the jobs with the findings about their files, which publish.go asks whether it may
+// publish a group. What else a run writes is in kept.go, contract.go, trace.go and records.go. report.go has the
+// reports about files.
+//
+// file.go and writer.go pass the items of a file to the encoder of its format, in csv.go, parquet.go or singer.go;
+// merge.go replaces rows that have the same key. csv_rewrite.go and parquet_file.go write whole files, of rows and of
+// items. format.go has the formats, table.go the columns of a table, and parquet_read.go, parquet_merge.go and
+// parquet_pages.go rows that are added to Parquet files, replaced and collected.
 //
 // # Decisions
 //

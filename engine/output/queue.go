@@ -101,35 +101,34 @@ type section struct {
 }
 
 // openQueues creates the queues of concurrent jobs that share a target.
-func (p *Publisher) openQueues() error {
-	if p.options.Order != Queued {
+func (ts *targets) openQueues() error {
+	if ts.options.Order != Queued {
 		return nil
 	}
-	p.queues = map[*target]*queue{}
-	p.waiting.Holds = "items that wait for another job"
-	p.close = append(p.close, func() error { p.waiting.Close(); return nil })
-	for _, t := range p.targets {
-		roots := p.roots(t)
+	ts.queues = map[*target]*queue{}
+	ts.waiting.Holds = "items that wait for another job"
+	for _, t := range ts.all {
+		roots := ts.roots(t)
 		if len(roots) < 2 {
 			continue
 		}
-		if p.store.Path() != "" {
+		if ts.hasState() {
 			return (&engine.Error{
 				Class: failure.Config, Op: "output",
 				Message: "several jobs write to the same file at the same time, which cannot be resumed from a state",
 			}).WithRemedy("give each job its own dataType with %s, or omit %s", remedy.Dir, remedy.Queued)
 		}
-		p.queues[t] = newQueue(t, &p.waiting, roots)
+		ts.queues[t] = newQueue(t, &ts.waiting, roots)
 	}
 	return nil
 }
 
 // roots returns the roots of the jobs that write to a target. The jobs below one root are
 // interleaved in the same way in every run.
-func (p *Publisher) roots(t *target) []string {
+func (ts *targets) roots(t *target) []string {
 	var roots []string
 	for _, job := range t.jobs {
-		if root := p.engine.Job(job).Root; !slices.Contains(roots, root) {
+		if root := ts.engine.Job(job).Root; !slices.Contains(roots, root) {
 			roots = append(roots, root)
 		}
 	}

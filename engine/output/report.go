@@ -21,15 +21,15 @@ type FileReport struct {
 // Files returns a report for each file of items.
 func (p *Publisher) Files() []FileReport {
 	var reports []FileReport
-	for _, t := range p.targets {
+	for _, t := range p.targets.all {
 		if t.file == nil {
 			continue
 		}
 		rows := t.file.rows
 		r := FileReport{
 			File: rows.Name(), Jobs: t.jobs, Rows: rows.RowCount(), Complete: rows.Published(),
-			Repeated: rows.Published() && p.addsAgain(t.jobs) && rows.RowCount() > 0,
-			Waits:    p.waitsForAll(t),
+			Repeated: rows.Published() && p.groups.addsAgain(t.jobs) && rows.RowCount() > 0,
+			Waits:    p.groups.waitsForAll(t, &p.results),
 			Withheld: t.withheld || rows.Released() || rows.PublicationDue(),
 		}
 		if !r.Complete && rows.Created() && !(rows.PublicationDue() && !files.Exists(rows.Path())) {

@@ -1,9 +1,11 @@
 package output
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/runtime/spool"
@@ -119,3 +121,30 @@ func (r *streamRows) WriteHeader(text []byte) error { return r.WriteRows(text, 0
 func (r *streamRows) Note() string { return r.note }
 
 func (r *streamRows) SetNote(note string) { r.note = note }
+
+// pipes are the open pipes and devices of a run.
+type pipes struct {
+	guard func(io.Writer) io.Writer // see [PublisherOptions.Guard]
+	files []*os.File
+}
+
+// open opens a pipe or a device for writing.
+func (ps *pipes) open(path string) (io.Writer, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	ps.files = append(ps.files, file)
+	if ps.guard == nil {
+		return file, nil
+	}
+	return ps.guard(file), nil
+}
+
+// close closes all of them, and returns the first error.
+func (ps *pipes) close() (first error) {
+	for _, file := range ps.files {
+		first = cmp.Or(first, file.Close())
+	}
+	return first
+}

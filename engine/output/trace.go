@@ -6,12 +6,10 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
@@ -24,27 +22,6 @@ type trace struct {
 	file  *checkpoint.Output         // nil if the trace is not a file of the store
 	skips map[string][]engine.Record // records of pages on which partitions failed, by root
 	err   error                      // error of writing such records
-}
-
-// openTrace opens the trace. Its file appears, and is resumed, like the files of items.
-func (p *Publisher) openTrace() (err error) {
-	path := p.options.TraceFile
-	switch {
-	case path == "":
-		p.trace.to = p.options.Trace
-	case files.IsStream(path):
-		p.trace.to, err = p.openStream(path)
-	default:
-		if err = refuseDirectories(path); err != nil {
-			return err
-		}
-		p.trace.file, err = p.store.Rows(filepath.Clean(path), nil)
-		p.trace.to = p.trace.file
-		if err == nil && p.trace.file.Finished() { // nothing is left of the run
-			p.trace.to = nil
-		}
-	}
-	return err
 }
 
 // page adds a page, after the skipped pages of its tree.

@@ -1,0 +1,306 @@
+package output
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
+	"github.com/stopwhen/stopwhen/rules/remedy"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// modes decides whether the rows of each file replace those in it, are added to them, or are merged into them.
+type modes struct {
+	*run
+	kept *keptValues
+}
+
+// checkMerge checks that rows can be merged at all.
+func (m modes) checkMerge() error {
+	refuse := func(message, hint string, args ...any) error {
+		return (&engine.Error{Class: failure.Config, Op: "merge", Message: message}).WithRemedy(hint, args...)
+	}
+	switch {
+	case !m.options.Merge:
+		return nil
+	case m.options.Append:
+		return refuse("rows are either added, or replace those with the same key", "use %s or %s", remedy.Append, remedy.Merge)
+	case m.options.Dir == "":
+		return refuse("rows that were written to a stream cannot be replaced", "use %s with %s", remedy.Merge, remedy.Dir)
+	case m.options.Format.CarriesState():
+		return refuse(fmt.Sprintf("messages of format %s cannot be merged", m.options.Format.row().kind),
+			"the target does that, by the key_properties; for a file, use %s",
+			value.OrList(Kinds(func(f Format) bool { return !f.CarriesState() })))
+	}
+	return nil
+}
+
+// checkAppend refuses to start over and to add the rows: they would be added to those of the run that is forgotten.
+func (m modes) checkAppend() error {
+	if !m.options.Append || !m.store.Restarts() {
+		return nil
+	}
+	return (&engine.Error{
+		Class: failure.Config, Op: "output",
+		Message: "a run that starts over requests all lists from their start again, so rows that its files have would be added to them again",
+	}).WithRemedy("leave out %s, and it replaces the files; move them away first if their rows are to stay", remedy.Append)
+}
+
+// modeNote is the name of the note in a state that says how rows get into the files.
+const modeNote = "rows"
+
+// checkState refuses to continue a run that adds its rows to the files, or merges them, as a run that does not: it would
+// replace the rows of earlier runs.
+func (m modes) checkState() error {
+	if !m.hasState() || m.options.Dir == "" {
+		return nil
+	}
+	mode := "replace those in the files"
+	switch {
+	case m.options.Append:
+		mode = "are added to the files"
+	case m.options.Merge:
+		mode = "replace those in the files that have the same key"
+	}
+	if before := m.store.Note(modeNote); before != "" && before != mode {
+		return (&engine.Error{
+			Class: failure.State, Op: "resume",
+			Message: fmt.Sprintf("state %s cannot be used: the rows of its run, which has not ended, %s, and those of this one %s",
+				m.store.Path(), before, mode),
+		}).WithRemedy("continue it with the same %s and %s; %s", remedy.Append, remedy.Merge, remedy.StartOver)
+	}
+	m.store.SetNote(modeNote, mode)
+	return nil
+}
+
+// choose decides which files are appended to.
+func (m modes) choose(targets []*target) error {
+	if m.options.Merge {
+		if err := m.chooseMerge(targets); err != nil {
+			return err
+		}
+	}
+	for _, t := range targets {
+		if t.file == nil {
+			continue
+		}
+		if err := m.chooseMode(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chooseMode decides whether a file is appended to. A job that continues from values that it or its
+// parent has kept in an earlier run appends its rows, because the rows of the earlier run are never
+// requested again.
+func (m modes) chooseMode(t *target) error {
+	hasKept := func(job string) bool { return len(m.kept.before[job]) > 0 && m.savesKept() }
+	var continues, starts []string
+	for _, job := range t.jobs {
+		if slices.ContainsFunc(m.engine.Job(job).Keepers, hasKept) {
+			continues = append(continues, job)
+		} else {
+			starts = append(starts, job)
+		}
+	}
+	if m.options.Append || len(continues) > 0 && !m.options.Merge {
+		if err := m.beginAppend(t.file); err != nil {
+			return err
+		}
+	}
+	if err := m.requireKept(t.file, continues); err != nil {
+		return err
+	}
+	if err := m.warnOfRows(t.file, starts); err != nil {
+		return err
+	}
+	switch {
+	case m.options.Append:
+		return nil
+	case len(continues) == 0:
+		return m.requireOwn(t)
+	}
+	name := t.file.rows.Name()
+	if len(starts) > 0 && !m.options.Merge {
+		return (&engine.Error{
+			Class: failure.Config, Op: "output",
+			Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning",
+				name, continues[0], starts[0]),
+		}).WithRemedy("give each job its own dataType, or add all rows with %s", remedy.Append)
+	}
+	m.logContinued(name, strings.Join(continues, " and "))
+	return nil
+}
+
+// requireKept refuses to add the rows of jobs that continue from kept values to a file that is not as it was
+// when these values were saved: rows would be missing in it, or there twice. A file without rows, because it
+// was moved away or emptied, can have neither gaps nor repeated rows. Values that an earlier build has saved do
+// not say which file they follow, and are accepted.
+func (m modes) requireKept(f *file, continues []string) error {
+	if f.rows.Finished() || len(continues) == 0 {
+		return nil
+	}
+	now, err := f.rows.Snapshot()
+	if err != nil {
+		return err
+	}
+	for _, job := range continues {
+		for _, keeper := range m.engine.Job(job).Keepers {
+			snapshots, known := m.kept.files[keeper]
+			same := !known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)
+			if len(m.kept.before[keeper]) > 0 && !same && (now.Bytes > maxCounted || !f.isEmpty()) {
+				return m.refuseChanged(f.rows.Name(), keeper)
+			}
+		}
+	}
+	return nil
+}
+
+// warnOfRows logs that the whole lists of jobs that have no kept values, although they keep some, are added to a file
+// that has rows: they may be those of earlier runs, whose values are lost. A file that has the rows up to the values of
+// another job is that of several jobs.
+func (m modes) warnOfRows(f *file, starts []string) error {
+	keeps := func(job string) bool { return len(m.engine.Job(job).Keepers) > 0 && m.savesKept() }
+	i := slices.IndexFunc(starts, keeps)
+	if i < 0 || !m.options.Append || f.rows.Finished() {
+		return nil
+	}
+	now, err := f.rows.Snapshot()
+	if err != nil || now.Bytes == 0 || now.Bytes <= maxCounted && f.isEmpty() {
+		return err
+	}
+	for job, values := range m.kept.before {
+		snapshots, known := m.kept.files[job]
+		if len(values) > 0 && (!known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)) {
+			return nil
+		}
+	}
+	m.log.Warn(fmt.Sprintf("%s has rows, and job %s has no kept values: it requests its whole list, and adds rows that the file may have; "+
+		"if the kept values of earlier runs are lost, restore them, or move the file away to begin a new one", f.rows.Name(), starts[i]),
+		"event", "append_again", "file", f.rows.Name(), "job", starts[i])
+	return nil
+}
+
+// requireOwn refuses to replace a file that has the rows of a job that continues from kept values and now writes to
+// another file, because its dataType has changed: its rows would be lost.
+func (m modes) requireOwn(t *target) error {
+	name := t.file.rows.Name()
+	isOf := func(snapshots map[string]checkpoint.Snapshot) bool {
+		_, known := snapshots[filepath.Base(name)]
+		return known
+	}
+	if !slices.ContainsFunc(slices.Collect(maps.Values(m.kept.files)), isOf) {
+		return nil // the file need not be read
+	}
+	now, err := t.file.rows.Snapshot()
+	if err != nil || now.Bytes == 0 {
+		return err
+	}
+	for _, job := range m.engine.AllJobs() {
+		for _, keeper := range m.engine.Job(job).Keepers {
+			follows := func(own string) bool { return slices.Contains(m.engine.Job(own).Keepers, keeper) }
+			if m.kept.files[keeper][filepath.Base(name)] != now || slices.ContainsFunc(t.jobs, follows) {
+				continue
+			}
+			return &engine.Error{
+				Class: failure.State, Op: "output",
+				Message: fmt.Sprintf("%s has the rows up to the kept values of job %s, which writes to another file now; job %s would replace them",
+					name, keeper, strings.Join(t.jobs, " and ")),
+				Hint: fmt.Sprintf("give job %s the dataType that it had and each other job one of its own, or rename the file as its "+
+					"dataType says", keeper),
+			}
+		}
+	}
+	return nil
+}
+
+// refuseChanged refuses to add rows to a file that is not as it was when a job's values were saved.
+func (m modes) refuseChanged(name, keeper string) error {
+	owner, last := "state "+m.store.Path(), remedy.StartOver
+	if file := m.options.KeptFile; file != "" {
+		owner = file
+		last = remedy.New("name another file with %s, without %s, to start over and replace it; if the file has the rows up to the kept values, "+
+			"remove %q of job %s from %s", remedy.KeptFile, remedy.Append, checkpoint.KeptFilesMember, keeper, file)
+	}
+	return (&engine.Error{
+		Class: failure.State, Op: "kept",
+		Message: fmt.Sprintf("%s is not as it was when the values of job %s were saved in %s: another run or program has changed it, "+
+			"or the rows before these values are in another file; adding to it could lose or repeat rows", name, keeper, owner),
+	}).WithRemedy("restore the file, or move it away to begin a new one with the rows of this run; or %s", last)
+}
+
+// logContinued logs that rows are added to a file whose jobs continue from the values of an earlier run, or
+// that the file is missing.
+func (m modes) logContinued(name, jobs string) {
+	switch {
+	case !files.Exists(name):
+		m.log.Warn(fmt.Sprintf("%s does not exist, although job %s continues from the values of an earlier run: it will have the rows "+
+			"of this run alone (those of earlier runs may be in another format, directory or dataType)", name, jobs),
+			"event", "append_new", "file", name)
+	case !m.options.Merge:
+		m.log.Info(fmt.Sprintf("%s: rows are added, since job %s continues from the values of an earlier run", name, jobs),
+			"event", "append", "file", name)
+	}
+}
+
+// chooseMerge prepares all files for rows that replace existing rows with the same key.
+func (m modes) chooseMerge(targets []*target) error {
+	for _, t := range targets {
+		if t.file == nil {
+			if t.dataType == "" {
+				continue // it is the stream for jobs whose items are not written
+			}
+			return (&engine.Error{Class: failure.Config, Op: "merge", Message: "rows cannot be merged into a pipe or a device"}).
+				WithRemedy("write to regular files, or leave out %s", remedy.Merge)
+		}
+		key, err := m.keyOf(t)
+		if err != nil {
+			return err
+		}
+		if err := m.beginAppend(t.file); err != nil {
+			return err
+		}
+		if err := t.file.mergeInto(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyOf returns the key of the jobs that write to a file.
+func (m modes) keyOf(t *target) ([]string, error) {
+	var key []string
+	for i, job := range t.jobs {
+		own, problem := m.engine.Job(job).Key, ""
+		switch {
+		case own == nil:
+			problem = fmt.Sprintf("job %s has no key, by which its rows could replace those in %s", job, t.file.rows.Name())
+		case i > 0 && !slices.Equal(own, key):
+			problem = fmt.Sprintf("the jobs %s and %s write to %s, and have different keys", t.jobs[0], job, t.file.rows.Name())
+		}
+		if problem != "" {
+			return nil, &engine.Error{Class: failure.Config, Op: "merge", Message: problem,
+				Hint: `name what identifies an item, as in "key": "id" of the job`}
+		}
+		key = own
+	}
+	return key, nil
+}
+
+// beginAppend prepares a file for appending. It warns if the file does not end with a newline,
+// because its last line may have been cut off.
+func (m modes) beginAppend(f *file) error {
+	open, err := f.append()
+	if open {
+		m.log.Warn(fmt.Sprintf("the last line of %s does not end with a newline; one is added", f.rows.Name()),
+			"event", "open_line", "file", f.rows.Name())
+	}
+	return err
+}

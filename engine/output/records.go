@@ -1,0 +1,172 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
+)
+
+// records are the trace and the recording of a run.
+type records struct {
+	*run
+	trace     trace
+	recording *Recording // nil if the run is not recorded
+}
+
+// openTrace opens the trace. Its file appears, and is resumed, like the files of items.
+func (rs *records) openTrace(ps *pipes) (err error) {
+	path := rs.options.TraceFile
+	switch {
+	case path == "":
+		rs.trace.to = rs.options.Trace
+	case files.IsStream(path):
+		rs.trace.to, err = ps.open(path)
+	default:
+		if err = refuseDirectories(path); err != nil {
+			return err
+		}
+		rs.trace.file, err = rs.store.Rows(filepath.Clean(path), nil)
+		rs.trace.to = rs.trace.file
+		if err == nil && rs.trace.file.Finished() { // nothing is left of the run
+			rs.trace.to = nil
+		}
+	}
+	return err
+}
+
+// openRecording opens the recording.
+func (rs *records) openRecording() error {
+	if rs.options.RecordFile == "" {
+		return nil
+	}
+	if err := refuseDirectories(rs.options.RecordFile); err != nil {
+		return err
+	}
+	rows, err := rs.store.Rows(filepath.Clean(rs.options.RecordFile), nil)
+	if err != nil {
+		return err
+	}
+	rows.Private()
+	rs.recording = &Recording{rows: rows}
+	return nil
+}
+
+// page adds a page to the trace, and the exchanges before it to the recording.
+func (rs *records) page(page *engine.Page) error {
+	return errors.Join(rs.trace.page(page), rs.recording.flush())
+}
+
+// end adds to the trace where the run failed, and the last exchanges to the recording.
+func (rs *records) end(result *engine.Result) error {
+	if err := rs.trace.failures(result); err != nil {
+		return err
+	}
+	return rs.recording.flush()
+}
+
+// A record is a file that describes the run.
+type record struct {
+	kind    string
+	file    *checkpoint.Output
+	private bool
+}
+
+// all returns the files of the trace and the recording that the run writes.
+func (rs *records) all() (all []record) {
+	if rs.trace.file != nil {
+		all = append(all, record{kind: "trace", file: rs.trace.file})
+	}
+	if rs.recording != nil {
+		all = append(all, record{"recording", rs.recording.rows, true})
+	}
+	return all
+}
+
+// publish gives the trace and the recording their names, after a run that has succeeded.
+// After any other run, they replace no file, and stay where they are if the run can be resumed.
+func (rs *records) publish(succeeded bool) error {
+	for _, r := range rs.all() {
+		if r.file.Finished() {
+			continue
+		}
+		_, err := os.Lstat(r.file.Name())
+		exists := err == nil
+		if !succeeded && (exists || rs.hasState()) {
+			rs.logUnpublished(r.kind, r.file, exists)
+			continue
+		}
+		if r.private && exists {
+			_ = os.Chmod(r.file.Name(), 0o600) // a file that replaces another has its mode; some file systems have no modes
+		}
+		if err := rs.store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{{Output: r.file}}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// logUnpublished logs where the trace or the recording is after a run that has not succeeded. exists says
+// whether there is a file of that name.
+func (rs *records) logUnpublished(kind string, file *checkpoint.Output, exists bool) {
+	if !file.Created() {
+		return
+	}
+	before := "does not exist"
+	if exists {
+		before = "is unchanged"
+	}
+	rs.log.Warn(fmt.Sprintf("%s %s: the run has not succeeded, and its %s is in %s", file.Name(), before, kind, filepath.Base(file.Path())),
+		"event", "partial", "file", file.Name(), "partial", file.Path())
+}
+
+// A Recording is the file of the recording of a run. It is written, committed and published with
+// the pages: a run that resumes continues it after the last committed page.
+type Recording struct {
+	rows *checkpoint.Output
+
+	mu      sync.Mutex
+	pending []byte // exchanges that have ended since the last page, in any goroutine
+}
+
+// Exchanges returns the number of exchanges that the recording has. It is above 0 at the beginning
+// of a run that resumes.
+func (r *Recording) Exchanges() int { return int(r.rows.RowCount()) }
+
+// Path returns the path of the file that holds the recording: until it is published, that is its
+// name with the ending [checkpoint.PartialSuffix].
+func (r *Recording) Path() string {
+	if r.rows.Finished() {
+		return r.rows.Name()
+	}
+	return r.rows.Path()
+}
+
+// Write adds to the recording. The next page that is written, or the end of the run, writes it to
+// the file. Several goroutines may call Write.
+func (r *Recording) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = append(r.pending, p...)
+	return len(p), nil
+}
+
+// flush writes the buffered bytes to the file.
+func (r *Recording) flush() error {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pending) == 0 || r.rows.Finished() {
+		return nil
+	}
+	_, err := r.rows.Write(r.pending)
+	r.pending = r.pending[:0]
+	return err
+}
