@@ -194,7 +194,7 @@ func local(t *testing.T, c *fixtures.Case) *extraction {
 func distributed(t *testing.T, nc *nats.Conn, c *fixtures.Case, sorted bool) *extraction {
 	t.Helper()
 	server := serveAny(t, c)
-	cl := open(t, nc, cluster.Final(cluster.Options{Engine: engineOptions(server)}))
+	cl := open(t, nc, cluster.SilentAtOnce(cluster.Final(cluster.Options{Engine: engineOptions(server)})))
 	run, err := cl.Submit(t.Context(), cluster.Submission{
 		Run: fmt.Sprintf("sorted-%t", sorted), Name: c.ConfigName, Text: server.ConfigText(), Kept: keptOf(t, server), Now: server.Clock().Now(),
 	})

@@ -43,8 +43,8 @@ func Minute(o Options) Options {
 	})
 }
 
-// Final returns options with which the first failure of a task is final.
-func Final(o Options) Options { return with(o, func(t *timing) { t.firstFinal = true }) }
+// Final returns options with which the first failure of a task is final if there is no other worker.
+func Final(o Options) Options { return with(o, func(t *timing) { t.alone, t.patience = 0, 0 }) }
 
 // Hour returns options with which a failure without another worker is final after an hour.
 func Hour(o Options) Options { return with(o, func(t *timing) { t.alone = time.Hour }) }
@@ -73,8 +73,8 @@ func ProgressAtOnce(o Options) Options {
 // ReportRarely returns options with which workers report only when they begin, and what cannot wait.
 func ReportRarely(o Options) Options { return with(o, func(t *timing) { t.report = time.Hour }) }
 
-// SilentAtOnce returns options with which each worker counts as silent.
-func SilentAtOnce(o Options) Options { return with(o, func(t *timing) { t.silent = time.Nanosecond }) }
+// SilentAtOnce returns options with which each worker counts as silent, also if the clock of the server is ahead.
+func SilentAtOnce(o Options) Options { return with(o, func(t *timing) { t.silent = -time.Hour }) }
 
 // Resume returns a collection that has read its checkpoints, and goes on when the function is called.
 func Resume(ctx context.Context, r *Run, e *engine.Engine, sink engine.SinkFunc, o CollectOptions) (collect func() error, err error) {

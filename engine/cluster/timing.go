@@ -16,7 +16,6 @@ type timing struct {
 	otherRetry   time.Duration // longest pause if another worker should try the task
 	alone        time.Duration // time after which a failure is final if there is no other worker
 	patience     time.Duration // of a run that sets no other
-	firstFinal   bool          // the first failure of a task is final
 
 	// How long a worker avoids a run or an origin; see [workerRun.pauseRun] and [workerRun.avoid].
 	pausedRun     time.Duration // a run that the worker cannot join

@@ -32,7 +32,7 @@ func (p *postponement) Error() string { return p.err.Error() }
 // that may pass by itself is not final before the patience of the run ends.
 func (a *attempt) planRetry(ctx context.Context, err error) *postponement {
 	failed, ok := errors.AsType[*engine.Error](err)
-	if !ok || a.worker.cluster.timing.firstFinal {
+	if !ok {
 		return nil
 	}
 	ownFault, passes := mayBeWorker(failed), failed.Class == failure.Transient
