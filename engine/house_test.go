@@ -86,7 +86,7 @@ var mayImport = map[string][]string{
 	"engine/output": {
 		module + "rules", module + "engine", module + "engine/checkpoint", module + "engine/contract", module + "engine/files",
 		module + "engine/shape", module + "runtime/document", module + "runtime/failure", module + "runtime/saved",
-		module + "runtime/spool", "github.com/klauspost/compress", "github.com/parquet-go/parquet-go",
+		module + "runtime/spool", module + "runtime/trace", "github.com/klauspost/compress", "github.com/parquet-go/parquet-go",
 	},
 	"engine/shape": {module + "rules", module + "runtime/document/scan"},
 	"engine/recording": {

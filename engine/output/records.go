@@ -15,7 +15,7 @@ import (
 // records are the trace and the recording of a run.
 type records struct {
 	*run
-	trace     trace
+	trace     traceWriter
 	recording *Recording // nil if the run is not recorded
 }
 

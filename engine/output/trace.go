@@ -16,8 +16,8 @@ import (
 // maxSkips is the maximum number of skipped pages of a tree that wait for its next page.
 const maxSkips = 1000
 
-// trace writes a line of JSON for each page.
-type trace struct {
+// A traceWriter writes a line of JSON for each page.
+type traceWriter struct {
 	to    io.Writer                  // nil if there is no trace
 	file  *checkpoint.Output         // nil if the trace is not a file of the store
 	skips map[string][]engine.Record // records of pages on which partitions failed, by root
@@ -25,14 +25,14 @@ type trace struct {
 }
 
 // page adds a page, after the skipped pages of its tree.
-func (t *trace) page(page *engine.Page) error {
+func (t *traceWriter) page(page *engine.Page) error {
 	if err := t.flush(page.Root); err != nil {
 		return err
 	}
 	return t.write(&page.Record)
 }
 
-func (t *trace) write(record *engine.Record) error {
+func (t *traceWriter) write(record *engine.Record) error {
 	if t.to == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (t *trace) write(record *engine.Record) error {
 
 // skip records the page on which a skipped partition failed. The record is written with the next
 // page of the tree, and so is part of the same commit.
-func (t *trace) skip(page *engine.Page) {
+func (t *traceWriter) skip(page *engine.Page) {
 	if t.to == nil {
 		return
 	}
@@ -62,7 +62,7 @@ func (t *trace) skip(page *engine.Page) {
 }
 
 // flush writes the skipped pages of a tree.
-func (t *trace) flush(root string) error {
+func (t *traceWriter) flush(root string) error {
 	if t.err != nil {
 		return t.err
 	}
@@ -77,7 +77,7 @@ func (t *trace) flush(root string) error {
 }
 
 // failures adds the pages on which partitions or jobs failed and that the sink did not receive.
-func (t *trace) failures(result *engine.Result) error {
+func (t *traceWriter) failures(result *engine.Result) error {
 	for _, root := range slices.Sorted(maps.Keys(t.skips)) {
 		if err := t.flush(root); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // openOutput opens the outputs and prepares the engine: it continues from the values of
@@ -103,7 +101,7 @@ func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger
 
 // logPartial names the files whose rows are not complete, unless a warning has named them. collects says
 // whether the pages come from a run on many machines.
-func logPartial(log *slog.Logger, reports []output.FileReport, result *engine.Result, collects bool) {
+func logPartial(log *slog.Logger, reports []output.FileReport, collects bool) {
 	for _, f := range reports {
 		if f.Complete || f.Withheld && f.LateColumns == 0 {
 			continue
@@ -118,7 +116,7 @@ func logPartial(log *slog.Logger, reports []output.FileReport, result *engine.Re
 		message := fmt.Sprintf("%s %s: %s", f.File, before, none)
 		if f.Partial != "" {
 			message = fmt.Sprintf("%s %s: %s, and what was obtained (%s) is in %s",
-				f.File, before, incompleteness(f, result), value.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
+				f.File, before, f.Why, value.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
 			if f.AsNDJSON {
 				message += ", as NDJSON"
 			}
@@ -140,49 +138,6 @@ func logRepeated(log *slog.Logger, files []output.FileReport) {
 				"event", "repeated", "file", f.File, "rows", f.Rows)
 		}
 	}
-}
-
-// incompleteness says why the rows of a file are not complete, or not added. The rows of its own jobs may be complete,
-// while another job of their tree has failed or is refused. In a tree that has not ended, the result of a
-// job with partitions does not say whether all of them have ended, so a job that failed is named first.
-func incompleteness(f output.FileReport, result *engine.Result) string {
-	const incomplete = "the list is incomplete"
-	if f.Waits {
-		i := slices.IndexFunc(result.Jobs, func(job engine.JobResult) bool { return !job.Ended() || job.Refused })
-		if i < 0 {
-			return "the run has failed"
-		}
-		return "job " + result.Jobs[i].Job + " is incomplete"
-	}
-	roots, ended := map[string]bool{}, true
-	for _, job := range result.Jobs {
-		if !slices.Contains(f.Jobs, job.Job) {
-			continue
-		}
-		roots[job.Root] = true
-		ended = ended && job.Ended()
-		differs := func(f engine.Finding) bool { return f.ID == trace.FindingContract }
-		switch {
-		case job.Ended() && job.Refused && slices.ContainsFunc(job.Findings, differs):
-			return "the data differ from the contract"
-		case job.Refused, job.Error != nil, !job.Ended() && job.Partitions == nil:
-			return incomplete
-		}
-	}
-	failed, other := "", ""
-	for _, job := range result.Jobs {
-		switch {
-		case job.Root == "" || !roots[job.Root]:
-		case job.Error != nil:
-			failed = cmp.Or(failed, job.Job)
-		case job.Refused, ended && !job.Ended():
-			other = cmp.Or(other, job.Job)
-		}
-	}
-	if other = cmp.Or(failed, other); other == "" {
-		return incomplete
-	}
-	return "job " + other + " of the same tree is incomplete"
 }
 
 // writeResult writes the result of the run with the report of its files.
