@@ -53,7 +53,7 @@ func (r *Reader) digestOfColumns(page *Reading) (d Digest, ok bool) {
 		if kind := scan.KindOf(item); kind != scan.Object && kind != scan.List || len(item) > maxIdentityBytes {
 			return d, false
 		}
-		d = r.addRow(item, row, zeroDigest, true, d)
+		d = r.addRow(item, row, zeroDigest, d)
 	}
 	identified, number := false, -1
 	for i := range r.columns {
@@ -74,8 +74,9 @@ func (r *Reader) digestOfColumns(page *Reading) (d Digest, ok bool) {
 	return d, identified
 }
 
-// addRow adds the members of an item, which is in a row, to the columns. It adds all else to a digest, which it returns.
-func (r *Reader) addRow(item []byte, row int, parent Digest, isItem bool, d Digest) Digest {
+// addRow adds the members of an item, which is in a row, to the columns, with those of its objects. It adds all else to a
+// digest, which it returns. parent is the path of an object, and zero for the item.
+func (r *Reader) addRow(item []byte, row int, parent, d Digest) Digest {
 	index := 0
 	for key, at := range (scan.Walk{Data: item}).Members(0) {
 		name, v := key.Of(item), at.Of(item)
@@ -85,8 +86,8 @@ func (r *Reader) addRow(item []byte, row int, parent Digest, isItem bool, d Dige
 		index++
 		path := DigestOf(name, parent)
 		switch kind := scan.KindOf(v); {
-		case kind == scan.Object && isItem:
-			d = r.addRow(v, row, path, false, d)
+		case kind == scan.Object && parent == zeroDigest:
+			d = r.addRow(v, row, path, d)
 		case kind == scan.Object, kind == scan.List:
 			d = stableDigest(v, d.With(path))
 		case kind == scan.String && isVolatile(v):

@@ -127,7 +127,7 @@ func (c *statusCommand) statusOf(s *connection, id string) error {
 	if err != nil {
 		return err
 	}
-	return c.judge(now)
+	return c.refusePhase(now)
 }
 
 // follow prints a status, with --watch until the run is over or a signal arrives.
@@ -232,8 +232,8 @@ func (c *statusCommand) listPartitions(s *connection, id string) error {
 	return printError(err)
 }
 
-// judge returns an error if --fail-on names the phase of the run.
-func (c *statusCommand) judge(s *status.Run) error {
+// refusePhase returns an error if --fail-on names the phase of the run.
+func (c *statusCommand) refusePhase(s *status.Run) error {
 	if !slices.Contains(c.failOn, string(s.Phase)) {
 		return nil
 	}

@@ -139,7 +139,7 @@ func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
 	if err := c.writeReport(c.out, func(w io.Writer) error { return c.writeStress(w, l.name, r) }); err != nil {
 		return err
 	}
-	return c.judge(r)
+	return c.refuseVerdicts(r)
 }
 
 // checkRecorded returns an error if a recording has no page of any job.
@@ -190,8 +190,8 @@ func (c *stressCommand) writeStress(w io.Writer, name string, r *stress.Report) 
 	return report.StressText(w, r, o)
 }
 
-// judge returns an error if a row has a verdict of --fail-on, or if a job has no model.
-func (c *stressCommand) judge(r *stress.Report) error {
+// refuseVerdicts returns an error if a row has a verdict of --fail-on, or if a job has no model.
+func (c *stressCommand) refuseVerdicts(r *stress.Report) error {
 	if len(c.failOn) == 0 {
 		return nil
 	}
