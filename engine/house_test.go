@@ -80,7 +80,7 @@ var mayImport = map[string][]string{
 	"engine/files":      {module + "runtime/failure"},
 	"engine/checkpoint": {module + "rules/remedy", module + "runtime", module + "engine/files"},
 	"engine/contract": {
-		module + "rules", module + "engine", module + "engine/checkpoint", module + "engine/shape",
+		module + "rules", module + "engine", module + "engine/files", module + "engine/shape",
 		module + "runtime/failure", module + "runtime/trace",
 	},
 	"engine/output": {
@@ -128,7 +128,7 @@ var mayImport = map[string][]string{
 		module + "fixtures", module + "rules", module + "runtime/trace",
 	},
 	"engine/workbench/playground": {module + "engine/workbench", module + "engine/workbench/session"},
-	"engine/workbench/studio":     {module + "engine/workbench", module + "engine/checkpoint", module + "rules"},
+	"engine/workbench/studio":     {module + "engine/workbench", module + "engine/files", module + "rules"},
 
 	"engine/cmd/stopwhen": {""},
 
@@ -298,9 +298,9 @@ func TestOnlyTheCommandNamesFlags(t *testing.T) {
 }
 
 // mayWrite lists the files that create, open or rename a file with package os, and why they do not
-// use engine/checkpoint, whose files are complete or as they were before, whatever ends the process.
+// use engine/files, whose files are complete or as they were before, whatever ends the process.
 var mayWrite = map[string]string{
-	"engine/checkpoint/files.go":                   "is the one place that does",
+	"engine/files/system.go":                       "is the one place that does",
 	"runtime/spool/buffer.go":                      "creates temporary files, which nobody else reads",
 	"engine/output/stream.go":                      "opens pipes and devices, which cannot be replaced",
 	"engine/cmd/stopwhen/app_terminal.go":          "writes to pipes and devices",
@@ -333,8 +333,8 @@ func TestWordsOfFileNamesAreJoined(t *testing.T) {
 	}
 }
 
-// TestFilesAreWrittenInOnePlace requires all files of a run to be written by package
-// engine/checkpoint. Programs that measure and break runs write as they like.
+// TestFilesAreWrittenInOnePlace requires all files to be written by package
+// engine/files. Programs that measure and break runs write as they like.
 func TestFilesAreWrittenInOnePlace(t *testing.T) {
 	writers := map[string]bool{"Create": true, "CreateTemp": true, "WriteFile": true, "OpenFile": true, "Rename": true, "Link": true, "Symlink": true}
 	found := map[string]bool{}
@@ -349,7 +349,7 @@ func TestFilesAreWrittenInOnePlace(t *testing.T) {
 			}
 			if from, ok := call.X.(*ast.Ident); ok && from.Name == "os" && writers[call.Sel.Name] {
 				at := folder + "/" + filepath.Base(name)
-				require.Contains(t, mayWrite, at, "%s: os.%s: use checkpoint.WriteFile or checkpoint.Replace",
+				require.Contains(t, mayWrite, at, "%s: os.%s: use files.Write or files.Replace",
 					set.Position(call.Pos()), call.Sel.Name)
 				found[at] = true
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"github.com/stopwhen/stopwhen/engine/files"
 )
 
 // A Compression compresses an output. Its type must be comparable. The compressed output consists
@@ -98,8 +100,8 @@ func compressed(c Compression, text []byte) ([]byte, error) {
 
 // openExisting opens the file with the name of the output, to which rows may be added, and returns its
 // size. f is nil if there is no such file.
-func (o *Output) openExisting() (f file, size int64, err error) {
-	f, err = o.store.files.Open(o.name, 0)
+func (o *Output) openExisting() (f files.File, size int64, err error) {
+	f, err = o.store.disk.Open(o.name, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, 0, nil
 	}
@@ -133,7 +135,7 @@ func (o *Output) Existing() (io.ReadCloser, error) {
 // Reread returns the rows that were written. It is for [Part].Rewrite, which may read them more than
 // once; no rows may be written meanwhile.
 func (o *Output) Reread() (io.ReadCloser, error) {
-	f, err := o.store.files.Open(o.path, 0)
+	f, err := o.store.disk.Open(o.path, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +149,7 @@ func (o *Output) Reread() (io.ReadCloser, error) {
 // section reads an uncompressed file.
 type section struct {
 	*io.SectionReader
-	file file
+	file files.File
 }
 
 func (s *section) Close() error { return s.file.Close() }
@@ -155,7 +157,7 @@ func (s *section) Close() error { return s.file.Close() }
 // content reads the content of an open file.
 type content struct {
 	io.ReadCloser
-	file file
+	file files.File
 }
 
 func (c *content) Close() error { return errors.Join(c.ReadCloser.Close(), c.file.Close()) }
@@ -175,7 +177,7 @@ func (o *Output) EndsWithOpenLine() (bool, error) {
 	return endsWithOpenLine(f, size, o.compression)
 }
 
-func endsWithOpenLine(f file, size int64, c Compression) (bool, error) {
+func endsWithOpenLine(f files.File, size int64, c Compression) (bool, error) {
 	if size == 0 {
 		return false, nil
 	}

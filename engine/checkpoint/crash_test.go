@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/fixtures"
 )
 
@@ -52,7 +53,7 @@ func (d *disk) do(operation string) (bool, error) {
 	return d.skip == nil || !d.skip(operation), nil
 }
 
-func (d *disk) Open(path string, mode os.FileMode) (file, error) {
+func (d *disk) Open(path string, mode os.FileMode) (files.File, error) {
 	if _, err := d.do("open " + path); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,7 @@ func (d *disk) Rename(from, to string) error {
 	return nil
 }
 
-func (d *disk) Create(path string, mode os.FileMode) (file, error) {
+func (d *disk) Create(path string, mode os.FileMode) (files.File, error) {
 	if d.live[path] != nil {
 		return nil, os.ErrExist
 	}
@@ -88,9 +89,9 @@ func (d *disk) Create(path string, mode os.FileMode) (file, error) {
 
 // Temporary returns the same name each time. Nothing has that name, as nothing has a drawn one.
 func (d *disk) Temporary(path string) string {
-	delete(d.live, path+temporarySuffix)
-	delete(d.durable, path+temporarySuffix)
-	return path + temporarySuffix
+	delete(d.live, path+".new")
+	delete(d.durable, path+".new")
+	return path + ".new"
 }
 
 func (d *disk) CopyMode(string, string) {}

@@ -21,7 +21,7 @@
 // state.go and commit.go, which have the lines of the state, and publish.go. publication.go moves the rows to
 // their names, which redo.go does again after a crash without a state; rewrite.go and compress.go write and
 // read them in other forms. kept.go has the format of kept values, and snapshot.go ties them to the files that
-// have the rows up to them. files.go has the operations of the file system, which a test replaces by a disk that loses power.
+// have the rows up to them. The operations of the file system are those of package files.
 //
 // # Decisions
 //

@@ -163,12 +163,12 @@ func keptFiles(kept map[string]map[string]json.RawMessage) (map[string]map[strin
 
 // mergeKept replaces the values of some jobs in the file of kept values. Only the owner can read the
 // file, because a cursor may give access to data.
-func (p *publicationRecord) mergeKept(files fileSystem) error {
-	merged, err := readKeptMembers(files, p.KeptFile)
+func (p *publicationRecord) mergeKept(disk files.System) error {
+	merged, err := readKeptMembers(disk, p.KeptFile)
 	if err != nil {
 		return err
 	}
-	changed, err := p.update(files, merged)
+	changed, err := p.update(disk, merged)
 	if !changed || err != nil {
 		return err
 	}
@@ -183,12 +183,12 @@ func (p *publicationRecord) mergeKept(files fileSystem) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(files, p.KeptFile, append(text, '\n'))
+	return replaceFile(disk, p.KeptFile, append(text, '\n'))
 }
 
 // readKeptMembers reads a file of kept values. It returns no values if the file does not exist.
-func readKeptMembers(files fileSystem, path string) (map[string]map[string]json.RawMessage, error) {
-	text, err := readFile(files, path)
+func readKeptMembers(disk files.System, path string) (map[string]map[string]json.RawMessage, error) {
+	text, err := readFile(disk, path)
 	if errors.Is(err, os.ErrNotExist) {
 		return map[string]map[string]json.RawMessage{}, nil
 	}

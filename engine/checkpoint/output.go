@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"github.com/stopwhen/stopwhen/engine/files"
 )
 
 // PartialSuffix ends the name of a file whose rows are not complete yet.
@@ -32,7 +34,7 @@ type Output struct {
 
 	created  bool        // whether the file holds the content of this run
 	finished bool        // see [Output.Finished]
-	file     file        // nil while the file is closed
+	file     files.File  // nil while the file is closed
 	identity any         // of the file; nil if it has not been opened, or is not known
 	written  extent      // extent of everything written; method extent adds its sum
 	digest   hash.Cloner // digest of the file; nil without a state
@@ -147,7 +149,7 @@ func (o *Output) resume(committed extent) error {
 // verify compares the output with its committed part.
 func (o *Output) verify() error {
 	s := o.store
-	f, err := s.files.Open(o.path, 0)
+	f, err := s.disk.Open(o.path, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return s.refuse("its output %s is missing", o.path)
 	}
@@ -173,7 +175,7 @@ func (o *Output) verify() error {
 }
 
 // sumOf adds the first size bytes of a file to a hash and returns the sum.
-func sumOf(f file, size int64, h hash.Hash) (string, error) {
+func sumOf(f files.File, size int64, h hash.Hash) (string, error) {
 	_, err := io.Copy(h, io.NewSectionReader(f, 0, size))
 	return hex.EncodeToString(h.Sum(nil)), ioError("read the output", err)
 }
@@ -259,7 +261,7 @@ func (o appender) Write(p []byte) (int, error) {
 
 // use returns the open file of an output. If too many files are open, it closes the least recently
 // used ones.
-func (s *Store) use(o *Output) (file, error) {
+func (s *Store) use(o *Output) (files.File, error) {
 	if i := slices.Index(s.open, o); i >= 0 {
 		s.open = append(slices.Delete(s.open, i, i+1), o)
 		return o.file, nil
@@ -283,7 +285,7 @@ func (s *Store) use(o *Output) (file, error) {
 
 // openFile opens the file of an output without the data written after the last commit of an
 // earlier run.
-func (s *Store) openFile(o *Output) (file, error) {
+func (s *Store) openFile(o *Output) (files.File, error) {
 	if !o.created {
 		return s.create(o)
 	}
@@ -299,8 +301,8 @@ func (s *Store) openFile(o *Output) (file, error) {
 
 // reopen opens the file of an output again. It refuses a file that another program has put in its place,
 // such as a run that does not see the lock of this one.
-func (s *Store) reopen(o *Output) (file, error) {
-	f, err := s.files.Open(o.path, 0)
+func (s *Store) reopen(o *Output) (files.File, error) {
+	f, err := s.disk.Open(o.path, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -320,28 +322,28 @@ func (s *Store) reopen(o *Output) (file, error) {
 
 // create creates the file of an output. A file of an earlier run is replaced together with the
 // state that it belongs to.
-func (s *Store) create(o *Output) (file, error) {
+func (s *Store) create(o *Output) (files.File, error) {
 	if s.Restarts() {
-		if err := errors.Join(s.files.Remove(s.path), s.files.SyncDir(s.path)); err != nil {
+		if err := errors.Join(s.disk.Remove(s.path), s.disk.SyncDir(s.path)); err != nil {
 			return nil, err
 		}
 		s.earlier.relation = fresh
 	}
 	mode := s.mode
 	if o.private {
-		mode = private
+		mode = files.Private
 	}
 	if o.partial() { // a run that was killed while it rewrote the rows has left them
-		if err := s.files.Remove(o.name + CompleteSuffix); err != nil {
+		if err := s.disk.Remove(o.name + CompleteSuffix); err != nil {
 			return nil, err
 		}
 	}
-	f, err := replaced(s.files, o.path, mode)
+	f, err := replaced(s.disk, o.path, mode)
 	if err != nil {
 		return nil, err
 	}
 	if s.path != "" {
-		err = s.files.SyncDir(o.path) // a new file is durable once its directory is synced
+		err = s.disk.SyncDir(o.path) // a new file is durable once its directory is synced
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -374,4 +376,12 @@ func (o *Output) close() error {
 	f := o.file
 	o.file = nil
 	return errors.Join(err, f.Close())
+}
+
+// replaced removes the file at path, if there is one, and creates it.
+func replaced(disk files.System, path string, mode os.FileMode) (files.File, error) {
+	if err := disk.Remove(path); err != nil {
+		return nil, err
+	}
+	return disk.Create(path, mode)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -77,11 +78,11 @@ func (m *fileMove) size() int64 {
 
 // carryOut moves the rows to their names and saves the kept values. It skips completed steps. Rows
 // are appended before files are replaced, because only the former can be undone.
-func (p *publicationRecord) carryOut(files fileSystem) (progress, error) {
+func (p *publicationRecord) carryOut(disk files.System) (progress, error) {
 	moves, done := p.moves(), progress{}
 	slices.SortStableFunc(moves, func(a, b *fileMove) int { return cmp.Compare(a.order(), b.order()) })
 	for _, move := range moves {
-		unchanged, err := move.move(files)
+		unchanged, err := move.move(disk)
 		if err != nil {
 			done.unchanged = unchanged
 			return done, err
@@ -89,11 +90,11 @@ func (p *publicationRecord) carryOut(files fileSystem) (progress, error) {
 		done.moved = append(done.moved, move)
 	}
 	for _, move := range moves {
-		if err := move.removePartial(files); err != nil {
+		if err := move.removePartial(disk); err != nil {
 			return done, err
 		}
 	}
-	return done, p.keep(files)
+	return done, p.keep(disk)
 }
 
 // A progress says how far a publication that has failed was carried out.
@@ -104,11 +105,11 @@ type progress struct {
 
 // undo removes the rows that the publication has appended. It reports whether all files are as they were
 // before. A file that was replaced cannot be restored.
-func (p progress) undo(files fileSystem) bool {
+func (p progress) undo(disk files.System) bool {
 	if !p.unchanged || slices.ContainsFunc(p.moved, func(move *fileMove) bool { return !move.Append }) {
 		return false
 	}
-	return !slices.ContainsFunc(p.moved, func(move *fileMove) bool { return move.truncate(files) != nil })
+	return !slices.ContainsFunc(p.moved, func(move *fileMove) bool { return move.truncate(disk) != nil })
 }
 
 // errNoRows means that the rows of a publication are neither in their partial file nor in the
@@ -117,34 +118,34 @@ var errNoRows = errors.New("rows are missing")
 
 // move moves the rows to the published file. If it fails, unchanged says whether that file is certainly as it
 // was before.
-func (m *fileMove) move(files fileSystem) (unchanged bool, err error) {
-	rows, err := files.Open(m.from(), 0)
+func (m *fileMove) move(disk files.System) (unchanged bool, err error) {
+	rows, err := disk.Open(m.from(), 0)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return false, m.requireMoved(files)
+		return false, m.requireMoved(disk)
 	case err != nil:
 		return false, ioError("open the output", err)
 	case m.Append:
-		unchanged, err = m.add(files, rows)
+		unchanged, err = m.add(disk, rows)
 		return unchanged, errors.Join(err, rows.Close())
 	}
 	if err = rows.Close(); err != nil {
 		return false, ioError("open the output", err)
 	}
-	return m.rename(files, m.from())
+	return m.rename(disk, m.from())
 }
 
-func (m *fileMove) rename(files fileSystem, from string) (unchanged bool, err error) {
-	files.CopyMode(m.Name, from)
-	if err = files.Rename(from, m.Name); err != nil {
+func (m *fileMove) rename(disk files.System, from string) (unchanged bool, err error) {
+	disk.CopyMode(m.Name, from)
+	if err = disk.Rename(from, m.Name); err != nil {
 		return true, ioError("rename the output", err)
 	}
-	return false, ioError("rename the output", files.SyncDir(m.Name))
+	return false, ioError("rename the output", disk.SyncDir(m.Name))
 }
 
 // add appends the rows to the file. If that fails, the file is restored.
-func (m *fileMove) add(files fileSystem, rows file) (unchanged bool, err error) {
-	to, err := files.Open(m.Name, 0)
+func (m *fileMove) add(disk files.System, rows files.File) (unchanged bool, err error) {
+	to, err := disk.Open(m.Name, 0)
 	if err != nil {
 		return false, ioError("open the output", err)
 	}
@@ -167,27 +168,27 @@ func (m *fileMove) add(files fileSystem, rows file) (unchanged bool, err error) 
 }
 
 // added returns a reader of the bytes that the publication appends to the file.
-func (m *fileMove) added(rows file) io.Reader {
+func (m *fileMove) added(rows files.File) io.Reader {
 	return io.MultiReader(bytes.NewReader(m.Prefix), io.NewSectionReader(rows, m.Skip, m.Bytes-m.Skip))
 }
 
 // removePartial removes the rows that the published file has now.
-func (m *fileMove) removePartial(files fileSystem) error {
+func (m *fileMove) removePartial(disk files.System) error {
 	if !m.Append && !m.Complete {
 		return nil
 	}
 	partial := m.Name + PartialSuffix
-	return ioError("remove "+partial, errors.Join(files.Remove(partial), files.SyncDir(partial)))
+	return ioError("remove "+partial, errors.Join(disk.Remove(partial), disk.SyncDir(partial)))
 }
 
 // verify checks that the rows are unchanged, because a run without the state may have replaced
 // them.
-func (m *fileMove) verify(files fileSystem) error {
+func (m *fileMove) verify(disk files.System) error {
 	if m.Sum == "" {
 		return nil
 	}
 	from := m.from()
-	rows, err := files.Open(from, 0)
+	rows, err := disk.Open(from, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -206,8 +207,8 @@ func (m *fileMove) verify(files fileSystem) error {
 }
 
 // requireMoved checks that rows missing in their partial file are in the published one.
-func (m *fileMove) requireMoved(files fileSystem) error {
-	f, err := files.Open(m.Name, 0)
+func (m *fileMove) requireMoved(disk files.System) error {
+	f, err := disk.Open(m.Name, 0)
 	if err == nil {
 		defer f.Close()
 		var size int64
@@ -223,7 +224,7 @@ func (m *fileMove) requireMoved(files fileSystem) error {
 
 // requireOwn checks that the end of the file has not been changed by others since the publication
 // began.
-func (m *fileMove) requireOwn(to, rows file) error {
+func (m *fileMove) requireOwn(to, rows files.File) error {
 	size, err := to.Size()
 	if err != nil {
 		return ioError("read the output", err)
@@ -264,8 +265,8 @@ func begins(text, written io.Reader) (bool, error) {
 }
 
 // truncate removes the appended rows.
-func (m *fileMove) truncate(files fileSystem) error {
-	f, err := files.Open(m.Name, 0)
+func (m *fileMove) truncate(disk files.System) error {
+	f, err := disk.Open(m.Name, 0)
 	if err != nil {
 		return err
 	}
@@ -273,18 +274,18 @@ func (m *fileMove) truncate(files fileSystem) error {
 }
 
 // discard removes the rewritten rows of a publication that has changed nothing.
-func (p *publicationRecord) discard(files fileSystem) {
+func (p *publicationRecord) discard(disk files.System) {
 	for _, move := range p.moves() {
 		if move.Complete {
-			_ = files.Remove(move.from()) // the next publication replaces it
+			_ = disk.Remove(move.from()) // the next publication replaces it
 		}
 	}
 }
 
 // keep saves the kept values in their file.
-func (p *publicationRecord) keep(files fileSystem) error {
+func (p *publicationRecord) keep(disk files.System) error {
 	if p.KeptFile == "" {
 		return nil
 	}
-	return ioError("save the kept values", p.mergeKept(files))
+	return ioError("save the kept values", p.mergeKept(disk))
 }

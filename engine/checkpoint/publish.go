@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+
+	"github.com/stopwhen/stopwhen/engine/files"
 )
 
 // A Publication describes the changes that [Store.Publish] makes at once.
@@ -55,18 +57,18 @@ func (s *Store) Publish(c Publication) error {
 	}
 	p, err := s.plan(c)
 	if err != nil {
-		p.discard(s.files)
+		p.discard(s.disk)
 		return err
 	}
 	if err := s.recordPublication(p); err != nil {
 		return err
 	}
-	done, err := p.carryOut(s.files)
+	done, err := p.carryOut(s.disk)
 	switch {
 	case err == nil:
 		return s.finishPublication(p)
-	case done.undo(s.files):
-		p.discard(s.files)
+	case done.undo(s.disk):
+		p.discard(s.disk)
 		return errors.Join(err, s.removePublication(p))
 	}
 	// The next run completes the publication, so this run must not write to the outputs: see [Output.Finished].
@@ -103,7 +105,7 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 		}
 	}
 	if p.KeptFile != "" {
-		_, err := readKeptMembers(s.files, p.KeptFile) // a damaged file must not fail the publication after its rows were moved
+		_, err := readKeptMembers(s.disk, p.KeptFile) // a damaged file must not fail the publication after its rows were moved
 		return p, ioError("read the kept values", err)
 	}
 	return p, nil
@@ -114,7 +116,7 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 // values are kept, with snapshots of the files.
 func (s *Store) planPart(m *fileMove, part Part, keeps bool) error {
 	o := part.Output
-	var before file
+	var before files.File
 	var base int64 // size of the published file
 	if part.Append {
 		var err error
@@ -165,7 +167,7 @@ func (s *Store) planPart(m *fileMove, part Part, keeps bool) error {
 }
 
 // appendTo prepares a move that adds rows to a file of size base.
-func (m *fileMove) appendTo(before file, base int64, o *Output) error {
+func (m *fileMove) appendTo(before files.File, base int64, o *Output) error {
 	m.Append, m.Base = true, base
 	if base == 0 {
 		return nil
@@ -185,7 +187,7 @@ func (m *fileMove) appendTo(before file, base int64, o *Output) error {
 func (s *Store) recordPublication(p *publicationRecord) error {
 	s.state.Publish = p
 	if s.path == "" {
-		err := p.record(s.files)
+		err := p.record(s.disk)
 		if err != nil {
 			s.state.Publish = nil
 		}
@@ -216,7 +218,7 @@ func (s *Store) keepValues(p *publicationRecord) error {
 	if err != nil {
 		return err
 	}
-	if changed, err := p.update(s.files, kept); !changed || err != nil {
+	if changed, err := p.update(s.disk, kept); !changed || err != nil {
 		return err
 	}
 	s.state.Kept = map[string]json.RawMessage{}
@@ -232,7 +234,7 @@ func (s *Store) keepValues(p *publicationRecord) error {
 func (s *Store) removePublication(p *publicationRecord) error {
 	s.state.Publish = nil
 	if s.path == "" {
-		return p.forget(s.files)
+		return p.forget(s.disk)
 	}
 	return s.save()
 }
@@ -284,13 +286,13 @@ func (s *Store) repair() error {
 	}
 	var err error
 	for _, move := range p.moves() {
-		err = cmp.Or(err, move.verify(s.files))
+		err = cmp.Or(err, move.verify(s.disk))
 	}
 	if err == nil && s.path != "" {
 		err = s.save() // recordPublication may have failed to save it
 	}
 	if err == nil {
-		_, err = p.carryOut(s.files)
+		_, err = p.carryOut(s.disk)
 	}
 	switch {
 	case errors.Is(err, errNoRows):

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -17,14 +18,14 @@ const RedoSuffix = ".redo"
 
 // Repair completes the publication of the file at path, or of the kept values in it, if a run
 // without a state ended in the middle of it. It reports whether there was such a publication.
-func Repair(path string) (bool, error) { return repair(system{}, path) }
+func Repair(path string) (bool, error) { return repair(files.OS(), path) }
 
-func repair(files fileSystem, path string) (bool, error) {
-	p, err := readRecord(files, path)
+func repair(disk files.System, path string) (bool, error) {
+	p, err := readRecord(disk, path)
 	if p != nil && p.Name == "" {
 		owner := strings.TrimSuffix(p.Record, RedoSuffix)
-		if p, err = readRecord(files, owner); p == nil && err == nil { // it has not begun, or was completed
-			return false, ioError("remove "+path+RedoSuffix, files.Remove(path+RedoSuffix))
+		if p, err = readRecord(disk, owner); p == nil && err == nil { // it has not begun, or was completed
+			return false, ioError("remove "+path+RedoSuffix, disk.Remove(path+RedoSuffix))
 		}
 	}
 	if p == nil || err != nil {
@@ -33,7 +34,7 @@ func repair(files fileSystem, path string) (bool, error) {
 	if p.Record == "" {
 		p.Name = path
 	}
-	if _, err := p.carryOut(files); err != nil {
+	if _, err := p.carryOut(disk); err != nil {
 		if errors.Is(err, errNoRows) {
 			err = &failure.Error{
 				Class: failure.State, Op: "repair", Message: err.Error(), Err: err,
@@ -42,12 +43,12 @@ func repair(files fileSystem, path string) (bool, error) {
 		}
 		return false, err
 	}
-	return true, p.forget(files)
+	return true, p.forget(disk)
 }
 
 // readRecord reads the record next to a file. It returns nil if there is no record.
-func readRecord(files fileSystem, path string) (*publicationRecord, error) {
-	text, err := readFile(files, path+RedoSuffix)
+func readRecord(disk files.System, path string) (*publicationRecord, error) {
+	text, err := readFile(disk, path+RedoSuffix)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -76,36 +77,36 @@ func (p *publicationRecord) redo() string { return cmp.Or(p.Record, p.Name+RedoS
 // record saves a publication next to the file of kept values or, without that file, next to the
 // first file of rows. If there are several files, a file next to each of them names the record, so that
 // every run that opens one of them finds it. Without the record, such a file has no meaning.
-func (p *publicationRecord) record(files fileSystem) error {
+func (p *publicationRecord) record(disk files.System) error {
 	if !p.recorded() {
 		return nil
 	}
 	saved := *p
 	if p.KeptFile != "" || len(p.Also) > 0 {
 		var err error
-		if saved, err = p.absolute(files); err != nil {
+		if saved, err = p.absolute(disk); err != nil {
 			return ioError("save the record of the rows", err)
 		}
 		p.Record = saved.Record
 		for _, move := range p.moves() {
-			if err := writeRecord(files, move.Name+RedoSuffix, publicationRecord{Record: saved.Record}); err != nil {
+			if err := writeRecord(disk, move.Name+RedoSuffix, publicationRecord{Record: saved.Record}); err != nil {
 				return err
 			}
 		}
 	}
-	return writeRecord(files, p.redo(), saved)
+	return writeRecord(disk, p.redo(), saved)
 }
 
-func writeRecord(files fileSystem, path string, p publicationRecord) error {
+func writeRecord(disk files.System, path string, p publicationRecord) error {
 	text, err := json.Marshal(p)
 	if err == nil {
-		err = replaceFile(files, path, append(text, '\n'))
+		err = replaceFile(disk, path, append(text, '\n'))
 	}
 	return ioError("save "+path, err)
 }
 
 // absolute returns a publication with absolute paths, whose record can stand in any directory.
-func (p *publicationRecord) absolute(files fileSystem) (publicationRecord, error) {
+func (p *publicationRecord) absolute(disk files.System) (publicationRecord, error) {
 	combined, others := *p, p.Also
 	combined.Also = nil
 	for _, move := range others {
@@ -122,7 +123,7 @@ func (p *publicationRecord) absolute(files fileSystem) (publicationRecord, error
 	}
 	for _, path := range paths {
 		var err error
-		if *path, err = files.Abs(*path); err != nil {
+		if *path, err = disk.Abs(*path); err != nil {
 			return combined, err
 		}
 	}
@@ -130,13 +131,13 @@ func (p *publicationRecord) absolute(files fileSystem) (publicationRecord, error
 }
 
 // forget removes the record of a publication, and then the files that name it.
-func (p *publicationRecord) forget(files fileSystem) error {
+func (p *publicationRecord) forget(disk files.System) error {
 	if !p.recorded() {
 		return nil
 	}
-	err := errors.Join(files.Remove(p.redo()), files.SyncDir(p.redo()))
+	err := errors.Join(disk.Remove(p.redo()), disk.SyncDir(p.redo()))
 	for _, move := range p.moves() {
-		err = errors.Join(err, files.Remove(move.Name+RedoSuffix))
+		err = errors.Join(err, disk.Remove(move.Name+RedoSuffix))
 	}
 	return ioError("remove "+p.redo(), err)
 }

@@ -5,13 +5,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+
+	"github.com/stopwhen/stopwhen/engine/files"
 )
 
 // rewrite writes the content of a published file to a separate file, which is then renamed. The rows
 // and the existing file remain unchanged until then.
 func (s *Store) rewrite(m *fileMove, part Part) error {
 	m.Complete = true
-	f, err := replaced(s.files, m.from(), s.mode)
+	f, err := replaced(s.disk, m.from(), s.mode)
 	if err != nil {
 		return ioError("open "+m.from(), err)
 	}
@@ -20,17 +22,17 @@ func (s *Store) rewrite(m *fileMove, part Part) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = s.files.SyncDir(m.from())
+		err = s.disk.SyncDir(m.from())
 	}
 	if err != nil {
-		_ = s.files.Remove(m.from())
+		_ = s.disk.Remove(m.from())
 	}
 	return ioError("rewrite "+part.Output.name, err)
 }
 
-func (s *Store) rewriteTo(f file, m *fileMove, part Part) error {
+func (s *Store) rewriteTo(f files.File, m *fileMove, part Part) error {
 	o := part.Output
-	partial, err := s.files.Open(o.path, 0)
+	partial, err := s.disk.Open(o.path, 0)
 	if err != nil {
 		return err
 	}
@@ -79,9 +81,9 @@ func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.
 	if err := s.rewrite(m, Part{Output: o, Rewrite: write}); err != nil {
 		return false, err
 	}
-	err := s.files.Rename(m.from(), o.path)
+	err := s.disk.Rename(m.from(), o.path)
 	if err == nil {
-		err = s.files.SyncDir(o.path)
+		err = s.disk.SyncDir(o.path)
 	}
 	if err != nil {
 		return false, ioError("rewrite "+o.path, err)

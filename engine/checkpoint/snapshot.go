@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/stopwhen/stopwhen/engine/files"
 )
 
 // A Snapshot identifies the content of a file by its size and by the digest of its two ends.
@@ -21,7 +23,7 @@ type Snapshot struct {
 // none has become longer. Such a file has the same rows up to the kept values.
 const snapshotEnd = 64 << 10
 
-func takeSnapshot(f file, size int64) (Snapshot, error) {
+func takeSnapshot(f files.File, size int64) (Snapshot, error) {
 	sum := sha256.New()
 	head := min(size, snapshotEnd)
 	tail := max(head, size-snapshotEnd)
@@ -47,12 +49,12 @@ func (o *Output) Snapshot() (Snapshot, error) {
 
 // update adds the kept values of the publication to those of earlier runs, and updates the snapshots beside
 // them. It reports whether there was anything to add or to update.
-func (p *publicationRecord) update(files fileSystem, kept map[string]map[string]json.RawMessage) (bool, error) {
+func (p *publicationRecord) update(disk files.System, kept map[string]map[string]json.RawMessage) (bool, error) {
 	known, err := keptFiles(kept)
 	if err != nil {
 		return false, err
 	}
-	now, err := p.snapshots(files)
+	now, err := p.snapshots(disk)
 	if err != nil {
 		return false, err
 	}
@@ -91,13 +93,13 @@ func (p *publicationRecord) update(files fileSystem, kept map[string]map[string]
 
 // snapshots describes the published files by their names in their directory, as far as the kept values need it.
 // A file that another program has taken away or that cannot be read has none.
-func (p *publicationRecord) snapshots(files fileSystem) (map[string]Snapshot, error) {
+func (p *publicationRecord) snapshots(disk files.System) (map[string]Snapshot, error) {
 	all := map[string]Snapshot{}
 	for _, move := range p.moves() {
 		if len(p.RowsIn) == 0 && move.Before == nil {
 			continue
 		}
-		f, err := files.Open(move.Name, 0)
+		f, err := disk.Open(move.Name, 0)
 		switch {
 		case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 			continue

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine/files"
 )
 
 // A run that replaces a file with more or other rows changes its size or one of its ends. Rows in the middle of
@@ -76,7 +78,7 @@ func TestSnapshotsFollowTheFile(t *testing.T) {
 	}
 	sizes := func() map[string]int64 {
 		t.Helper()
-		members, err := readKeptMembers(system{}, kept)
+		members, err := readKeptMembers(files.OS(), kept)
 		require.NoError(t, err)
 		files, err := keptFiles(members)
 		require.NoError(t, err)

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
@@ -144,4 +146,36 @@ func (s *Store) refuseOther(run, current string) error {
 func (s *Store) refuseOutputs(format, path string) error {
 	return s.refuse("its run has not ended, and writes "+format, path).WithRemedy("name the same files, in the same format, "+
 		"to complete what it has obtained; %s", remedy.StartOver)
+}
+
+// maxStateBytes is the maximum size of a state file.
+const maxStateBytes = 256 << 20
+
+// errTooLarge is the error for a file that is too large for a state.
+var errTooLarge = fmt.Errorf("it has more than %d bytes", maxStateBytes)
+
+// readFile returns the content of a state file.
+func readFile(disk files.System, path string) ([]byte, error) {
+	f, err := disk.Open(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return nil, err
+	}
+	if size > maxStateBytes {
+		return nil, errTooLarge
+	}
+	return io.ReadAll(io.NewSectionReader(f, 0, size))
+}
+
+// replaceFile replaces the private file at path with data.
+func replaceFile(disk files.System, path string, data []byte) error {
+	r, err := files.ReplaceOn(disk, path, files.Private)
+	if err != nil {
+		return err
+	}
+	return r.Commit(data)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
@@ -17,7 +18,7 @@ import (
 // A Store holds the outputs of a run, and its state if it has one. It must not be used by several
 // goroutines or several processes at once: the caller locks the state file.
 type Store struct {
-	files     fileSystem
+	disk      files.System
 	path      string      // path of the state; "" without a state
 	mode      os.FileMode // mode of new outputs
 	state     stateFile
@@ -58,39 +59,39 @@ type earlierRun struct {
 // class state, with the problem and its fix, or of class io.
 func Open(path, program string, fingerprint map[string]string) (*Store, error) {
 	removeLeftovers(path)
-	return open(system{}, path, program, fingerprint)
+	return open(files.OS(), path, program, fingerprint)
 }
 
 // Restart returns a store that ignores the content of the state file at path. The file and the
 // outputs that belong to it are replaced when the run receives its first page.
 func Restart(path, program string, fingerprint map[string]string) (*Store, error) {
 	removeLeftovers(path)
-	return restart(system{}, path, program, fingerprint)
+	return restart(files.OS(), path, program, fingerprint)
 }
 
 // Stateless returns a store without a state file. Its outputs cannot be resumed.
 func Stateless() *Store {
-	return stateless(system{})
+	return stateless(files.OS())
 }
 
 // removeLeftovers removes the temporary files of a file that the caller has locked.
 func removeLeftovers(path string) {
-	for _, left := range Leftovers(path) {
+	for _, left := range files.Leftovers(path) {
 		_ = os.Remove(left) // the next run tries again
 	}
 }
 
 // The functions below do the same for any file system, so that tests can lose unsynced data.
 
-func stateless(files fileSystem) *Store {
-	s := newStore(files, "", "", nil)
+func stateless(disk files.System) *Store {
+	s := newStore(disk, "", "", nil)
 	s.mode = 0o666
 	return s
 }
 
-func newStore(files fileSystem, path, program string, fingerprint map[string]string) *Store {
+func newStore(disk files.System, path, program string, fingerprint map[string]string) *Store {
 	return &Store{
-		files: files, path: path, mode: private,
+		disk: disk, path: path, mode: files.Private,
 		outputs: map[string]*Output{}, pending: map[string]json.RawMessage{}, idle: map[Compression][]FrameWriter{},
 		state: stateFile{
 			Version: version, Program: program, Fingerprint: fingerprint,
@@ -101,9 +102,9 @@ func newStore(files fileSystem, path, program string, fingerprint map[string]str
 
 // open reads the state, completes a publication that it records, and compares the fingerprints. They decide
 // whether the run resumes, begins the next increment, or is refused.
-func open(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
-	s := newStore(files, path, program, fingerprint)
-	text, err := readFile(files, path)
+func open(disk files.System, path, program string, fingerprint map[string]string) (*Store, error) {
+	s := newStore(disk, path, program, fingerprint)
+	text, err := readFile(disk, path)
 	if errors.Is(err, os.ErrNotExist) {
 		return s, nil
 	}
@@ -137,9 +138,9 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 
 // restart completes a publication that the state records, since published files must be complete even if
 // this run replaces them only later. It ignores everything else in the state.
-func restart(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
-	s := newStore(files, path, program, fingerprint)
-	text, err := readFile(files, path)
+func restart(disk files.System, path, program string, fingerprint map[string]string) (*Store, error) {
+	s := newStore(disk, path, program, fingerprint)
+	text, err := readFile(disk, path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errTooLarge) {
 		return nil, ioError("read the state", err)
 	}
@@ -148,7 +149,7 @@ func restart(files fileSystem, path, program string, fingerprint map[string]stri
 	}
 	var found stateFile
 	if parse(text, &found) == nil {
-		before := newStore(files, path, program, nil)
+		before := newStore(disk, path, program, nil)
 		before.state = found
 		if err := before.repair(); errors.Is(err, failure.ErrIO) {
 			return nil, err
@@ -377,7 +378,7 @@ func (s *Store) save() error {
 		err = fmt.Errorf("%w; declare fewer variables, or keep smaller values in them", errTooLarge)
 	}
 	if err == nil {
-		err = replaceFile(s.files, s.path, text)
+		err = replaceFile(s.disk, s.path, text)
 	}
 	if err != nil {
 		return ioError("save the state", err)

@@ -303,29 +303,6 @@ func TestADamagedFileOfKeptValuesFailsBeforeRowsAreMoved(t *testing.T) {
 	}
 }
 
-func TestWriteFileReplacesAFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "kept.json")
-	for _, content := range []string{"a long first content", "second"} {
-		require.NoError(t, WriteFile(path, []byte(content), 0o600))
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Equal(t, content, string(text))
-		requireOwnerOnly(t, path)
-	}
-	entries, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, entries, 1, "no temporary file is left")
-}
-
-func TestWriteFileKeepsTheOldContentOnAnError(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "dir")
-	require.NoError(t, os.MkdirAll(filepath.Join(path, "file"), 0o700)) // a directory cannot be replaced
-	require.Error(t, WriteFile(path, []byte("x"), 0o600))
-	entries, err := os.ReadDir(filepath.Dir(path))
-	require.NoError(t, err)
-	require.Len(t, entries, 1, "no temporary file is left")
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"version":1,"program":"x","fingerprint":{},"outputs":{},"jobs":{},"sum":""}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -359,25 +336,4 @@ func TestOtherInputsAreNamed(t *testing.T) {
 			require.Equal(t, test.want, ownerOf(changed)+": "+strings.Join(changed, " and ")+" changed")
 		})
 	}
-}
-
-func TestLeftoversAreTemporaryFilesOnly(t *testing.T) {
-	dir := t.TempDir()
-	state, other := filepath.Join(dir, "state.json"), filepath.Join(dir, "a.b")
-	want := []string{other + ".fedcba9876543210.new", state + ".0123456789abcdef.new", state + ".17.new", state + ".new"}
-	for _, path := range append([]string{
-		state, other, state + ".lock", state + ".0123456789ABCDEF.new", state + ".x.new", state + ".0123456789abcdef.new.txt",
-		filepath.Join(dir, "my-state.json.new"), filepath.Join(dir, "a.new"), filepath.Join(dir, ".new"),
-	}, want...) {
-		require.NoError(t, os.WriteFile(path, nil, 0o600))
-	}
-	require.NoError(t, os.Mkdir(other+".new", 0o700))
-	require.ElementsMatch(t, want, Leftovers(state, other, filepath.Join(dir, "none", "x")))
-
-	r, err := Replace(other, 0o600, 1000)
-	require.NoError(t, err)
-	require.Len(t, Leftovers(other), 2)
-	require.NoError(t, r.Cancel())
-	require.NoError(t, Probe(other))
-	require.Len(t, Leftovers(other), 1)
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -176,7 +176,7 @@ func (c *Contract) Write(path string) error {
 	text := c.Text()
 	err := fmt.Errorf("it would have more than %d bytes", rules.MaxConfigBytes)
 	if len(text) <= rules.MaxConfigBytes {
-		err = checkpoint.WriteFile(path, text, 0o666)
+		err = files.Write(path, text, 0o666)
 	}
 	if err == nil {
 		return nil

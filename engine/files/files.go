@@ -1,5 +1,7 @@
-// Package files has what the packages that read and write the files of a run have in common: questions about a path,
-// and the errors of writing. Package checkpoint writes the files.
+// Package files has what all packages that write files have in common. A file that [Write] or a [Replacement] replaces
+// has its old content or the new one, whatever ends the process: replace.go. system.go has the operations of the file
+// system that this takes; package checkpoint, which writes the rows of a run, uses them, too, and its tests replace
+// them by a disk that loses power. files.go has questions about a path, and the errors of writing.
 package files
 
 import (

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/printable"
@@ -110,5 +109,5 @@ func writeWhole(path string, text []byte) error {
 	if files.IsStream(path) {
 		return os.WriteFile(path, text, 0)
 	}
-	return checkpoint.WriteFile(path, text, 0o666)
+	return files.Write(path, text, 0o666)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/detect"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/engine/stress"
@@ -316,5 +316,5 @@ func writeNew(path string, text []byte) error {
 	if err := checkNew(path); err != nil {
 		return err
 	}
-	return outputError(checkpoint.WriteFile(path, text, 0o644))
+	return outputError(files.Write(path, text, 0o644))
 }

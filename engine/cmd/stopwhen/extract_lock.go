@@ -52,7 +52,7 @@ func (x *extraction) lockItems(l *loaded, s *runState) error {
 // removeLeftovers removes the temporary files that killed runs have left for files that no other
 // run writes now.
 func removeLeftovers(paths ...string) {
-	for _, left := range checkpoint.Leftovers(paths...) {
+	for _, left := range files.Leftovers(paths...) {
 		_ = os.Remove(left) // the next run tries again
 	}
 }

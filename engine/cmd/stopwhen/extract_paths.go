@@ -401,7 +401,7 @@ func probeExisting(path string) error {
 func probe(path string) error {
 	path, err := linked(path)
 	if err == nil {
-		err = checkpoint.Probe(path)
+		err = files.Probe(path)
 	}
 	return outputError(err)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/runtime/credential"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -101,7 +100,7 @@ func (f tokenFile) replace(key string, change func(string) (string, error)) erro
 	if err != nil {
 		return err
 	}
-	file, err := checkpoint.Replace(f.path, 0o600, len(text)+maxTokenBytes)
+	file, err := files.Replace(f.path, 0o600, len(text)+maxTokenBytes)
 	if err != nil {
 		return outputError(fmt.Errorf("no refresh token is used, because a new one could not be stored: %w", err))
 	}
@@ -120,7 +119,7 @@ func (f tokenFile) replace(key string, change func(string) (string, error)) erro
 // adopt gives the newest complete file that a killed process has left its name, if it is newer than
 // the file of that name, and removes the others. The file is locked.
 func (f tokenFile) adopt() error {
-	for _, path := range checkpoint.Leftovers(f.path) {
+	for _, path := range files.Leftovers(f.path) {
 		found, err := os.Lstat(path)
 		if err != nil {
 			return err

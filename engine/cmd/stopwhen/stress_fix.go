@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/rules/printable"
@@ -59,5 +59,5 @@ func (c *stressCommand) fix(l *loaded, r *stress.Report) error {
 	if err != nil {
 		return err
 	}
-	return checkpoint.WriteFile(path, []byte(text), 0o644)
+	return files.Write(path, []byte(text), 0o644)
 }

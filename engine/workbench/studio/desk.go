@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/engine/workbench/session"
 	"github.com/stopwhen/stopwhen/rules"
@@ -173,7 +173,7 @@ func (d *Desk) save(text string, force bool) (*saved, error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	if err := checkpoint.WriteFile(path, []byte(text), 0o644); err != nil {
+	if err := files.Write(path, []byte(text), 0o644); err != nil {
 		return nil, err
 	}
 	d.seen = []byte(text)
@@ -187,7 +187,7 @@ func (d *Desk) saveRecording(id string) (*session.Recording, error) {
 		return nil, err
 	}
 	path := d.recordingPath()
-	if err := checkpoint.WriteFile(path, recorded.Archive, 0o600); err != nil {
+	if err := files.Write(path, recorded.Archive, 0o600); err != nil {
 		return nil, err
 	}
 	changed := *recorded

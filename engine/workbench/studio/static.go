@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/files"
 )
 
 // staticPolicy is the policy of the playground. It may start its worker, and the worker may compile the
@@ -25,11 +25,11 @@ func WriteStatic(dir string, engine, support []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	files, err := fs.Glob(assets, "assets/*")
+	paths, err := fs.Glob(assets, "assets/*")
 	if err != nil {
 		return err
 	}
-	for _, path := range files {
+	for _, path := range paths {
 		content, err := assets.ReadFile(path)
 		if err != nil {
 			return err
@@ -41,7 +41,7 @@ func WriteStatic(dir string, engine, support []byte) error {
 		case name == "wasm_exec.js" && support != nil:
 			content = support
 		}
-		if err := checkpoint.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+		if err := files.Write(filepath.Join(dir, name), content, 0o644); err != nil {
 			return err
 		}
 	}
@@ -53,7 +53,7 @@ func WriteStatic(dir string, engine, support []byte) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return checkpoint.WriteFile(filepath.Join(dir, EngineName+".gz"), compressed.Bytes(), 0o644)
+	return files.Write(filepath.Join(dir, EngineName+".gz"), compressed.Bytes(), 0o644)
 }
 
 // staticPage returns the page with its policy, which a web server need not know, and the name of its face.
