@@ -80,10 +80,12 @@ func (p *Publisher) open() error {
 		func() error { return p.targets.open(&p.pipes) },
 		func() error { return p.records.openTrace(&p.pipes) },
 		p.records.openRecording,
-		p.kept.read,                                         // opening a file has completed the publication of an earlier run, which saved kept values
-		func() error { return modes.choose(p.targets.all) }, // a file whose jobs have kept values is appended to
-		p.targets.openQueues,                                // concurrent jobs with the same target
-		p.store.Begin,                                       // all outputs are known
+		p.kept.read, // opening a file has completed the publication of an earlier run, which saved kept values
+		func() error { // a file whose jobs have kept values is appended to
+			return modes.choose(p.targets.all)
+		},
+		p.targets.openQueues, // concurrent jobs with the same target
+		p.store.Begin,        // all outputs are known
 	} {
 		if err := open(); err != nil {
 			return err
