@@ -133,7 +133,7 @@ func (r *listRun) stopFailure(page *Page) error {
 		return nil
 	}
 	result := &r.state.Result
-	e := &failure.Error{Class: failure.Response, Job: r.job.ID(), Page: page.Page, Op: "rule " + result.Reason, Message: result.Message}
+	e := &failure.Error{Class: failure.Response, Job: r.job.ID(), Page: page.Page, Op: failure.OpRule(result.Reason), Message: result.Message}
 	if reason := reasonOf(r.job, *result); reason.Guard {
 		e.Class, e.Hint = failure.Policy, reason.Hint
 	}

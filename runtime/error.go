@@ -84,7 +84,7 @@ func (l *Loop) complete(ctx context.Context, e *failure.Error) {
 		e.Class, e.Hint = failure.Policy, size.Hint
 	}
 	if failed, ok := errors.AsType[*language.RuleError](err); ok {
-		e.Op = "rule " + failed.Rule.ID
+		e.Op = failure.OpRule(failed.Rule.ID)
 		switch {
 		case errors.Is(err, language.ErrBudget):
 			e.Class = failure.Policy

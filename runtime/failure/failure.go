@@ -38,6 +38,12 @@ const (
 	OpAuthenticate = "authenticate"
 )
 
+// opRule begins the operation of an error of a rule.
+const opRule = "rule "
+
+// OpRule returns the operation of an error of the rule with an id.
+func OpRule(id string) string { return opRule + id }
+
 // exitStatuses maps the classes to the exit statuses of failed runs.
 var exitStatuses = []struct {
 	class  Class
@@ -144,7 +150,7 @@ func (e *Error) Error() string {
 			place += fmt.Sprintf(", page %d", e.Page)
 		}
 	}
-	if strings.HasPrefix(e.Op, "rule ") {
+	if strings.HasPrefix(e.Op, opRule) {
 		place = strings.TrimPrefix(place+", "+e.Op, ", ")
 	}
 	if place != "" {
