@@ -17,9 +17,12 @@ type results struct {
 	returned int                         // number of them whose errors refusal has returned
 }
 
+// has reports whether a job is complete.
+func (rs *results) has(job string) bool { _, ended := rs.ended[job]; return ended }
+
 // end records that a job is complete. It reports whether that is new.
 func (rs *results) end(job engine.JobResult) bool {
-	_, ended := rs.ended[job.Job]
+	ended := rs.has(job.Job)
 	if !ended {
 		rs.ended[job.Job] = job
 	}
@@ -33,10 +36,7 @@ func (rs *results) jobs() []string { return slices.Sorted(maps.Keys(rs.ended)) }
 func (rs *results) of(job string) engine.JobResult { return rs.ended[job] }
 
 // accepted reports whether a job is complete, and the run accepts it.
-func (rs *results) accepted(job string) bool {
-	ended, ok := rs.ended[job]
-	return ok && !ended.Refused
-}
+func (rs *results) accepted(job string) bool { return rs.has(job) && !rs.ended[job].Refused }
 
 // leavesOut reports whether the limit on the partitions of the run left out all partitions of the jobs of a file, so that
 // nothing is known of its rows.

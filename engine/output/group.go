@@ -178,7 +178,7 @@ func (gs *groups) addsAgain(jobs []string) bool {
 
 // waitsForAll reports whether the jobs of a file are complete, and its rows wait for the end of the run.
 func (gs *groups) waitsForAll(t *target, rs *results) bool {
-	incomplete := func(job string) bool { _, ended := rs.ended[job]; return !ended }
+	incomplete := func(job string) bool { return !rs.has(job) }
 	return !t.file.rows.Published() && !slices.ContainsFunc(t.jobs, incomplete) &&
 		slices.ContainsFunc(gs.byJob[t.jobs[0]], func(g *group) bool { return g.last })
 }

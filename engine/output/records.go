@@ -102,7 +102,7 @@ func (rs *records) publish(succeeded bool) error {
 			continue
 		}
 		if r.private && exists {
-			_ = os.Chmod(r.file.Name(), 0o600) // a file that replaces another has its mode; some file systems have no modes
+			_ = os.Chmod(r.file.Name(), files.Private) // a file that replaces another has its mode; some file systems have no modes
 		}
 		if err := rs.store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{{Output: r.file}}}); err != nil {
 			return err

@@ -100,7 +100,7 @@ func (f tokenFile) replace(key string, change func(string) (string, error)) erro
 	if err != nil {
 		return err
 	}
-	file, err := files.Replace(f.path, 0o600, len(text)+maxTokenBytes)
+	file, err := files.Replace(f.path, files.Private, len(text)+maxTokenBytes)
 	if err != nil {
 		return outputError(fmt.Errorf("no refresh token is used, because a new one could not be stored: %w", err))
 	}

@@ -187,7 +187,7 @@ func (d *Desk) saveRecording(id string) (*session.Recording, error) {
 		return nil, err
 	}
 	path := d.recordingPath()
-	if err := files.Write(path, recorded.Archive, 0o600); err != nil {
+	if err := files.Write(path, recorded.Archive, files.Private); err != nil {
 		return nil, err
 	}
 	changed := *recorded
