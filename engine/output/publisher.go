@@ -221,12 +221,18 @@ func (p *Publisher) endTargets() error {
 // End finishes the output of a run, given its result and its error, which may be nil. It publishes
 // the items of all complete jobs, and returns the error of the run joined with its own errors. If the
 // values of a job for the next run could not be saved, the result has the values of the previous run
-// instead.
+// instead. End logs which files are not published, and why.
 func (p *Publisher) End(result *engine.Result, failed error) error {
 	err := errors.Join(failed, files.WriteError(p.end(result, failed)), p.results.refusal(), files.WriteError(p.publications.unmerged.err))
 	p.kept.restore(result)
 	err = cmp.Or(err, files.WriteError(p.targets.settle())) // with both, the same error would be repeated
-	return errors.Join(err, files.WriteError(p.records.publish(err == nil && !rejects(result))))
+	err = errors.Join(err, files.WriteError(p.records.publish(err == nil && !rejects(result))))
+	for _, t := range p.targets.all {
+		if t.file != nil {
+			p.logPartial(t, result)
+		}
+	}
+	return err
 }
 
 // end writes the queued items, publishes the completed jobs, also if an earlier run has completed them,

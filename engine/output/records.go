@@ -98,7 +98,7 @@ func (rs *records) publish(succeeded bool) error {
 		_, err := os.Lstat(r.file.Name())
 		exists := err == nil
 		if !succeeded && (exists || rs.hasState()) {
-			rs.logUnpublished(r.kind, r.file, exists)
+			rs.logUnpublished(r.kind, r.file)
 			continue
 		}
 		if r.private && exists {
@@ -111,17 +111,12 @@ func (rs *records) publish(succeeded bool) error {
 	return nil
 }
 
-// logUnpublished logs where the trace or the recording is after a run that has not succeeded. exists says
-// whether there is a file of that name.
-func (rs *records) logUnpublished(kind string, file *checkpoint.Output, exists bool) {
+// logUnpublished logs where the trace or the recording is after a run that has not succeeded.
+func (rs *records) logUnpublished(kind string, file *checkpoint.Output) {
 	if !file.Created() {
 		return
 	}
-	before := "does not exist"
-	if exists {
-		before = "is unchanged"
-	}
-	rs.log.Warn(fmt.Sprintf("%s %s: the run has not succeeded, and its %s is in %s", file.Name(), before, kind, filepath.Base(file.Path())),
+	rs.log.Warn(fmt.Sprintf("%s: the run has not succeeded, and its %s is in %s", unpublished(file), kind, filepath.Base(file.Path())),
 		"event", "partial", "file", file.Name(), "partial", file.Path())
 }
 

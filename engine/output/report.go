@@ -2,10 +2,14 @@ package output
 
 import (
 	"cmp"
+	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/files"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -16,38 +20,65 @@ type FileReport struct {
 	Rows     int64    `json:"rows"`              // number of rows, including the rows of the runs that it resumed
 	Complete bool     `json:"complete"`          // whether the file is published
 	Partial  string   `json:"partial,omitempty"` // path of the file that holds the rows until they are complete
-	Why      string   `json:"-"`                 // why the file is not published, such as "the list is incomplete"; "" if it is
 	Repeated bool     `json:"-"`                 // whether the rows are published, and the next run adds them again
 	Replaces int64    `json:"-"`                 // number of rows in the file of an earlier run that the rows would have replaced
-
-	Withheld    bool `json:"-"` // whether a warning has said why the rows are not published, although their jobs ended
-	AsNDJSON    bool `json:"-"` // whether the rows of the partial file are NDJSON, although the file has another format
-	LateColumns int  `json:"-"` // number of columns missing in the header of the partial file
 }
 
-// Files returns a report for each file of items, given the result of the run after [Publisher.End].
-func (p *Publisher) Files(result *engine.Result) []FileReport {
+// Files returns a report for each file of items.
+func (p *Publisher) Files() []FileReport {
 	var reports []FileReport
 	for _, t := range p.targets.all {
-		if t.file == nil {
-			continue
+		if t.file != nil {
+			reports = append(reports, p.report(t))
 		}
-		rows := t.file.rows
-		r := FileReport{
-			File: rows.Name(), Jobs: t.jobs, Rows: rows.RowCount(), Complete: rows.Published(),
-			Repeated: rows.Published() && p.groups.addsAgain(t.jobs) && rows.RowCount() > 0,
-			Withheld: t.withheld || rows.Released() || rows.PublicationDue(),
-		}
-		if !r.Complete {
-			r.Why = incompleteness(t.jobs, p.groups.waitsForAll(t, &p.results), result)
-		}
-		if !r.Complete && rows.Created() && !(rows.PublicationDue() && !files.Exists(rows.Path())) {
-			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
-			r.AsNDJSON = t.file.waitsAsNDJSON()
-		}
-		reports = append(reports, r)
 	}
 	return reports
+}
+
+func (p *Publisher) report(t *target) FileReport {
+	rows := t.file.rows
+	r := FileReport{
+		File: rows.Name(), Jobs: t.jobs, Rows: rows.RowCount(), Complete: rows.Published(),
+		Repeated: rows.Published() && p.groups.addsAgain(t.jobs) && rows.RowCount() > 0,
+	}
+	if !r.Complete && rows.Created() && !(rows.PublicationDue() && !files.Exists(rows.Path())) {
+		r.Partial, r.Replaces = rows.Path(), t.file.replaces()
+	}
+	return r
+}
+
+// logPartial logs why the rows of a file are not complete, and where they are, unless a warning has said it.
+func (p *Publisher) logPartial(t *target, result *engine.Result) {
+	f, rows, late := p.report(t), t.file.rows, 0
+	if f.Partial != "" {
+		late = t.file.lateColumns()
+	}
+	if f.Complete || late == 0 && (t.withheld || rows.Released() || rows.PublicationDue()) {
+		return
+	}
+	message := unpublished(rows) + ": this run has no page for it"
+	switch {
+	case f.Partial != "":
+		message = fmt.Sprintf("%s: %s, and what was obtained (%s) is in %s", unpublished(rows),
+			incompleteness(t.jobs, p.groups.waitsForAll(t, &p.results), result), value.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
+		if t.file.waitsAsNDJSON() {
+			message += ", as NDJSON"
+		}
+	case p.options.Received:
+		message = unpublished(rows) + ": no page for it has been collected"
+	}
+	if late > 0 {
+		message += fmt.Sprintf("; its header does not have %s that appeared late", value.Counted(late, "column"))
+	}
+	p.log.Warn(message, "event", "partial", "file", f.File, "partial", f.Partial, "rows", f.Rows)
+}
+
+// unpublished says what is under the name of an output that is not published.
+func unpublished(o *checkpoint.Output) string {
+	if files.Exists(o.Name()) {
+		return o.Name() + " is unchanged"
+	}
+	return o.Name() + " does not exist"
 }
 
 // incompleteness says why the rows of jobs are not complete, or why they are not added although they are: they wait for

@@ -261,8 +261,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 	bar.done()
 	err = withoutRefusals(out.End(result, errors.Join(signalError(ctx, withoutRefusals(err)), tape.end())))
 	tape.log(logger)
-	files := out.Files(result)
-	logPartial(logger, files, l.from != nil)
+	files := out.Files()
 	unwritten := x.writeResult(files, result)
 	err = errors.Join(err, out.Close())
 	if l.forgets {

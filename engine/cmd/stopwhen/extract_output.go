@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -97,35 +96,6 @@ func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger
 		}
 	}
 	return nil
-}
-
-// logPartial names the files whose rows are not complete, unless a warning has named them. collects says
-// whether the pages come from a run on many machines.
-func logPartial(log *slog.Logger, reports []output.FileReport, collects bool) {
-	for _, f := range reports {
-		if f.Complete || f.Withheld && f.LateColumns == 0 {
-			continue
-		}
-		before, none := "is unchanged", "this run has no page for it"
-		if !files.Exists(f.File) {
-			before = "does not exist"
-		}
-		if collects {
-			none = "no page for it has been collected"
-		}
-		message := fmt.Sprintf("%s %s: %s", f.File, before, none)
-		if f.Partial != "" {
-			message = fmt.Sprintf("%s %s: %s, and what was obtained (%s) is in %s",
-				f.File, before, f.Why, value.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
-			if f.AsNDJSON {
-				message += ", as NDJSON"
-			}
-		}
-		if f.LateColumns > 0 {
-			message += fmt.Sprintf("; its header does not have %s that appeared late", value.Counted(f.LateColumns, "column"))
-		}
-		log.Warn(message, "event", "partial", "file", f.File, "partial", f.Partial, "rows", f.Rows)
-	}
 }
 
 // logRepeated names the files of a run that has failed after rows were added to them, for a reason that does not
