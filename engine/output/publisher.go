@@ -26,15 +26,15 @@ import (
 // A Publisher is an [engine.Sink]. [Publisher.Run] also publishes the results of failed runs.
 type Publisher struct {
 	*run
-	pipes        pipes
-	targets      targets
-	records      records
-	contract     *comparison // nil without a contract
-	commits      commits
-	kept         keptValues
-	results      results
-	groups       groups
-	publications publications
+	pipes        pipes        // pipes and devices, which the targets and the trace write to
+	targets      targets      // files and streams of the items
+	records      records      // trace and recording
+	contract     *comparison  // nil without a contract
+	commits      commits      // of pages to the state
+	kept         keptValues   // values of the earlier run and of this one
+	results      results      // of the jobs that are complete
+	groups       groups       // of targets that are published together
+	publications publications // of these groups
 }
 
 // A run is what the parts of a [Publisher] know of the run.
