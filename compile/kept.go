@@ -95,6 +95,46 @@ func (vars variables) readKeptExcept(e *language.Expression, seen []string) bool
 	})
 }
 
+// A SentCursor is a kept value that the first request of a job sends, if it is the greatest value of the items: items from
+// before it are those of earlier runs.
+type SentCursor struct {
+	rules.Cursor
+
+	Target string // the name of the parameter that has it
+	Index  int    // index of its expression in [Job.Computed]; -1: the first request sends it as it is
+}
+
+// SentCursors returns the kept values that the first request of the job sends to obtain only later items: those of
+// incremental, and those of params and nextRequest that read a value which keep computes by greatest or latestOf.
+func (j *Job) SentCursors() (sent []SentCursor) {
+	for i, e := range j.Computed {
+		if c := j.cursorOf(e); c != nil {
+			sent = append(sent, SentCursor{*c, e.Rule.Target, i})
+		}
+	}
+	for _, e := range j.FirstParts {
+		if c := j.cursorOf(e); c != nil && !c.Lags {
+			sent = append(sent, SentCursor{*c, e.Rule.Target, -1})
+		}
+	}
+	return sent
+}
+
+// cursorOf returns the cursor of the items whose kept value an expression of the first request sends, or nil.
+func (j *Job) cursorOf(e *language.Expression) *rules.Cursor {
+	if e.Rule.Since != nil || e.Rule.Secret {
+		return e.Rule.Since
+	}
+	for _, keep := range j.Keeps {
+		reads := func(r language.Read) bool { return r.Is("kept") && len(r.Path) == 1 && r.Path[0] == keep.Rule.Target }
+		if keys, format, ok := keep.GreatestOf(); ok && AccumulatesItems(keep) && slices.ContainsFunc(e.Reads, reads) {
+			lags := e.Rule.Source != rules.FormatPath("kept", []string{keep.Rule.Target})
+			return &rules.Cursor{Keys: keys, Format: format, Kept: keep.Rule.Target, Lags: lags}
+		}
+	}
+	return nil
+}
+
 // checkKept checks the values for the next run.
 func (c *compilation) checkKept(j *Job) {
 	c.warnOfUnreadKept(j)

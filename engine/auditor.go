@@ -31,19 +31,25 @@ func (a Auditor) AuditFile(job, file string, rows, before int64) *Finding {
 	return evidence.AuditFile(compiled, file, rows, before)
 }
 
-// AuditRows returns the finding of a job that the way in which its rows are written makes evidence, or nil. If they are
-// merged by their keys, it is that partitions have other items with one key, since all but the last of these are lost.
-// If they are added, it is that the API has sent the items of earlier runs again.
+// AuditRows returns the finding of a job about how its rows are written, or nil. If they are merged by their keys, it is
+// that partitions have other items with one key, since all but the last of these are lost. If they are added, it is that
+// the API has sent items of earlier runs again: evidence if most items are from long before the kept value, and otherwise
+// a hint.
 func (a Auditor) AuditRows(job JobResult, merge bool) *Finding {
 	id := trace.FindingSince
 	if merge {
 		id = trace.FindingAmbiguous
+	} else if job.Known == 0 {
+		return nil
 	}
 	for _, f := range job.Findings {
 		if f.ID == id {
 			f.Weight = rules.WeightEvidence
 			return &f
 		}
+	}
+	if compiled := a.engine.byID[job.Job]; compiled != nil && !merge {
+		return evidence.AuditAgain(compiled, job.Known)
 	}
 	return nil
 }

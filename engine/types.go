@@ -62,6 +62,7 @@ type Page = runtime.Page
 //	At        int64           // time of the request, in milliseconds since the job began
 //	Millis    int64           // time from the request to the decoded page, in milliseconds
 //	Findings  []Finding       // findings of the audit, on the last page of a job
+//	Known     int             // on the last page of a job: items of the list that are not later than the kept value
 //	Version   int             // version of this format
 //	Reason    string          // the rule of StoppedBy that decided
 //	RepeatOf  int             // earlier page with the same request and response
@@ -122,6 +123,7 @@ type Items = document.Items
 //	Pages     int      // number of pages fetched
 //	Items     int      // number of items passed to the sink
 //	Filtered  int      // number of items that the filter left out
+//	Known     int      // number of items that are not later than the kept value which the requests sent
 //	Bytes     int      // size of the fetched pages as minified JSON
 //	Seconds   float64  // running time
 //	// Kept holds the values for the next run. After a complete list they are new; otherwise, or if

@@ -120,9 +120,10 @@ type ListFacts struct {
 	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
 	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
-	Older      int    `expr:"older" doc:"of the items that were compared, those from before the value that incremental has sent"`
+	Older      int    `expr:"older" doc:"of the items that were compared, those from before the kept value that was sent"`
 	OlderOf    int    `expr:"olderOf" doc:"the number of items that were compared with it"`
 	OlderText  string `expr:"olderText" doc:"the first older item and the value that was sent: id = 7, although since = 20 was sent"`
+	Known      int    `expr:"known" doc:"items that are not later than the kept value that was sent, if they are added to a file; 0: none"`
 	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
@@ -422,12 +423,17 @@ var auditTable = audits([]Rule{
 		Clause: "in a run with kept values, the first page does not depend on them, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
-	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Sends: true},
+	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Sends: true, Adds: true},
 		Source: `list.older * 2 > list.olderOf`,
-		Clause: "most items are from before the value that incremental has sent, by more than a day if it is a time",
-		Message: "{list.older} of {list.olderOf} items that were compared are from before the value that incremental has sent, the first with " +
+		Clause: "most items are from before the kept value that was sent, by more than a day if it is a time",
+		Message: "{list.older} of {list.olderOf} items that were compared are from before the kept value that was sent, the first with " +
 			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, or merge the rows " +
 			"by their key"},
+	{ID: "audit.again", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Sends: true},
+		Source: `list.known > 0`,
+		Clause: "an item that is added to a file is not later than the kept value that was sent",
+		Message: counted("list.known", "item is", "items are") + ` not later than the kept value that was sent: rows that earlier runs ` +
+			"have very probably written are added again; merge the rows by their key"},
 	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList, Keeps: true},
 		Source: `list.keptAhead != ""`,
 		Clause: "the time that is kept for the next run is more than a day later than now",

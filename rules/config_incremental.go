@@ -75,7 +75,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 	}
 	j.increment = &increment{name: name, keep: newest + ")", path: given.path, cursor: path.path()}
 	if given.get("param").given() {
-		d.addSent(given, j, &Cursor{Keys: keys, Format: format.text(), Kept: name}, sentSource(given, kept))
+		d.addSent(given, j, &Cursor{Keys: keys, Format: format.text(), Kept: name, Lags: lag.Value != nil}, sentSource(given, kept))
 		return
 	}
 	for _, name := range []string{"lag", "from"} {
@@ -183,7 +183,7 @@ func (d *decoder) sendInBody(j *Job, keys []string, computed Computed, refuse fu
 		if outer != nil {
 			otherwise = sourceOfValue(outer)
 		}
-		computed.ofCompleteList = outer
+		computed.ofCompleteList, computed.since.Within = outer, keys[1:]
 		computed.Source = fmt.Sprintf("(%s) == nil ? %s : %s", computed.Source, otherwise, source)
 	}
 	*body = slices.Clone(*body).With(keys[0], computed)

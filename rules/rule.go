@@ -65,6 +65,8 @@ type Cursor struct {
 	Keys   []string // its path
 	Format string   // the form of times: a layout, [UnixSeconds] or [UnixMillis]; "" means any
 	Kept   string   // the name of the value that is kept of it
+	Within []string // the path of the value that is sent in that of the rule; empty: it is that value
+	Lags   bool     // the value that is sent may be from before the kept one, on purpose
 }
 
 // Auditing holds the fields of rules with role [RoleAudit].
@@ -76,7 +78,8 @@ type Auditing struct {
 	Usual    bool      // Unless holds for most findings, so that a short explanation has it, too
 	Splits   bool      // only jobs whose windows may be split have the rule
 	Keeps    bool      // it is about the values that the job keeps for the next run
-	Sends    bool      // it is about the kept value that incremental sends, and evidence if rows are added to a file
+	Sends    bool      // it is about the kept value that the first request sends
+	Adds     bool      // adding the rows to a file makes the finding evidence
 	Counts   bool      // it is about a number in responses with which a stopping rule compares those of items or pages
 	Joins    bool      // it is about links whose parameters those of the job override
 	Position bool      // it is about requests that name positions in the list

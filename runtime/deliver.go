@@ -13,7 +13,7 @@ import (
 // deliver delivers a page. failed is the error of the run on that page, or nil.
 func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
 	if page.Decision == trace.Stop {
-		page.Kept = r.state.Result.Kept
+		page.Kept, page.Known = r.state.Result.Kept, r.state.Result.Known+r.current.known
 	}
 	if r.list.Omits != nil && page.Outcome == rules.Failed && r.list.Omits(page) {
 		r.current.omitted = new(page.Record)
@@ -42,6 +42,7 @@ func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
 func (r *listRun) resultWithPage() Result {
 	result := r.state.Result
 	result.Items, result.Filtered = result.Items+r.current.items, result.Filtered+r.current.filtered
+	result.Known += r.current.known
 	return result
 }
 

@@ -135,6 +135,7 @@ type pageWork struct {
 	delivery Delivery
 	items    int             // number of items of the page to deliver
 	filtered int             // number of items that the filter left out
+	known    int             // number of items to deliver that an earlier run has probably delivered
 	omitted  *trace.Record   // set if the page was not delivered; see [List.Omits]
 	restarts []trace.Restart // restarts of the list since the last page
 }

@@ -20,6 +20,7 @@ type Result struct {
 	Pages     int           `json:"pages"`              // number of pages fetched
 	Items     int           `json:"items"`              // number of items passed to the sink
 	Filtered  int           `json:"filtered,omitempty"` // number of items that the filter left out
+	Known     int           `json:"known,omitempty"`    // number of items that are not later than the kept value which the requests sent
 	Bytes     int           `json:"bytes"`              // size of the fetched pages as minified JSON
 	Seconds   float64       `json:"seconds"`            // running time
 
@@ -117,7 +118,8 @@ func (r *Result) checkSums() error {
 	if r.Seconds < 0 || r.Seconds > maxCount {
 		return fmt.Errorf("the running time is %v seconds", r.Seconds)
 	}
-	return checkCounts(count{"pages", r.Pages}, count{"items", r.Items}, count{"filtered items", r.Filtered}, count{"bytes", r.Bytes})
+	return checkCounts(count{"pages", r.Pages}, count{"items", r.Items}, count{"filtered items", r.Filtered},
+		count{"known items", r.Known}, count{"bytes", r.Bytes})
 }
 
 // maxCount is the largest number of anything in a checkpoint. Sums of such numbers do not overflow.

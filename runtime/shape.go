@@ -57,6 +57,9 @@ func newShaper(r *listRun) *shaper {
 // page, or nil; shape returns it unless it is nil or the job is being cancelled. Otherwise, shape
 // returns its own error.
 func (r *listRun) shape(ctx context.Context, page *Page, failed error) error {
+	if r.shaper == nil {
+		r.current.known = r.watcher.CountKnown(page.Items)
+	}
 	if r.shaper == nil || page.Items.Len() == 0 {
 		return failed
 	}
@@ -143,6 +146,9 @@ func (s *shaper) list(ctx context.Context, page *Page, items document.Items, rea
 			continue
 		}
 		written++
+		if s.run.watcher.Knows(item.Raw) {
+			s.run.current.known++
+		}
 		s.line = append(s.line, '\n')
 		if _, err := s.out.Write(s.line); err != nil {
 			return 0, err

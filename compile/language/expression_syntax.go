@@ -5,6 +5,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -87,6 +88,25 @@ func (e *Expression) Calls() (names []string) {
 		}
 	}
 	return names
+}
+
+// GreatestOf returns the path whose greatest value greatest or latestOf returns, and the form of times, if the expression is
+// a call of one of them, as in greatest(items, "id", kept.id). It reports false otherwise.
+func (e *Expression) GreatestOf() (keys []string, format string, ok bool) {
+	call, isCall := e.code.syntax.(*ast.CallNode)
+	if !isCall || calleeName(call) != "greatest" && calleeName(call) != "latestOf" {
+		return nil, "", false
+	}
+	path, isText := call.Arguments[1].(*ast.StringNode)
+	if !isText {
+		return nil, "", false
+	}
+	if len(call.Arguments) > 3 {
+		if form, isText := call.Arguments[3].(*ast.StringNode); isText && form.Value != rules.AnyTime {
+			format = form.Value
+		}
+	}
+	return rules.SplitPath(path.Value), format, true
 }
 
 // Composite returns the value of an expression that is a list or an object literal, as

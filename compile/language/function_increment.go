@@ -141,12 +141,48 @@ func Newer(a, b any) bool {
 }
 
 // Before reports whether a value of an item is from before a bound: a time by more than a day, since a bound may be a
-// date, in any time zone; a number by any difference. The format is that of times: see [rules.Cursor]. It reports
-// false for values that cannot be compared.
+// date, in any time zone; a number by any difference, unless both may be times. The format is that of times: see
+// [rules.Cursor]. It reports false for values that cannot be compared.
 func Before(v, bound any, format string) bool {
 	const slack = 24 * time.Hour
+	a, b, ok := cursorsOf(v, bound, format)
+	if ok && a.rank == numberCursor && mayBeTime(a.number) && mayBeTime(b.number) {
+		a.time, _ = timeOf(a.number)
+		b.time, _ = timeOf(b.number)
+		a.rank = timeCursor
+	}
+	switch {
+	case !ok:
+		return false
+	case a.rank == timeCursor:
+		return a.time.Before(b.time.Add(-slack))
+	}
+	return a.rank == numberCursor && order(a.number, b.number) < 0
+}
+
+// mayBeTime reports whether a number may count the seconds, milliseconds and so on of Unix up to a time since 2001.
+func mayBeTime(n any) bool {
+	t, unit := timeOf(n)
+	return t.Unix() >= 1e9 && t.Unix() < 1e10 && unit <= 1e9
+}
+
+// CompareCursors compares a value of an item with a bound, by any difference: it returns -1, 0 or 1. The format is that of
+// times, as in [Before]. It reports false for values that cannot be compared.
+func CompareCursors(v, bound any, format string) (order int, ok bool) {
+	a, b, ok := cursorsOf(v, bound, format)
+	switch {
+	case ok && a.after(b):
+		order = 1
+	case ok && b.after(a):
+		order = -1
+	}
+	return order, ok
+}
+
+// cursorsOf reads two values as cursors of one rank. It reports false if they cannot be compared.
+func cursorsOf(v, bound any, format string) (a, b cursor, ok bool) {
 	m := &meter{}
-	a, b := cursorOf(m, v, format), cursorOf(m, bound, format)
+	a, b = cursorOf(m, v, format), cursorOf(m, bound, format)
 	if isUnix := format == rules.UnixSeconds || format == rules.UnixMillis; isUnix || a.rank != b.rank {
 		for _, c := range []*cursor{&a, &b} { // seconds may be compared with a text
 			if c.rank == numberCursor {
@@ -155,13 +191,7 @@ func Before(v, bound any, format string) bool {
 			}
 		}
 	}
-	switch {
-	case a.rank != b.rank:
-		return false
-	case a.rank == timeCursor:
-		return a.time.Before(b.time.Add(-slack))
-	}
-	return a.rank == numberCursor && order(a.number, b.number) < 0
+	return a, b, a.rank == b.rank && a.rank != noCursor
 }
 
 // latestOf returns the greatest value among an earlier value and the values at a path of items, in its

@@ -152,7 +152,7 @@ func (t *textWriter) audit(x *JobExplanation) {
 		if does == auditFails && r.except != "" && (t.full || r.usual) {
 			text += ", " + r.except
 		}
-		if r.rule.Sends {
+		if r.rule.Adds {
 			text += ", if the rows are added to a file"
 		}
 		signs[does] = append(signs[does], text)
@@ -232,7 +232,7 @@ func (t *textWriter) auditOfLimited(x *JobExplanation) string {
 
 // afterAudit says what a rule of the audit does if it is true, exceptions aside.
 func (e *Explanation) afterAudit(r RuleExplanation) string {
-	if r.Evidence == "" && !r.rule.Sends || e.Dialect == rules.Keboola {
+	if r.Evidence == "" && !r.rule.Adds || e.Dialect == rules.Keboola {
 		return auditWarns
 	}
 	return auditFails

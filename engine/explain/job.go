@@ -100,8 +100,8 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no value is kept (keep)"
 	case r.KeptUnsent && j.KeptUse() == compile.KeptFromFirst:
 		return "the first request, a stopping rule or the filter reads the kept values"
-	case r.Sends && !slices.ContainsFunc(j.Computed, func(e *language.Expression) bool { return e.Rule.Since != nil && !e.Rule.Secret }):
-		return "no request sends the kept value of incremental"
+	case r.Sends && len(j.SentCursors()) == 0:
+		return "the first request sends no kept value that is the greatest of the items"
 	case r.Counts && !slices.ContainsFunc(j.Stops, endsByCount):
 		return "no stopping rule reads a total or a number of pages in responses"
 	case r.Joins && (!j.Ruleset.IncludeParams || len(j.Request.Params) == 0 || !slices.ContainsFunc(j.NextParts, isAddress)):

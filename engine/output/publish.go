@@ -85,7 +85,8 @@ func (ps *publications) audit(g *group) bool {
 // auditRows audits the jobs of a group by how their items are written to files. It reports whether the run accepts them.
 func (ps *publications) auditRows(g *group) bool {
 	accepted := true
-	if ps.options.Dir == "" {
+	isAdded := func(t *target) bool { return t.file != nil && t.file.appends }
+	if !ps.options.Merge && !slices.ContainsFunc(g.targets, isAdded) {
 		return accepted
 	}
 	for _, job := range g.jobs {

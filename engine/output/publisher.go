@@ -172,7 +172,7 @@ func (p *Publisher) page(page *engine.Page) error {
 		return err
 	}
 	job := engine.JobResult{
-		Job: page.Job, Outcome: page.Outcome, Reason: page.Reason, Findings: page.Findings, Kept: page.Kept,
+		Job: page.Job, Outcome: page.Outcome, Reason: page.Reason, Findings: page.Findings, Kept: page.Kept, Known: page.Known,
 		StartsOver: page.Outcome != rules.Complete,
 	}
 	job.Refused = job.Ended() && !p.engine.Auditor().Accepts(job)

@@ -65,6 +65,12 @@ func AuditContract(job *compile.Job, file, drift string, frozen bool) *trace.Fin
 	return findingOf(job, trace.FindingContract, rules.ListFacts{File: file, Drift: drift, Frozen: frozen})
 }
 
+// AuditAgain returns the finding that items which are added to a file are not later than the kept value that was sent, given
+// their number, or nil.
+func AuditAgain(job *compile.Job, known int) *trace.Finding {
+	return findingOf(job, trace.FindingAgain, rules.ListFacts{Known: known})
+}
+
 // AuditRestart returns the finding about a child of a job with the given findings, or nil: if the list of
 // the parent was restarted, partitions of its items ran twice.
 func AuditRestart(job *compile.Job, parent []trace.Finding) *trace.Finding {

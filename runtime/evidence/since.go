@@ -10,19 +10,30 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// A since is the kept value that incremental has sent.
+// A since is the kept value that the first request has sent.
 type since struct {
-	cursor *rules.Cursor // nil: none was sent
-	sent   any
-	param  string
+	compile.SentCursor
+
+	sent  any // nil: none was sent
+	bound any // items of earlier runs are from before it, or equal it
+	equal bool
 }
 
 // sinceOf returns the kept value with which items are compared, given the values of [compile.Job.Computed]. In the
 // first run, which has no kept value, the list may begin where it likes.
 func (p *lastPage) sinceOf(values compile.PartValues) (s since) {
-	for i, e := range p.subject.job.Computed {
-		if c := e.Rule.Since; c != nil && !e.Rule.Secret && p.context.Kept[c.Kept] != nil {
-			s = since{c, values[i], e.Rule.Target}
+	for _, c := range p.subject.sent {
+		kept := p.context.Kept[c.Kept]
+		if kept == nil {
+			continue
+		}
+		sent := kept
+		if c.Index >= 0 {
+			sent, _ = value.At(values[c.Index], c.Within)
+		}
+		s = since{SentCursor: c, sent: sent, bound: kept, equal: true}
+		if order, ok := language.CompareCursors(sent, kept, c.Format); c.Lags && !(ok && order == 0) {
+			s.bound, s.equal = sent, false
 		}
 	}
 	return s
@@ -31,22 +42,54 @@ func (p *lastPage) sinceOf(values compile.PartValues) (s since) {
 // notice counts the items from before the kept value that was sent. Such items show that the API ignores the
 // parameter.
 func (s since) notice(p *lastPage) {
-	if s.cursor == nil {
+	if s.sent == nil {
 		return
 	}
 	for _, item := range p.reading.Compared {
-		raw := document.Find(item, s.cursor.Keys)
-		var v any
-		if raw == nil || value.Unmarshal(raw, &v) != nil || value.Empty(v) {
+		v := s.of(item)
+		if v == nil {
 			continue
 		}
 		p.facts.OlderOf++
-		if !language.Before(v, s.sent, s.cursor.Format) {
+		if !language.Before(v, s.sent, s.Format) {
 			continue
 		}
 		if p.facts.Older++; p.facts.Older == 1 {
-			p.facts.OlderText = fmt.Sprintf("%s = %s, although %s = %s was sent", rules.JoinPath(s.cursor.Keys...), value.Preview(v),
-				s.param, value.Preview(s.sent))
+			p.facts.OlderText = fmt.Sprintf("%s = %s, although %s = %s was sent", rules.JoinPath(s.Keys...), value.Preview(v),
+				s.Target, value.Preview(s.sent))
 		}
 	}
+}
+
+// of returns the value of an item that is compared, or nil.
+func (s since) of(item []byte) any {
+	var v any
+	if raw := document.Find(item, s.Keys); raw == nil || value.Unmarshal(raw, &v) != nil || value.Empty(v) {
+		return nil
+	}
+	return v
+}
+
+// Knows reports whether an earlier run has very probably obtained an item: it is not later than the kept value. If the
+// request begins earlier on purpose, the item is from before the value that was sent.
+func (w *Watcher) Knows(item []byte) bool {
+	s := w.since
+	if s.sent == nil {
+		return false
+	}
+	order, ok := language.CompareCursors(s.of(item), s.bound, s.Format)
+	return ok && (order < 0 || order == 0 && s.equal)
+}
+
+// CountKnown returns the number of items that [Watcher.Knows].
+func (w *Watcher) CountKnown(items document.Items) (n int) {
+	if w.since.sent == nil {
+		return 0
+	}
+	for item := range items.All() {
+		if w.Knows(item) {
+			n++
+		}
+	}
+	return n
 }

@@ -24,8 +24,9 @@ type Subject struct {
 	keyPaths   string          // the same, for people
 	stableKeys bool            // whether windows without keys are compared by identifiers, and by what [document.StableDigest] covers
 	noNil      NilCounts       // the count of a partition in which no value is nil
-	keptUnread bool            // whether the first page does not depend on the values that the job keeps
-	lists      []itemList      // the lists of a page; nil without dataField
+	sent       []compile.SentCursor
+	keptUnread bool       // whether the first page does not depend on the values that the job keeps
+	lists      []itemList // the lists of a page; nil without dataField
 
 	beside      []apinames.ErrorSign   // signs of errors next to items
 	besidePaths func() *document.Paths // their paths, and those of messages
@@ -80,6 +81,7 @@ func NewSubject(job *compile.Job) *Subject {
 		stableKeys: len(paths) == 0 && slices.ContainsFunc(job.For, isWindow),
 		lists:      itemListsOf(job.Spec().DataField),
 		noNil:      noNilOf(job),
+		sent:       job.SentCursors(),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
 		beside:     beside, besidePaths: sync.OnceValue(func() *document.Paths { return pathsOfErrors(beside) }),
 		listsErrors: listsErrors(job.Spec(), beside),

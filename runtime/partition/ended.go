@@ -43,6 +43,7 @@ func (r *EndedResult) addPartition(names func() (label, name string), result End
 	r.Pages += result.Pages
 	r.Items += result.Items
 	r.Filtered += result.Filtered
+	r.Known += result.Known
 	r.Bytes += result.Bytes
 	r.Seconds += result.Seconds
 	for _, f := range result.Findings {

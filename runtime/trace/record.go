@@ -37,6 +37,7 @@ type Record struct {
 	Millis    int64         `json:"ms"`                 // time from the request to the decoded page, in milliseconds
 	Findings  []Finding     `json:"findings,omitempty"` // findings of the audit, on the last page of a job
 
+	Known    int       `json:"known,omitempty"`    // on the last page of a job: items of the list that are not later than the kept value
 	Version  int       `json:"version"`            // version of this format
 	Reason   string    `json:"reason,omitempty"`   // the rule of StoppedBy that decided
 	RepeatOf int       `json:"repeats,omitempty"`  // earlier page with the same request and response
@@ -135,10 +136,14 @@ const FindingAmbiguous = "audit.ambiguous"
 // repeats such items.
 const FindingSince = "audit.since"
 
+// FindingAgain is the id of the finding that rows which are added to a file have items from up to the kept value. It is not
+// about the completeness of a list.
+const FindingAgain = "audit.again"
+
 // Sentence returns the finding as a sentence about the list.
 func (f *Finding) Sentence() string {
 	switch {
-	case f.ID == FindingContract:
+	case f.ID == FindingContract, f.ID == FindingAgain:
 		return f.Message
 	case f.Weight == rules.WeightEvidence:
 		return "the list is incomplete: " + f.Message
