@@ -105,7 +105,8 @@ type SentCursor struct {
 }
 
 // SentCursors returns the kept values that the first request of the job sends to obtain only later items: those of
-// incremental, and those of params and nextRequest that read a value which keep computes by greatest or latestOf.
+// incremental, and those of params, nextRequest and the beginning of windows that read a value which keep computes by
+// greatest or latestOf.
 func (j *Job) SentCursors() (sent []SentCursor) {
 	for i, e := range j.Computed {
 		if c := j.cursorOf(e); c != nil {
@@ -115,6 +116,14 @@ func (j *Job) SentCursors() (sent []SentCursor) {
 	for _, e := range j.FirstParts {
 		if c := j.cursorOf(e); c != nil && !c.Lags {
 			sent = append(sent, SentCursor{*c, e.Rule.Target, -1})
+		}
+	}
+	for _, v := range j.For {
+		if v.From == nil {
+			continue
+		}
+		if c := j.cursorOf(v.From); c != nil && !c.Lags {
+			sent = append(sent, SentCursor{*c, v.Name + ".from", -1})
 		}
 	}
 	return sent
@@ -128,16 +137,61 @@ func (j *Job) cursorOf(e *language.Expression) *rules.Cursor {
 	for _, keep := range j.Keeps {
 		reads := func(r language.Read) bool { return r.Is("kept") && len(r.Path) == 1 && r.Path[0] == keep.Rule.Target }
 		if keys, format, ok := keep.GreatestOf(); ok && AccumulatesItems(keep) && slices.ContainsFunc(e.Reads, reads) {
-			lags := e.Rule.Source != rules.FormatPath("kept", []string{keep.Rule.Target})
-			return &rules.Cursor{Keys: keys, Format: format, Kept: keep.Rule.Target, Lags: lags}
+			return &rules.Cursor{Keys: keys, Format: format, Kept: keep.Rule.Target, Lags: e.KeptAsIs() != keep.Rule.Target}
 		}
 	}
 	return nil
 }
 
+// A Reread is a unit of windows that each run requests again, since the last window of the run before ends with it.
+type Reread struct {
+	From *language.Expression // the beginning of the windows
+	To   string               // the end that is kept: window.to
+	Unit rules.Span
+}
+
+// Reread returns the unit of windows of the job that each run requests again, or nil: with granularity, the end of the last
+// window belongs to it, and the windows of the next run begin there.
+func (j *Job) Reread() *Reread {
+	for _, v := range j.For {
+		if v.Window == nil || v.Window.Granularity == (rules.Span{}) {
+			continue
+		}
+		isEnd := func(keep *language.Expression) bool {
+			return keep.Rule.Target == v.From.KeptAsIs() && slices.ContainsFunc(keep.Reads, func(r language.Read) bool {
+				return r.Is(language.PartitionField) && slices.Equal(r.Path, []string{v.Name, "to"})
+			})
+		}
+		filters := j.Shape.Filter != nil && variables(nil).readKept(j.Shape.Filter)
+		if slices.ContainsFunc(j.Keeps, isEnd) && !filters {
+			return &Reread{v.From, v.Name + ".to", v.Window.Granularity}
+		}
+	}
+	return nil
+}
+
+// warnOfReread warns of a unit of windows that each run requests again, unless the items have a key to merge them by: then
+// the run says so that adds them.
+func (c *compilation) warnOfReread(j *Job) {
+	r := j.Reread()
+	if r == nil || len(j.Spec().Key) > 0 {
+		return
+	}
+	kept := "kept." + r.From.KeptAsIs()
+	later := kept + " + " + r.Unit.String()
+	if r.Unit.IsTime() {
+		later = fmt.Sprintf("date(%s) + duration('%s')", kept, r.Unit)
+	}
+	c.warn(r.From.Rule, fmt.Sprintf("set key, and merge the rows by it; or, only if the last unit is over when the run begins, begin one "+
+		"unit later: (%s) ?? …", later),
+		"the windows begin at %s, which is %s of the run before; with granularity, that unit (%s) was in its last window: every run "+
+			"obtains the items of that unit again", kept, r.To, r.Unit)
+}
+
 // checkKept checks the values for the next run.
 func (c *compilation) checkKept(j *Job) {
 	c.warnOfUnreadKept(j)
+	c.warnOfReread(j)
 	if j.KeepFor == nil {
 		return
 	}

@@ -39,19 +39,18 @@ func (a Auditor) AuditRows(job JobResult, merge bool) *Finding {
 	id := trace.FindingSince
 	if merge {
 		id = trace.FindingAmbiguous
-	} else if job.Known == 0 {
-		return nil
 	}
 	for _, f := range job.Findings {
-		if f.ID == id {
+		if f.ID == id && (merge || job.Known > 0) {
 			f.Weight = rules.WeightEvidence
 			return &f
 		}
 	}
-	if compiled := a.engine.byID[job.Job]; compiled != nil && !merge {
-		return evidence.AuditAgain(compiled, job.Known)
+	compiled, continues := a.engine.byID[job.Job], len(a.engine.options.run.KeptBefore[job.Job]) > 0
+	if compiled == nil || merge || job.Known == 0 && (job.Items == 0 || !continues) {
+		return nil
 	}
-	return nil
+	return evidence.AuditAgain(compiled, job.Known)
 }
 
 // AuditContract returns the finding of the audit about data of a job that differ from the contract in

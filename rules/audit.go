@@ -124,6 +124,7 @@ type ListFacts struct {
 	OlderOf    int    `expr:"olderOf" doc:"the number of items that were compared with it"`
 	OlderText  string `expr:"olderText" doc:"the first older item and the value that was sent: id = 7, although since = 20 was sent"`
 	Known      int    `expr:"known" doc:"items that are not later than the kept value that was sent, if they are added to a file; 0: none"`
+	Reread     string `expr:"reread" doc:"the end of the windows of the run before, with which those of this one begin; empty: none"`
 	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
@@ -430,9 +431,10 @@ var auditTable = audits([]Rule{
 			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, or merge the rows " +
 			"by their key"},
 	{ID: "audit.again", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Sends: true},
-		Source: `list.known > 0`,
-		Clause: "an item that is added to a file is not later than the kept value that was sent",
-		Message: counted("list.known", "item is", "items are") + ` not later than the kept value that was sent: rows that earlier runs ` +
+		Source: `list.known > 0 or list.reread != ""`,
+		Clause: "an item that is added to a file is not later than the kept value that was sent, or may be of the last unit of earlier windows",
+		Message: `{list.known == 0 ? "the windows begin with " + list.reread + ", whose last unit is requested again" : text(list.known) + ` +
+			`(list.known == 1 ? " item is" : " items are") + " not later than the kept value that was sent"}: rows that earlier runs ` +
 			"have very probably written are added again; merge the rows by their key"},
 	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList, Keeps: true},
 		Source: `list.keptAhead != ""`,

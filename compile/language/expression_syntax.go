@@ -1,6 +1,7 @@
 package language
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
@@ -107,6 +108,38 @@ func (e *Expression) GreatestOf() (keys []string, format string, ok bool) {
 		}
 	}
 	return rules.SplitPath(path.Value), format, true
+}
+
+// KeptAsIs returns the name of the kept value that the expression is unless there is none, as kept.until ?? '2026-01-01'
+// is kept.until. It returns "" if the expression is no kept value, or changes it.
+func (e *Expression) KeptAsIs() string { return keptAsIs(e.code.syntax) }
+
+func keptAsIs(node ast.Node) string {
+	switch n := node.(type) {
+	case *ast.ChainNode:
+		return keptAsIs(n.Node)
+	case *ast.MemberNode:
+		base, isName := n.Node.(*ast.IdentifierNode)
+		name, isText := n.Property.(*ast.StringNode)
+		if isName && isText && base.Value == "kept" {
+			return name.Value
+		}
+	case *ast.BinaryNode:
+		if n.Operator == "??" {
+			return keptAsIs(n.Left)
+		}
+	case *ast.ConditionalNode:
+		return cmp.Or(keptAsIs(n.Exp1), keptAsIs(n.Exp2))
+	case *ast.CallNode:
+		if calleeName(n) == "date" {
+			return keptAsIs(n.Arguments[0])
+		}
+	case *ast.BuiltinNode:
+		if n.Name == "date" {
+			return keptAsIs(n.Arguments[0])
+		}
+	}
+	return ""
 }
 
 // Composite returns the value of an expression that is a list or an object literal, as

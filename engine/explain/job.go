@@ -100,7 +100,7 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no value is kept (keep)"
 	case r.KeptUnsent && j.KeptUse() == compile.KeptFromFirst:
 		return "the first request, a stopping rule or the filter reads the kept values"
-	case r.Sends && len(j.SentCursors()) == 0:
+	case r.Sends && len(j.SentCursors()) == 0 && (r.Adds || j.Reread() == nil):
 		return "the first request sends no kept value that is the greatest of the items"
 	case r.Counts && !slices.ContainsFunc(j.Stops, endsByCount):
 		return "no stopping rule reads a total or a number of pages in responses"

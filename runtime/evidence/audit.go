@@ -66,9 +66,13 @@ func AuditContract(job *compile.Job, file, drift string, frozen bool) *trace.Fin
 }
 
 // AuditAgain returns the finding that items which are added to a file are not later than the kept value that was sent, given
-// their number, or nil.
+// their number, or that a unit of windows was requested again, or nil.
 func AuditAgain(job *compile.Job, known int) *trace.Finding {
-	return findingOf(job, trace.FindingAgain, rules.ListFacts{Known: known})
+	facts := rules.ListFacts{Known: known}
+	if r := job.Reread(); r != nil {
+		facts.Reread = fmt.Sprintf("kept.%s, the %s of the run before", r.From.KeptAsIs(), r.To)
+	}
+	return findingOf(job, trace.FindingAgain, facts)
 }
 
 // AuditRestart returns the finding about a child of a job with the given findings, or nil: if the list of
