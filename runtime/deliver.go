@@ -52,14 +52,15 @@ func (r *listRun) after(failed error) ListResult {
 	return r.withSeen(r.conclude(r.resultWithPage(), r.addPlace(failed)))
 }
 
-// endIfEnough ends the list if [List.Enough] says that the rest can be skipped. It reports whether it
-// did.
-func (r *listRun) endIfEnough() bool {
+// endIfEnough ends the list, and audits it, if [List.Enough] says that the rest can be skipped. It reports
+// whether it did.
+func (r *listRun) endIfEnough(ctx context.Context) bool {
 	result := &r.state.Result
 	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {
 		return false
 	}
 	result.endAtPartitionLimit()
+	r.audit(ctx, r.obtained())
 	r.logEnd()
 	return true
 }

@@ -114,7 +114,7 @@ func (l Loop) RunList(ctx context.Context, list List, receiver Receiver) (ListRe
 	if err == nil && !more { // the job had already ended
 		return r.withSeen(r.state.Result), nil
 	}
-	more = more && !r.endIfEnough()
+	more = more && !r.endIfEnough(ctx)
 	if more && err == nil {
 		r.prefetch(ctx)
 	}
@@ -173,7 +173,7 @@ func (r *listRun) step(ctx context.Context, request requests.Request) (next requ
 		return next, false, err
 	}
 	r.logPage(page)
-	return next, more && !r.endIfEnough(), failed
+	return next, more && !r.endIfEnough(ctx), failed
 }
 
 // decide judges a page, shapes its items and, if the list continues, makes the next request.
