@@ -348,6 +348,15 @@ func (j *Job) Unreached() map[*Trigger]string {
 			why[s] = fmt.Sprintf("%s stops at %s already", first.Rule.ID, bounds[first])
 		}
 	}
+	if first := best["pages"]; first != nil {
+		p := j.Prover()
+		p.Assume = onPagesUpTo(bounds[first].Most)
+		for _, s := range j.Stops {
+			if why[s] == "" && s != first && s.Rule.Outcome != rules.Split && p.Condition(s.Expression) == language.Never {
+				why[s] = fmt.Sprintf("%s stops at %s already", first.Rule.ID, bounds[first])
+			}
+		}
+	}
 	if only, ok := j.OnlyPage(); ok && only.Rule.Outcome != rules.Split {
 		for _, s := range j.Stops[slices.Index(j.Stops, only)+1:] {
 			if why[s] == "" && s.Rule.Outcome != rules.Split {
@@ -356,6 +365,17 @@ func (j *Job) Unreached() map[*Trigger]string {
 		}
 	}
 	return why
+}
+
+// onPagesUpTo returns the values that fields of the context have on the first n pages.
+func onPagesUpTo(n float64) map[string]rules.Range {
+	assume := map[string]rules.Range{}
+	for _, field := range rules.ContextFields() {
+		if field.UpToPage {
+			assume[field.Name] = rules.Range{Low: field.Range.Low, High: n}
+		}
+	}
+	return assume
 }
 
 // hintFor is the hint for an expression of a variable that reads a value which is not known yet.

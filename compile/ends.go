@@ -47,6 +47,24 @@ func (j *Job) mayEnd() bool {
 	return j.NilAddress() != nil || slices.ContainsFunc(j.NextParts, varies)
 }
 
+// OnlyPolls reports whether every request after the first repeats the first one after a wait, whatever the
+// responses are.
+func (j *Job) OnlyPolls() bool {
+	if len(j.Parts) != 1 || len(j.NextParts) != 1 || !j.Ruleset.IncludeParams && len(j.Request.Params) > 0 {
+		return false
+	}
+	after := j.NextParts[0]
+	if after.Rule.Role != rules.RoleAfter || len(after.Reads) > 0 {
+		return false
+	}
+	v, err := after.Value(&language.Machine{}, &rules.Context{}, language.MaxValueBytes)
+	if err != nil {
+		return false
+	}
+	wait, err := waitOf(v)
+	return err == nil && wait > 0
+}
+
 // NilAddress returns the rule of an address of the next page that is always nil, as {"url": "nil"} is. It
 // returns nil if there is none. With such a rule, the list has one page.
 func (j *Job) NilAddress() *rules.Rule {

@@ -276,6 +276,8 @@ func (a *Auth) Headers() (headers []string) {
 		return []string{authorization + "Bearer ***"}
 	case AuthHeader:
 		return []string{a.Values["name"] + ": ***"}
+	case AuthQuery:
+		return []string{"the parameter " + a.Values["name"] + "=***"}
 	case AuthAWS4:
 		headers = []string{authorization + "AWS4-HMAC-SHA256 ***", "X-Amz-Date: ***"}
 		if a.Values["service"] == "s3" {
@@ -397,7 +399,7 @@ func (a *Auth) tokenPlace() string {
 func (a *Auth) renewed() string {
 	renewal := ""
 	if a.Type == AuthOAuth2 || a.Expires != nil {
-		renewal = fmt.Sprintf("%s before it ends, but not in the first half of its lifetime, and ",
+		renewal = fmt.Sprintf("%s before it ends, but not in the first half of its lifetime, or if it has none, and ",
 			value.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
 	return fmt.Sprintf("shared by all jobs of the run, not saved, and renewed %sonce if the API refuses it (status 401)", renewal)

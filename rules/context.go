@@ -33,7 +33,7 @@ import (
 //
 // A field whose name is "-" is not part of the table.
 type Context struct {
-	Page  int   `expr:"page" saved:"true" phase:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1; 0 before the first"`
+	Page  int   `expr:"page" saved:"true" phase:"plan" range:"1..page" counts:"pages" doc:"number of this page, from 1; 0 before the first"`
 	Body  any   `expr:"body" response:"true" doc:"the decoded response"`
 	Items []any `expr:"items" response:"true" doc:"the page's items as the API sent them"`
 	Count int   `expr:"count" response:"true" saved:"true" range:"0.." doc:"number of items on the page"`
@@ -59,10 +59,10 @@ type Context struct {
 	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this list was the same, and so was its response"`
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
-	SameItems        int  `expr:"sameItems" saved:"true" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
+	SameItems        int  `expr:"sameItems" saved:"true" range:"0..page" doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
-	RepeatedItems int `expr:"repeatedItems" saved:"true" range:"0.." doc:"pages in a row with only items of earlier pages"`
-	EmptyPages    int `expr:"emptyPages" saved:"true" range:"0.." doc:"pages in a row without an item; see guards.emptyPages"`
+	RepeatedItems int `expr:"repeatedItems" saved:"true" range:"0..page" doc:"pages in a row with only items of earlier pages"`
+	EmptyPages    int `expr:"emptyPages" saved:"true" range:"0..page" doc:"pages in a row without an item; see guards.emptyPages"`
 
 	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
 
@@ -134,6 +134,7 @@ type ContextField struct {
 	Index    int    // position in its struct
 	Phase    Phase  // when its value is known
 	Range    *Range // range of its values; nil if it is not a number, or may be nil
+	UpToPage bool   // it is never greater than the number of the page
 	Counts   string // "pages", "items", "bytes" or "seconds"; empty for a field that counts nothing
 	Declared string // configuration key that declares its names; may be empty
 	Saved    bool   // a checkpoint holds it
@@ -217,7 +218,8 @@ func fieldsOfContext(t reflect.Type, phase Phase, optional bool) []ContextField 
 			Response: f.Tag.Get("response") == "true",
 		}
 		if !optional {
-			row.Counts, row.Range = f.Tag.Get("counts"), parseRange(f.Tag.Get("range"))
+			row.Counts = f.Tag.Get("counts")
+			row.Range, row.UpToPage = parseRange(f.Tag.Get("range"))
 			row.Phase = cmp.Or(Phase(f.Tag.Get("phase")), row.Phase)
 		}
 		object, pointer := f.Type, f.Type.Kind() == reflect.Pointer
@@ -232,13 +234,14 @@ func fieldsOfContext(t reflect.Type, phase Phase, optional bool) []ContextField 
 	return fields
 }
 
-// parseRange reads the range tag: "1..", "200..599".
-func parseRange(text string) *Range {
+// parseRange reads the range tag: "1..", "200..599", "0..page". It reports whether the range ends at the number of the page.
+func parseRange(text string) (r *Range, upToPage bool) {
 	if text == "" {
-		return nil
+		return nil, false
 	}
+	text, upToPage = strings.CutSuffix(text, "page")
 	low, high, _ := strings.Cut(text, "..")
-	r := &Range{High: math.Inf(1)}
+	r = &Range{High: math.Inf(1)}
 	_, err := fmt.Sscan(low, &r.Low)
 	if high != "" && err == nil {
 		_, err = fmt.Sscan(high, &r.High)
@@ -246,7 +249,7 @@ func parseRange(text string) *Range {
 	if err != nil {
 		panic(fmt.Sprintf("rules: tag of Context: %v", err))
 	}
-	return r
+	return r, upToPage
 }
 
 // ItemReader holds the items of a page, and decodes their values when rules read them. It is

@@ -145,13 +145,28 @@ func keptAsIs(node ast.Node) string {
 // Composite returns the value of an expression that is a list or an object literal, as
 // [{"id": state.id}] is. Constants in the literal are themselves; for any other value in it, compute is
 // called with the source of the value, here state.id, and its result is inserted. Composite reports
-// false if the expression is not such a literal.
+// false if the expression is not such a literal. Of x == nil ? a : b, it takes b: a value that is not known is taken
+// to be there.
 func (e *Expression) Composite(compute func(source string) any) (any, bool) {
-	switch e.code.syntax.(type) {
+	node := e.code.syntax
+	if n, ok := node.(*ast.ConditionalNode); ok && comparesNil(n.Cond) {
+		node = n.Exp2
+	}
+	switch node.(type) {
 	case *ast.ArrayNode, *ast.MapNode:
-		return compositeValue(e.code.syntax, compute), true
+		return compositeValue(node, compute), true
 	}
 	return nil, false
+}
+
+// comparesNil reports whether a condition is that a value is nil.
+func comparesNil(node ast.Node) bool {
+	n, ok := node.(*ast.BinaryNode)
+	if !ok || n.Operator != "==" {
+		return false
+	}
+	_, ok = n.Right.(*ast.NilNode)
+	return ok
 }
 
 func compositeValue(node ast.Node, compute func(source string) any) any {

@@ -29,7 +29,7 @@ func inWords(node ast.Node, source string) string {
 		place, known := placeOf(n.Left)
 		switch {
 		case missing && known && n.Operator == "==":
-			return place + " is missing"
+			return place + " is missing or null"
 		case missing && known && n.Operator == "!=":
 			return place + " is present"
 		case isInt && zero.Value == 0 && isIdentifier(n.Left, "count") && (n.Operator == "==" || n.Operator == "<="):

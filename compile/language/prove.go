@@ -30,8 +30,8 @@ func truthOf(b bool) Truth { return decided(b, !b) }
 
 // A Prover proves facts about the expressions of a ruleset. The ruleset has the value of limit.
 type Prover struct {
-	Set   *rules.Ruleset
-	Empty bool // the proofs are about pages without items
+	Set    *rules.Ruleset
+	Assume map[string]rules.Range // the proofs are about pages on which these fields of the context have such values
 }
 
 // Condition reports whether a condition is true on every page, on no page, or on some pages.
@@ -197,8 +197,10 @@ func (p Prover) number(node ast.Node) (rules.Range, bool) {
 	case *ast.FloatNode:
 		return interval(n.Value, n.Value), true
 	case *ast.IdentifierNode, *ast.MemberNode:
-		if p.Empty && isIdentifier(node, "count") {
-			return interval(0, 0), true
+		if name, ok := node.(*ast.IdentifierNode); ok {
+			if assumed, ok := p.Assume[name.Value]; ok {
+				return assumed, true
+			}
 		}
 		if limit, fixed := p.Set.Limit.(int); fixed && isIdentifier(node, "limit") {
 			return interval(float64(limit), float64(limit)), true

@@ -25,6 +25,7 @@ func sourceOf(t *testing.T, source string) *Expression {
 
 func TestAConditionIsProvenWithoutAPage(t *testing.T) {
 	limited, unlimited := &rules.Ruleset{Limit: 10}, &rules.Ruleset{}
+	empty, early := map[string]rules.Range{"count": {}}, map[string]rules.Range{"page": {Low: 1, High: 2}, "sameItems": {High: 2}}
 	for _, c := range []struct {
 		source string
 		prover Prover
@@ -41,9 +42,12 @@ func TestAConditionIsProvenWithoutAPage(t *testing.T) {
 		{"limit == nil", Prover{Set: limited}, Never},
 		{"limit == nil", Prover{Set: &rules.Ruleset{LimitBy: "size"}}, Sometimes},
 		{"count < limit", Prover{Set: limited}, Sometimes},
-		{"count < limit", Prover{Set: limited, Empty: true}, Always},
-		{"count < limit", Prover{Set: unlimited, Empty: true}, Never},
-		{"count > 0", Prover{Set: unlimited, Empty: true}, Never},
+		{"count < limit", Prover{Set: limited, Assume: empty}, Always},
+		{"count < limit", Prover{Set: unlimited, Assume: empty}, Never},
+		{"count > 0", Prover{Set: unlimited, Assume: empty}, Never},
+		{"sameItems >= 3", Prover{Set: unlimited, Assume: early}, Never},
+		{"sameItems >= 2", Prover{Set: unlimited, Assume: early}, Sometimes},
+		{"page == 3", Prover{Set: unlimited, Assume: early}, Never},
 	} {
 		require.Equal(t, c.want, c.prover.Condition(sourceOf(t, c.source)), "%s with %+v", c.source, c.prover)
 	}

@@ -98,7 +98,9 @@ func (j explainer) describeWaits() string {
 // describeUnbounded says when a job without bounds never ends.
 func (j explainer) describeUnbounded(limits []LimitedByRules) string {
 	const cure = "to limit it, set forceStop or guards.maxPages"
-	stopsOnRepetition := slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool { return s.Rule.Guard && j.WhyNever(s) == "" })
+	stopsOnRepetition := slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool {
+		return s.Rule.Guard && j.WhyNever(s) == "" && !(s.Rule.ExceptPolled && j.OnlyPolls())
+	})
 	switch {
 	case len(limits) > 0:
 		return fmt.Sprintf("UNBOUNDED if pages without items keep coming, which %s does not count; %s", limits[0].Rule, cure)
@@ -131,9 +133,12 @@ func (j explainer) limits() []LimitedByRules {
 func (j explainer) endsOnEmptyPages() bool { return j.endOfEmptyPages() != nil }
 
 // endOfEmptyPages returns the rule that ends the list at a page without items, or nil.
-func (j explainer) endOfEmptyPages() *compile.Trigger {
+func (j explainer) endOfEmptyPages() *compile.Trigger { return j.endOf(rules.Range{}) }
+
+// endOf returns the rule that ends the list at a page with such a number of items, whatever else the page has, or nil.
+func (j explainer) endOf(count rules.Range) *compile.Trigger {
 	p := j.Prover()
-	p.Empty = true
+	p.Assume = map[string]rules.Range{"count": count}
 	i := slices.IndexFunc(j.Stops, func(s *compile.Trigger) bool { return p.Condition(s.Expression) == language.Always })
 	if i < 0 {
 		return nil
@@ -148,7 +153,7 @@ func (j explainer) mayHaveEmptyWindows() bool {
 		return r.Past == "" && (r.Phase() == rules.PhaseJob || r.Is("body") || r.Is("items") || r.Is("count"))
 	}
 	changes := func(e *language.Expression) bool {
-		return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
+		return e.Rule.Role != rules.RoleAfter && slices.ContainsFunc(e.Reads, func(r language.Read) bool {
 			return !sameAfterSame(r) && (r.Root != "state" || len(r.Path) == 0 || j.stateChanges(r.Path[0], sameAfterSame))
 		})
 	}
@@ -166,7 +171,7 @@ func (j explainer) stateChanges(name string, isFixed func(language.Read) bool) b
 // passesEmptyPages reports whether no rule but a guard ends the list because a page is empty.
 func (j explainer) passesEmptyPages() bool {
 	p := j.Prover()
-	p.Empty = true
+	p.Assume = map[string]rules.Range{"count": {}}
 	return !slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool {
 		mayTell := !s.Rule.Guard && slices.ContainsFunc(s.Reads, func(r language.Read) bool { return r.Is("count") || r.Is("items") })
 		truth := p.Condition(s.Expression)

@@ -111,7 +111,12 @@ func (t *textWriter) failures(x *JobExplanation) {
 	t.writeHeading(title)
 	t.writeParagraph(4, t.explanation.Retries.String())
 	t.writeParagraph(4, fmt.Sprintf("An expression that fails, or a complete body that cannot be read (%s), fails the run (%s) at once. "+
-		"So does a response above a limit of api.http%s (%s).", x.Items.invalid(), statusResponse, t.limits(), statusPolicy))
+		"So does a response above a limit of api.http%s, or an expression above its limits (%s).",
+		x.Items.invalid(), statusResponse, t.limits(), statusPolicy))
+	if t.full {
+		t.writeParagraph(4, "The memory of a run does not grow with the number of its pages, items or partitions; a large response is "+
+			"in a temporary file.")
+	}
 	if t.full && len(x.Items.Files) > 0 {
 		t.writeParagraph(4, x.afterFailure())
 	}
@@ -125,6 +130,9 @@ func (t *textWriter) limits() string {
 	var limits []string
 	for _, p := range t.explanation.properties {
 		if name, ok := strings.CutPrefix(p.name, "api.http."); ok && p.subject == limitsSubject {
+			if name == "maxValueBytes" {
+				p.text += " for the values that rules read"
+			}
 			limits = append(limits, name+" "+p.text)
 		}
 	}
@@ -218,7 +226,7 @@ func (t *textWriter) auditOfLimited(x *JobExplanation) string {
 	limits := func(r RuleExplanation) bool {
 		return r.Never == "" && r.Outcome == rules.Limited && r.Origin.By.Kind == rules.AuthorConfig
 	}
-	if !slices.ContainsFunc(x.Stops, limits) {
+	if !slices.ContainsFunc(x.ending(), limits) {
 		return ""
 	}
 	var sought []string

@@ -44,6 +44,7 @@ type Explanation struct {
 
 	properties []property
 	redact     func(string) string
+	serial     bool // whether jobs run one after another, whatever the flags say
 }
 
 // WarningExplanation is a warning about the configuration.
@@ -141,6 +142,7 @@ type JobExplanation struct {
 	Bounds        BoundsExplanation      `json:"bounds" doc:"what limits the number of requests"`
 	Stops         []RuleExplanation      `json:"stops,omitempty" doc:"rules that stop paging; the first one met is the reason"`
 	NoNext        *RuleExplanation       `json:"noNextRequest,omitempty" doc:"the end because there is no next request"`
+	Enough        *RuleExplanation       `json:"partitionLimit,omitempty" doc:"the end because the limit on partitions has left one out"`
 	OnError       []RuleExplanation      `json:"onError,omitempty" doc:"rules for error responses; the first that is true decides"`
 	Needs         []NeedExplanation      `json:"needs,omitempty" doc:"values that every item must have; the run fails if one lacks it"`
 	Keep          []RuleExplanation      `json:"keep,omitempty" doc:"values that are saved for the next run"`
@@ -149,13 +151,13 @@ type JobExplanation struct {
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 
-	windows          []string // the windows of each variable that has some, as far as they are known
-	endpoint         string   // endpoint as written in the configuration
-	path             string   // config path of the job
-	paging           string   // config path of its pagination; empty if it has no pagination
-	waitsForChildren bool     // whether requests of other jobs come before those of the next page
-	passesEmpty      bool     // whether no rule ends the list because a page is empty
-	properties       []property
+	windows     []string // the windows of each variable that has some, as far as they are known
+	endpoint    string   // endpoint as written in the configuration
+	path        string   // config path of the job
+	paging      string   // config path of its pagination; empty if it has no pagination
+	whyNotAhead string   // why the next page is not requested ahead by default, for the text; empty if it is
+	passesEmpty bool     // whether no rule ends the list because a page is empty
+	properties  []property
 }
 
 // RequestExplanation is one request. A value that only a response can tell is a phrase in braces.
@@ -167,6 +169,8 @@ type RequestExplanation struct {
 
 	sent    []string // the headers that a run sends although the configuration does not set them
 	headers []string // the headers with their values, unless they may be secrets
+	foreign bool     // the address is known, and has another origin than api.baseUrl, where no credentials are sent
+	fails   string   // the end of a sentence that says that the run fails before the request, and why; otherwise empty
 	typed   bool     // a value of the body, which is JSON, is a phrase in braces
 }
 
@@ -184,6 +188,7 @@ type ItemsExplanation struct {
 	Files []string `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
 	Added bool     `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
 
+	ordered                  bool     // whether they are in the order of several paths
 	keepers                  []string // ids of the jobs whose kept values decide this, if they are not those of the job alone
 	beside, published, added string   // conditions under which the files are replaced, and under which rows are added
 }
@@ -225,6 +230,7 @@ type RuleExplanation struct {
 	leftOut      bool     // it is a part of the request that is left out, since no page size is set
 	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
 	base         string   // of an address: where a relative one is resolved
+	lists        string   // of an object of params: how lists and objects in it are written
 	calls        []string // names of the functions that it calls
 }
 
@@ -254,6 +260,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 			wait: run.Waits, timeout: cfg.HTTP.Pace.Timeout,
 		},
 		Pace: explainPace(&cfg.HTTP, run.Waits.Asked), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
+		serial: cfg.MaxPartitions > 0,
 	}
 	e.Trees = trees(jobs, run.Redact)
 	if cfg.Env != nil {

@@ -351,12 +351,12 @@ func TestThePartitionsWithKeptValuesAreTold(t *testing.T) {
 // What a response means that has no list, or several of them, is told for each way to find the items.
 func TestOtherResponsesAreToldForEveryDataField(t *testing.T) {
 	for _, c := range []struct{ job, want string }{
-		{``, "no list, or status 204, is an empty page; several fail the run (exit status 5)"},
-		{`, "dataField": "a.b"`, "the elements of a list there are the items, and an object is one item; nothing, null or {} there, or status 204, is an empty page; a text, number or boolean fails the run (exit status 5)"},
+		{``, "no list in an object, or status 204, is an empty page; several, or another response, fail the run (exit status 5)"},
+		{`, "dataField": "a.b"`, "the elements of a list there are the items, and an object is one item; nothing, null or {} there, or status 204, is an empty page; a text, number or boolean there, or a response that is neither an object nor a list, fails the run (exit status 5)"},
 		{`, "dataField": "."`, "null, or status 204, is an empty page; a text, number or boolean fails the run (exit status 5)"},
-		{`, "dataField": [{"path": "a"}, {"path": "b"}]`, "the elements of a list at one of them are the items, and an object is one item; nothing, null or {} there, or status 204, is no item; a text, number or boolean fails the run (exit status 5)"},
-		{`, "dataField": "a.*"`, "the elements of a list at one of them are items, and any other value except null is one item; nothing there, or status 204, is no item; a text, number or boolean in place of the list or object before * fails the run (exit status 5)"},
-		{`, "dataField": [{"path": "a.*"}, {"path": "b"}]`, "a text, number or boolean fails the run (exit status 5), except at a path that ends with *, where any value except null is an item"},
+		{`, "dataField": [{"path": "a"}, {"path": "b"}]`, "the elements of a list at one of them are the items, and an object is one item; nothing, null or {} there, or status 204, is no item; a text, number or boolean there, or a response that is neither an object nor a list, fails the run (exit status 5)"},
+		{`, "dataField": "a.*"`, "the elements of a list at one of them are items, and any other value except null is one item; nothing there, or status 204, is no item; a text, number or boolean in place of the response, or of the list or object before *, fails the run (exit status 5)"},
+		{`, "dataField": [{"path": "a.*"}, {"path": "b"}]`, "a text, number or boolean there, or a response that is neither an object nor a list, fails the run (exit status 5), except at a path that ends with *, where any value except null is an item"},
 		{`, "dataField": "a.b", "response": {"format": "xml"}`, "each element of this name is an item, also a single one: an object, whose attributes are @name, or a text if it has nothing but text; no such element, or status 204, is an empty page"},
 		{`, "response": {"format": "csv"}`, "an empty body, or status 204, is an empty page"},
 	} {
@@ -377,7 +377,7 @@ func TestTheNumberOfPartitionsIsThatOfTheChosenItems(t *testing.T) {
 
 // A guard that does not hold for polls has an exception of its own, too, which stays an exception.
 func TestTheExceptionsOfGuardsAreToldAsSuch(t *testing.T) {
-	x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "expression", "nextRequest": {"after": "5"},
+	x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "expression", "nextRequest": {"after": "body.wait"},
 		"stopRules": ["body.done"]}}, "config": {"jobs": [{"endpoint": "export"}]}}`, nil)
 	text := strings.Join(strings.Fields(x.String()), " ")
 	require.Contains(t, text, "normal ends: the list is complete (exit status 0, if the audit finds no evidence) when samePage")

@@ -9,7 +9,9 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // An explainer describes a compiled job. It redacts all text.
@@ -37,12 +39,24 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	x.describeRules(j)
 	x.Needs, x.KeepSays = j.needs(), j.keepInWords(run.Kept)
 	x.NoNext = j.noNext()
+	if cfg.MaxPartitions > 0 && len(j.Children) > 0 && !j.Spec().Emits && j.Paged() {
+		x.Enough = &RuleExplanation{
+			ID: runtime.ReasonPartitionLimit, Outcome: rules.Limited, Clause: fmt.Sprintf("one of the partitions of the jobs for its items, "+
+				"of which a run has %d, is left out after a page", cfg.MaxPartitions),
+			Origin: rules.Origin{Path: "config.limits.partitions"}, rule: rules.Rule{Role: roleNoNext},
+		}
+	}
 	x.Bounds = j.bounds()
 	x.passesEmpty = j.Paged() && !x.Bounds.onePage && j.passesEmptyPages()
 	if x.Partitions = j.partitions(cfg.MaxPartitions); x.Partitions != nil {
 		x.Partitions.Facts = slices.DeleteFunc(append(x.windows, x.Partitions.Facts...), func(fact string) bool { return fact == "" })
 	}
-	x.waitsForChildren = cfg.MaxPartitions > 0 || len(j.Children) > 0 && !j.splits()
+	switch {
+	case len(j.Children) > 0 && !j.splits():
+		x.whyNotAhead = "not by default, as the requests of the partitions come before the next page; "
+	case cfg.MaxPartitions > 0:
+		x.whyNotAhead = "not by default, because of limits.partitions; "
+	}
 	for _, f := range j.Functions {
 		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
 	}
@@ -136,23 +150,29 @@ func (j explainer) restarts() bool {
 	return false
 }
 
-// hasOnePage reports whether the list has one page, whatever the response.
+// hasOnePage reports whether the list has one page, whatever the response: a rule stops after it, there is no address
+// of another, or a full page reaches a limit of items, and any other is too short.
 func (j explainer) hasOnePage() bool {
 	_, ok := j.OnlyPage()
-	return ok || !j.Paged()
+	limit, _ := j.Ruleset.Limit.(int)
+	return ok || !j.Paged() || j.NilAddress() != nil || j.MaxPages() == 1 && j.endOf(rules.Range{High: float64(limit - 1)}) != nil
 }
 
-// whyUnreached returns why a guard that compares pages, or counts empty ones, has no effect. endOfEmpty is the rule that
+// whyUnreached returns why a guard that compares pages or requests, or counts empty pages, has no effect. endOfEmpty is the rule that
 // ends the list at its first empty page, or nil.
 func (j explainer) whyUnreached(s *compile.Trigger, endOfEmpty *compile.Trigger) string {
 	reads := func(name string) bool {
 		return slices.ContainsFunc(s.Reads, func(r language.Read) bool { return r.Is(name) })
 	}
+	bound, _ := j.Prover().Bound(s.Expression)
 	switch {
 	case !s.Rule.Guard:
 		return ""
-	case j.hasOnePage() && slices.ContainsFunc([]string{"samePage", "repeatedExchange", "sameItems", "repeatedItems", "emptyPages"}, reads):
+	case j.hasOnePage() && (bound.Most > 1 ||
+		slices.ContainsFunc([]string{"samePage", "repeatedExchange", "sameItems", "repeatedItems", "emptyPages"}, reads)):
 		return "the list has one page"
+	case s.Rule.ExceptPolled && j.OnlyPolls():
+		return "every request after the first is a poll"
 	case endOfEmpty != nil && reads("emptyPages") && j.Prover().Condition(s.Expression) != language.Always:
 		return endOfEmpty.Rule.ID + " ends the list at the first empty page"
 	}
@@ -232,6 +252,9 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		exceptions = append([]string{unlessPolled}, exceptions...)
 	}
 	x.Clause = x.clause + x.dropped() + unless(exceptions)
+	if r.Role == rules.RoleParam && r.Target == "" && j.Job != nil {
+		x.lists = j.listsInQuery()
+	}
 	if r.Guard {
 		x.dialect = j.Ruleset.Dialect
 	}
@@ -242,6 +265,24 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		}
 	}
 	return x
+}
+
+// listsInQuery says how lists and objects are written in the query or the form of a request. It returns "" if the
+// parameters are in a body of JSON.
+func (j explainer) listsInQuery() string {
+	if j.Request.Method != "GET" && j.Request.Method != "FORM" && !j.Request.OwnBody {
+		return ""
+	}
+	list := "a[0]=1&a[1]=2"
+	switch j.Request.Lists {
+	case requests.Brackets:
+		list = "a[]=1&a[]=2"
+	case requests.Repeat:
+		list = "a=1&a=2"
+	case requests.Comma:
+		list = "a=1,2"
+	}
+	return "; a list is sent as " + list + ", and an object as a[b]=1"
 }
 
 // unless returns the end of a clause that has exceptions.
@@ -276,11 +317,12 @@ func (j explainer) items() ItemsExplanation {
 	case x.Format == rules.CSV:
 		x.Where = "each row of the response (CSV" + tableInWords(response) + "), " + rowInWords(response)
 	case field == nil:
-		x.Where = "the response itself if it is a list, otherwise the only list in its root (dataField is not set)"
-		x.Otherwise = fmt.Sprintf("no list, or status 204, is an empty page; several fail the run (%s)", statusResponse)
+		x.Where = "the response if it is a list, otherwise the only list in its root (no dataField)"
+		x.Otherwise = fmt.Sprintf("no list in an object, or status 204, is an empty page; several, or another response, fail the run (%s)",
+			statusResponse)
 		x.From = rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}
 	case field.Lists != nil:
-		x.Path, x.Where = field.Text, listsInWords(field.Lists)
+		x.Path, x.Where, x.ordered = field.Text, listsInWords(field.Lists), len(field.Lists) > 1
 		if slices.ContainsFunc(field.Lists, func(l rules.ItemList) bool { return len(l.Fixed()) < len(l.Steps) }) {
 			x.Where += " (* is every element of a list, or every member of an object)"
 		}
@@ -294,6 +336,9 @@ func (j explainer) items() ItemsExplanation {
 	}
 	if x.Format == rules.NDJSON || x.Format == rules.CSV {
 		x.Otherwise = "an empty body, or status 204, is an empty page"
+	}
+	if x.Format == rules.CSV && response.Header && response.Columns == nil && response.Delimiter == 0 {
+		x.Otherwise += fmt.Sprintf("; a header with another delimiter than a comma fails the run (%s)", statusResponse)
 	}
 	switch x.Format {
 	case rules.XML:
@@ -325,11 +370,12 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 	if starred > 0 && starred == len(lists) {
 		return fmt.Sprintf("the elements of a list %s are items, and any other value except null is one item; nothing there, or "+
 			"status 204, is %s; "+
-			"a text, number or boolean in place of the list or object before * fails the run (%s)", there, none, statusResponse)
+			"a text, number or boolean in place of the response, or of the list or object before *, fails the run (%s)", there, none, statusResponse)
 	}
 	text := fmt.Sprintf("the elements of a list %s are the items, and an object is one item; nothing, null or {} there, or status "+
 		"204, is %s; "+
-		"a text, number or boolean fails the run (%s)", there, none, statusResponse)
+		"a text, number or boolean there, or a response that is neither an object nor a list, fails the run (%s)",
+		there, none, statusResponse)
 	if starred > 0 {
 		text += ", except at a path that ends with *, where any value except null is an item"
 	}

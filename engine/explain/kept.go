@@ -24,11 +24,14 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	case len(j.For) > 0:
 		time = "all partitions are complete"
 	}
-	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s and "+
-		"without evidence; "+
+	evidence := " and without evidence"
+	if rules.SwitchesOf(j.Ruleset.Dialect).AcceptEvidence {
+		evidence = ""
+	}
+	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s%s; "+
 		"if both are given, the values of --kept are used. "+
 		"A run in which the job has another address, parameters or inputs, or whose output file has changed since, is refused before "+
-		"the first request of any job (%s).", time, statusState)}, ""
+		"the first request of any job (%s).", time, evidence, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:
 		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, "+

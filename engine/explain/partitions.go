@@ -83,7 +83,8 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		if v.Window == nil {
 			continue
 		}
-		sentences = append(sentences, windowFacts(v.Name, v.Window)...)
+		sentences = append(sentences, windowFacts(v)...)
+		sentences = append(sentences, emptyInterval(v, i == 0))
 		if slices.ContainsFunc([]*language.Expression{v.From, v.To}, readsNow) {
 			sentences = append(sentences, "now() is the start of the run, to the nanosecond and in the time zone of the machine, "+
 				"such as 2026-01-31T01:00:00.123456789+01:00.")
@@ -151,8 +152,29 @@ func readsNow(e *language.Expression) bool {
 	return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("now") })
 }
 
+// emptyInterval says what happens if windows end before they begin, unless both bounds are constants.
+func emptyInterval(v *compile.ForVariable, isFirst bool) string {
+	if !slices.ContainsFunc([]*language.Expression{v.From, v.To}, func(e *language.Expression) bool { return e != nil && len(e.Reads) > 0 }) {
+		return ""
+	}
+	equal, none := "If for.%[1]s.from equals for.%[1]s.to, there is no window; if it is later or greater, ", "there is none"
+	if v.Window.Granularity != (rules.Span{}) {
+		equal, none = "If for.%[1]s.from is later or greater than for.%[1]s.to, ", "there is no window"
+	}
+	switch {
+	case v.MayRunBackwards():
+		equal += none + ", and the log warns."
+	case isFirst:
+		equal += "the run fails (" + statusConfig + ")."
+	default:
+		equal += "it fails (" + statusResponse + ")."
+	}
+	return fmt.Sprintf(equal, v.Name)
+}
+
 // windowFacts returns sentences about the windows of a variable.
-func windowFacts(name string, w *rules.Window) []string {
+func windowFacts(v *compile.ForVariable) []string {
+	name, w := v.Name, v.Window
 	sentences := []string{fmt.Sprintf("%s.to is not part of the window.", name)}
 	switch {
 	case w.Granularity != (rules.Span{}):
@@ -179,11 +201,28 @@ func windowFacts(name string, w *rules.Window) []string {
 		sentences[0] += " Times are sent" + sentTimes
 	}
 	if w.Splits {
-		sentences = append(sentences, "The pages of a window that is read in halves are not written: its halves have the same items. "+
+		sentences = append(sentences, "The second half begins near the middle, "+beginOfHalf(w)+" after its window. "+
+			"The pages of a window that is read in halves are not written: its halves have the same items. "+
 			"A window is written when it has ended, or when the run fails in it, and not page by page. "+
 			"One that is too small to be split is written as it is, with a warning.")
 	}
 	return sentences
+}
+
+// smallestWindow names the length down to which windows are read in halves.
+func smallestWindow(w *rules.Window) string {
+	if w.Smallest == (rules.Span{}) {
+		return "a second, or the number 1"
+	}
+	return w.Smallest.String()
+}
+
+// beginOfHalf says how long after its window the second half of it begins.
+func beginOfHalf(w *rules.Window) string {
+	if w.Smallest == (rules.Span{}) {
+		return "whole seconds or a whole number"
+	}
+	return "a multiple of " + w.Smallest.String()
 }
 
 // sentTimes says in which form the bounds of a window are sent.
@@ -241,11 +280,7 @@ func (j explainer) windowInWords(v *compile.ForVariable) string {
 		fmt.Fprintf(&b, " from %s to %s", j.redact(v.From.Rule.Source), j.redact(v.To.Rule.Source))
 	}
 	if v.Window.Splits {
-		smallest := "a second, or the number 1"
-		if v.Window.Smallest != (rules.Span{}) {
-			smallest = v.Window.Smallest.String()
-		}
-		fmt.Fprintf(&b, ", which is read in halves if %s is met, down to %s", v.ID("splitWhen"), smallest)
+		fmt.Fprintf(&b, ", which is read in halves if %s is met, down to %s", v.ID("splitWhen"), smallestWindow(v.Window))
 	}
 	if overlap := v.Window.Overlap; overlap != (rules.Span{}) {
 		fmt.Fprintf(&b, "; each but the first begins %s earlier", overlap)

@@ -45,7 +45,7 @@ func (r RetryExplanation) String() string {
 		"An unknown host or an untrusted certificate fails it at once (%s). "+
 		"With status "+requests.PageStatuses+", %s; then the run fails (%s). %s"+
 		"%s"+
-		"Any other status than "+requests.PageStatuses+" fails the run at once (%s, or %d below 400)%s.",
+		"Any other status fails the run at once (%s, or %d below 400)%s.",
 		subject, value.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun, transport.SuccessesForRetry,
 		r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
 		r.describeWaits(), redirects, statusAPI, failure.Response.ExitStatus(), r.renewed())
@@ -57,11 +57,11 @@ var redirects = fmt.Sprintf("Up to 10 redirects are followed; one more, or a 301
 
 // doubtful says how often a body is retried that a proxy, or a server that is just starting, may send with status 200.
 func (r RetryExplanation) doubtful() string {
-	const empty = "an empty body (not of CSV or NDJSON)"
+	const page, empty = "HTML, by Content-Type and first character,", "an empty body (not of CSV or NDJSON)"
 	if r.Max == 1 {
-		return "HTML by its Content-Type, or " + empty + ", is retried once"
+		return page + " or " + empty + ", is retried once"
 	}
-	return "HTML by its Content-Type is retried twice, " + empty + " once"
+	return page + " is retried twice, " + empty + " once"
 }
 
 // transient names the statuses that are retried, or would be, as the end of a list that begins with requests without a response.
@@ -69,7 +69,11 @@ func (r RetryExplanation) transient() string {
 	if len(r.Statuses) == 0 {
 		return ""
 	}
-	return " or with status " + statusesInWords(r.Statuses)
+	text := " or with status " + statusesInWords(r.Statuses)
+	if len(r.Limited) > 0 {
+		text += ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit"
+	}
+	return text
 }
 
 // statusesInWords lists statuses: "429, 500 or 520 to 524".

@@ -39,11 +39,14 @@ func (r RuleExplanation) group() string {
 	return groupNormal
 }
 
-// ending returns the rules that end the list, and the end without a next request.
+// ending returns the rules that end the list, and the ends without a next request and by the limit on partitions.
 func (x *JobExplanation) ending() []RuleExplanation {
 	ending := slices.Clone(x.Stops)
 	if x.NoNext != nil {
 		ending = append(ending, *x.NoNext)
+	}
+	if x.Enough != nil {
+		ending = append(ending, *x.Enough)
 	}
 	return ending
 }
@@ -205,8 +208,8 @@ func (r RuleExplanation) partUnderHeading() string {
 		phrases = append(phrases, r.ValueInWords)
 	}
 	if r.rule.Role.Addresses() && len(r.Reads) > 0 {
-		phrases = append(phrases, "overrides the endpoint; the list ends if it is missing or empty; "+
-			"without scheme and host, it is resolved against "+r.base)
+		phrases = append(phrases, fmt.Sprintf("overrides the endpoint; the list ends if it is missing or empty; "+
+			"without scheme and host, it is resolved against %s; another value than a text fails the run (%s)", r.base, statusResponse))
 	}
 	if r.rule.Role == rules.RoleAfter {
 		phrases = append(phrases, fmt.Sprintf("the wait before the request, in seconds if it is a number; none if it is nil; a "+
@@ -215,8 +218,8 @@ func (r RuleExplanation) partUnderHeading() string {
 			"whose items are written", inWords(compile.MaxWait), statusResponse))
 	}
 	if r.rule.Role == rules.RoleParam && r.rule.Target == "" {
-		phrases = append(phrases, fmt.Sprintf("its members override the params of the same name; a value that is no object fails the "+
-			"run (%s)", statusResponse))
+		phrases = append(phrases, fmt.Sprintf("each member replaces the param of the same name in its place, or follows the others; "+
+			"null removes the param%s; a value that is no object fails the run (%s)", r.lists, statusResponse))
 	}
 	setting := ""
 	if r.FirstBy != nil {

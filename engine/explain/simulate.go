@@ -30,22 +30,32 @@ func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
 	}
 	first, err := s.first()
 	x.First = s.describe(first, err)
+	if err != nil && len(j.For) == 0 {
+		before := "the first request of the job"
+		if _, failed := j.BaseURL(run.Inputs); failed != nil || j.CheckEndpoint(run.Inputs) != nil {
+			before = "its first request"
+		}
+		x.First.fails = fmt.Sprintf("run fails before %s (%s): %s.", before, statusConfig, j.redact(err.Error()))
+	}
 	for i := range j.For {
 		if j.For[i].Window != nil {
 			x.windows = append(x.windows, s.windowsInWords(&j.For[i]))
 		}
 	}
+	if s.kept == nil && j.Reads("kept") {
+		laterRun := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true}
+		if request, failed := laterRun.first(); failed == nil {
+			later := laterRun.describe(request, nil)
+			x.FirstKept = &later
+			if err != nil {
+				s, first, err = laterRun, request, nil
+			}
+		}
+	}
 	if err != nil {
 		return
 	}
-	if s.kept == nil && j.Reads("kept") {
-		laterRun := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true}
-		if request, err := laterRun.first(); err == nil {
-			later := laterRun.describe(request, nil)
-			x.FirstKept = &later
-		}
-	}
-	if j.Paged() && j.MaxPages() != 1 {
+	if !j.hasOnePage() {
 		if request, more, err := s.second(first); more || err != nil {
 			second := s.describe(request, err)
 			x.Second = &second
@@ -221,11 +231,13 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 	if err != nil {
 		return RequestExplanation{Method: s.Request.Verb(), URL: unknownRequest + s.redact(err.Error())}
 	}
+	base, _ := request.Base.Resolve("")
 	payload, kind, _ := request.Payload()
 	isJSON := strings.HasSuffix(kind, "json")
 	return RequestExplanation{
-		typed:  isJSON && quotedPlaceholder().Match(payload),
-		Method: request.Verb(), URL: s.redact(s.phrased(address, false)), Headers: request.Headers.Names(),
+		foreign: originInWords(address) != originInWords(base) && !placeholderPattern().MatchString(address+base),
+		typed:   isJSON && quotedPlaceholder().Match(payload),
+		Method:  request.Verb(), URL: s.redact(s.phrased(address, false)), Headers: request.Headers.Names(),
 		Body:    s.redact(s.phrased(string(payload), isJSON)),
 		headers: value.Map(request.Headers, s.header), sent: s.implied(request.Headers, kind),
 	}
@@ -263,8 +275,12 @@ func (s *simulation) windowsInWords(v *compile.ForVariable) string {
 	subject := "The windows of " + v.Name + " are "
 	switch {
 	case err != nil && !errors.Is(err, errUnknownWindow):
-		return s.redact(fmt.Sprintf("The windows of %s cannot be computed, so the run fails before the first request of the job (%s): %s",
-			v.Name, statusConfig, err)) + "."
+		begin := "The windows"
+		if firstRun {
+			begin = "Without kept values, the windows"
+		}
+		return s.redact(fmt.Sprintf("%s of %s cannot be computed, so the run fails before the first request of the job (%s): %s",
+			begin, v.Name, statusConfig, err)) + "."
 	case err != nil || n == 0 || open && n == 1:
 		return ""
 	case n == 1:

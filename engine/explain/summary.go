@@ -15,11 +15,17 @@ import (
 // summary describes a job in a few sentences: its requests, its ends, its bounds.
 func (j explainer) summary(x *JobExplanation) string {
 	first := fmt.Sprintf("Sends %s %s", x.First.Method, x.First.URL)
+	switch {
+	case x.First.fails != "" && x.FirstKept == nil:
+		return "The " + x.First.fails
+	case x.First.fails != "":
+		first = fmt.Sprintf("Without kept values, the %s With them, sends %s %s", x.First.fails, x.FirstKept.Method, x.FirstKept.URL)
+	}
 	if x.Method == "" {
 		return first + " once: the job is not paged."
 	}
 	sentences := []string{first + ", then " + j.laterRequests(x)}
-	if x.Bounds.onePage {
+	if j.hasOnePage() {
 		sentences[0] = first + " once"
 	}
 	ends := x.endClauses()

@@ -24,6 +24,7 @@ var lacking = []string{"body", "header", "link", "item", "items", "kept", "first
 // usedNames are the functions and names that expressions use.
 type usedNames struct {
 	calls, reads map[string]bool
+	compares     bool // whether an expression of the configuration compares such a value with < or >
 	lacks        bool // whether an expression of the configuration reads a value that a response or an item may lack
 }
 
@@ -40,7 +41,9 @@ func (u *usedNames) add(list []RuleExplanation) {
 			u.reads[name] = true
 			root := name[:max(0, strings.IndexAny(name, ".[("))]
 			u.reads[root] = true
-			u.lacks = u.lacks || r.Origin.By.Kind == rules.AuthorConfig && slices.Contains(lacking, root)
+			if r.Origin.By.Kind == rules.AuthorConfig && slices.Contains(lacking, root) {
+				u.lacks, u.compares = true, u.compares || strings.ContainsAny(r.Source, "<>")
+			}
 		}
 	}
 }
@@ -48,7 +51,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 // join adds the names of other.
 func (u *usedNames) join(other usedNames) {
 	u.add(nil)
-	u.lacks = u.lacks || other.lacks
+	u.compares, u.lacks = u.compares || other.compares, u.lacks || other.lacks
 	maps.Copy(u.calls, other.calls)
 	maps.Copy(u.reads, other.reads)
 }
@@ -65,8 +68,12 @@ func (u usedNames) terms() (terms []TermExplanation) {
 			terms = append(terms, TermExplanation{Name: f.Name, Says: f.Doc})
 		}
 	}
+	if u.compares {
+		terms = append(terms, TermExplanation{Name: "a < b", Says: "numbers are compared by their value, and so are a number and a text that " +
+			"is one; two texts are compared as texts: \"9\" comes after \"10\", and the log warns"})
+	}
 	if u.lacks {
-		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing, such as items[-1] of an empty page: " +
+		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing or null, such as items[-1] of an empty page: " +
 			"a comparison with it is false, unless it is == or !=; arithmetic with it gives nil; a part of a request that is nil is left " +
 			"out; the log names a path that page 1 lacks, unless it is a link or the rule tests whether it is there"})
 	}

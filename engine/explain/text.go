@@ -71,7 +71,11 @@ func (e *Explanation) Text(o TextOptions) string {
 		if slices.ContainsFunc(t.explanation.Trees, func(x TreeExplanation) bool { return x.Children != nil }) {
 			tree = ", except those of its tree"
 		}
-		t.writeParagraph(0, fmt.Sprintf(jobFails, tree))
+		order := "Jobs run one after another, and with --jobs N up to N at a time. "
+		if e.serial {
+			order = "Because of limits.partitions, jobs run one after another, also with --jobs. "
+		}
+		t.writeParagraph(0, order+fmt.Sprintf(jobFails, tree))
 	}
 	if terms := t.shown.terms(); terms != nil {
 		t.writeBlank()
@@ -177,12 +181,16 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 	case isEndpoint:
 		base = "the job's params, with"
 	case isLink:
-		base = "the job's params, which override those of a link, with"
+		base = "the job's params, which override those of a link in their places, or follow them, with"
 	}
 	t.writeSection("next request: "+base, x.Next)
 	t.writeSection("computed "+x.beforeRequests(), x.Computed)
-	t.writeSection("state: each variable before the first request and after each page", x.State)
-	t.writeSection("each item, after the rules have seen the page", x.Shape)
+	t.writeSection("state: variables before the first request and, after the rules, for the next", x.State)
+	items := "each item, after the rules have seen the page"
+	if slices.ContainsFunc(x.Shape, func(r RuleExplanation) bool { return r.rule.Role == rules.RoleSet && len(r.Reads) > 0 }) {
+		items += "; a member that is nil becomes null"
+	}
+	t.writeSection(items, x.Shape)
 	t.writeSection("for the next run", x.Keep)
 	if x.KeepSays != "" {
 		t.writeParagraph(4, x.KeepSays)
@@ -265,8 +273,8 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	case x.Method == "":
 	case x.Sequential == "":
 		byDefault := fmt.Sprintf("while a page of %d KiB or more is read, the next is requested; ", ahead.LargePage>>10)
-		if x.waitsForChildren {
-			byDefault = "not by default, as the requests of the partitions come before the next page; "
+		if x.whyNotAhead != "" {
+			byDefault = x.whyNotAhead
 		}
 		t.writeRow("fetching ahead", fmt.Sprintf("possible: %s--prefetch N requests N-1 pages ahead, and auto up to %d, also beyond "+
 			"the end.", byDefault, ahead.MaxGrowth-1))
@@ -285,7 +293,7 @@ func (t *textWriter) writeRequest(name string, r *RequestExplanation) {
 	}
 	if t.full && r.sent != nil {
 		sent := slices.Clone(r.sent)
-		if t.explanation.Auth != nil {
+		if t.explanation.Auth != nil && !r.foreign {
 			sent = append(sent, t.explanation.Auth.sent...)
 		}
 		t.writeRow("", "sent besides: "+strings.Join(sent, ", "))
@@ -344,15 +352,18 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 			}
 		}
 		t.writeBlank()
-		text := "If several rules are true after a page, the first of these decides: " + strings.Join(reasons, ", ") + "."
+		text := ""
+		if len(reasons) > 1 {
+			text = "If several rules are true after a page, the first of these decides: " + strings.Join(reasons, ", ") + ". "
+		}
 		if len(x.Items.Files) > 0 {
-			text += " The items of the last page are written"
+			text += "The items of the last page are written"
 			if i := slices.IndexFunc(x.Stops, func(r RuleExplanation) bool { return r.Drop && r.Never == "" }); i >= 0 {
 				text += ", except after " + x.Stops[i].ID
 			}
 			text += "."
 		}
-		t.writeParagraph(2, text)
+		t.writeParagraph(2, strings.TrimSuffix(text, " "))
 	}
 	if signs, ends := t.decided(x); signs != nil && ends != nil {
 		t.writeParagraph(2, fmt.Sprintf("After an end by %s, %s.", value.OrList(ends), onlyWarn(signs)))

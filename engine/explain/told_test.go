@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/compile/compiletest"
 )
 
 // toldOf returns the complete text about a configuration, on one line.
@@ -100,10 +102,10 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 	const users = `{"id": "users", "endpoint": "users"`
 	for _, c := range []struct{ name, config, want string }{
 		{"a body that is cut off", config("", users+"}"), "A response that is cut off counts as none. "},
-		{"invalid JSON", config("", users+"}"), "An expression that fails, or a complete body that cannot be read (invalid JSON), fails the run (exit status 5) at once."},
-		{"HTML", config("", users+"}"), "HTML by its Content-Type is retried twice, an empty body (not of CSV or NDJSON) once;"},
-		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "HTML by its Content-Type, or an empty body (not of CSV or NDJSON), is retried once;"},
-		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456, maxDepth 512 (exit status 6)"},
+		{"invalid JSON", config("", users+"}"), "An expression that fails, or a complete body that cannot be read (invalid JSON, whatever its Content-Type), fails the run (exit status 5) at once."},
+		{"HTML", config("", users+"}"), "HTML, by Content-Type and first character, is retried twice, an empty body (not of CSV or NDJSON) once;"},
+		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "HTML, by Content-Type and first character, or an empty body (not of CSV or NDJSON), is retried once;"},
+		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456 for the values that rules read, maxDepth 512, or an expression above its limits (exit status 6)"},
 		{"no kept value", config("", users+"}"), "so --kept has no effect, and --state only continues an interrupted run."},
 		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format: ndjson, csv, singer or parquet)"},
 		{"the origin", config(`, "allowedOrigins": ["https://y.example"]`, users+"}"), "unless it is that of api.baseUrl (https://x.example), fails"},
@@ -121,11 +123,29 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"the order of a parent", config("", users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`), "They run in the order of the items of users."},
 		{"a wait", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, users+"}"),
 			"a negative wait, one of more than 24 hours, or another text than a number or a duration, such as a date, fails the run (exit status 5); each response is a page"},
+		{"fetching ahead with a limit on partitions", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `}]}}`,
+			"possible: not by default, because of limits.partitions; --prefetch N"},
+		{"windows from a kept value", config("", users+`, "for": {"w": {"from": "kept.id", "to": 5}}, "params": {"w": {"expr": "w.from"}}, "incremental": {"cursor": "id"}}`),
+			"Without kept values, the windows of w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
+		{"a full page that is the last", config(`, "pagination": {"method": "offset", "limit": 2, "limitStop": {"count": 2}}`, users+"}"),
+			"Sends GET https://x.example/v1/users?limit=2&offset=0 once."},
+		{"a short page that is not the last", config(`, "pagination": {"method": "pagenum", "limit": 2, "limitStop": {"count": 2}}`, users+"}"),
+			"second request GET https://x.example/v1/users?page=2&limit=2"},
+		{"no address of a second page", config(`, "pagination": {"method": "expression", "nextRequest": {"url": "nil"}, "stopRules": ["count == 0"]}`, users+"}"),
+			"maxPages: the list has one page"},
+		{"guards of more pages than there are", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 2}}`, users+"}"),
+			"sameItems: forceStop.pages stops at 2 pages already repeatedItems: forceStop.pages stops at 2 pages already"},
+		{"a link that is a number", config(`, "pagination": {"method": "response.url", "urlKey": "next"}`, users+"}"),
+			"resolved against the address of the response; another value than a text fails the run (exit status 5)"},
+		{"another delimiter", config("", users+`, "response": {"format": "csv"}}`), "a header with another delimiter than a comma fails the run (exit status 5)"},
+		{"the halves of a window", config("", users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
+			"The second half begins near the middle, whole seconds or a whole number after its window."},
+		{"a number in a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "a < b numbers are compared by their value, and so are a number and a text"},
 		{"params of a response", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+"}"),
-			"its members override the params of the same name; a value that is no object fails the run (exit status 5)"},
+			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is no object fails the run (exit status 5)"},
 		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more, or a 301 or 302 of another method than GET, fails the run (exit status 3)."},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
-		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the next run continues after the last page that was written, and adds to these rows; after exit status 0 or 9, it requests the list from its beginning again."},
+		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the next run continues after the last page that was written, and adds to these rows; it requests a list with evidence, and every list after exit status 0, from its beginning again."},
 		{"a retry", config("", users+"}"), "A run has 20 retries; 5 successes give one back, and one whose wait the API gives counts 1/5."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
@@ -153,14 +173,57 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a limit", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, users+"}"), "They are checked after a page, which is complete; they cut no wait, retry or response short."},
 		{"a token that is refused", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"headers": {"X": "login.body.t"}}}`, users+"}"),
 			"after 401, the credentials are renewed first, and the request is made again, once for each request"},
-		{"XML", config("", users+`, "dataField": "a.b", "response": {"format": "xml"}}`), "a complete body that cannot be read (invalid XML)"},
+		{"XML", config("", users+`, "dataField": "a.b", "response": {"format": "xml"}}`), "a complete body that cannot be read (invalid XML or a web page, whatever its Content-Type)"},
 		{"a number that ends the list", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "(audit.negative)"},
+		{"a query for the next page", config(`, "pagination": {"method": "response.url", "urlKey": "next", "paramIsQuery": true}`, users+`, "listStyle": "repeat"}`),
+			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a=1&a=2"},
+		{"a body of params", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
+			"null removes the param; a value that is no object fails the run (exit status 5)"},
+		{"the body of a later run", config("", users+`, "method": "POST", "incremental": {"cursor": "at", "param": "body:filter.since"}}`), `body {"filter":{"since":"{kept.at}"}}`},
+		{"an address that needs a kept value", config(`, "pagination": {"method": "pagenum", "keep": {"at": "items[0].at"}}`, `{"endpoint": "a/{kept.at}"}`),
+			"Without kept values, the run fails before the first request of the job (exit status 2): rule endpoint: a value in the address is nil"},
+		{"a response that is a text", config("", users+"}"), "no list in an object, or status 204, is an empty page; several, or another response, fail the run (exit status 5)"},
+		{"a web page as CSV", config("", users+`, "response": {"format": "csv"}}`), "(invalid CSV or a web page, whatever its Content-Type)"},
+		{"a poll", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, users+"}"),
+			"samePage: every request after the first is a poll"},
+		{"no retries", config(`, "http": {"maxRetries": 0}`, users+"}"), "529, or with status 403 that reports a rate limit, 3 for an unknown host"},
+		{"several lists", config("", users+`, "dataField": ["b", "a"]}`), "less white space between values, in the order of the paths, to standard output"},
+		{"an interval of a later variable", config("", users+`, "for": {"a": {"values": [1]}, "w": {"from": "a", "to": 5, "step": 1}}, "params": {"w": {"expr": "w.from"}}}`),
+			"If for.w.from equals for.w.to, there is no window; if it is later or greater, there is none, and the log warns."},
+		{"an interval up to now", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "now()", "granularity": "1d", "step": "1d"}}, "params": {"w": {"expr": "w.from"}}}`),
+			"If for.w.from is later or greater than for.w.to, the run fails (exit status 2)."},
+		{"a member that is nil", config("", users+`, "fields": {"a": "item.b"}}`), "each item, after the rules have seen the page; a member that is nil becomes null fields.a item.b"},
+		{"a key in the query", config(`, "authentication": {"type": "query", "name": "key", "#value": "s"}`, users+"}"), "Accept-Encoding: zstd, gzip, the parameter key=***"},
+		{"evidence in dialect keboola", config(`, "dialect": "keboola"`, users+"}"), "If the list ends without an error, the file is replaced"},
+		{"an end by the limit on partitions", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `, "emit": false},
+			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`,
+			"limits.partitions one of the partitions of the jobs for its items, of which a run has 3, is left out after a page [config.limits.partitions]"},
+		{"jobs and the limit on partitions", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `}, {"endpoint": "teams"}]}}`,
+			"Because of limits.partitions, jobs run one after another, also with --jobs."},
+		{"two jobs", config("", users+`}, {"endpoint": "teams"}`), "Jobs run one after another, and with --jobs N up to N at a time."},
 		{"no number", config(`, "pagination": {"method": "pagenum", "stopRules": ["page > 1 and body.done"]}`, users+"}"),
 			"audit.negative: no stopping rule reads a total or a number of pages in responses"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
 	}
 	require.NotContains(t, toldOf(t, config(`, "pagination": {"method": "pagenum"}`, users+"}")), "An empty page does not end")
+	elsewhere := toldOf(t, `{"api": {"baseUrl": "https://x.example/v1/", "allowedOrigins": ["https://y.example"], "authentication": {"type": "bearer", "#token": "t"}},
+		"config": {"jobs": [{"endpoint": "https://y.example/users"}]}}`)
+	require.NotContains(t, elsewhere, "Authorization: Bearer ***", "credentials are not sent to another origin")
+	limited := toldOf(t, config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 1}}`, users+"}"))
+	require.NotContains(t, limited, "If several rules are true", "there is one rule")
+}
+
+// An address that the inputs alone make invalid is refused before the first request of a run, and other values when their job begins.
+func TestARequestThatCannotBeMadeFailsTheRun(t *testing.T) {
+	for job, want := range map[string]string{
+		`"endpoint": "a/{+input.x}"`:                                    "The run fails before its first request (exit status 2): rule endpoint: ",
+		`"endpoint": "a", "params": {"p": {"expr": "number(input.x)"}}`: "The run fails before the first request of the job (exit status 2): rule params.p: ",
+	} {
+		cfg, jobs := compiletest.Config(t, `{"inputs": {"x": {}}, "api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{`+job+`}]}}`, nil)
+		x := Explain(cfg, jobs, RunDetails{Inputs: map[string]any{"x": ".."}, Redact: func(s string) string { return s }})
+		require.Contains(t, x.Jobs[0].Summary, want)
+	}
 }
 
 // An empty page that equals the one before ends a list, unless the next request would be another one.

@@ -31,19 +31,23 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 			x.beside = ", among those of the other jobs,"
 		}
 	}
-	x.published, x.added = "the list ends without an error or evidence", "the list is complete"
+	evidence, hasEvidence, orEvidence := " or evidence", ", and has no evidence", " or has evidence"
+	if rules.SwitchesOf(cfg.Dialect).AcceptEvidence {
+		evidence, hasEvidence, orEvidence = "", "", ""
+	}
+	x.published, x.added = "the list ends without an error"+evidence, "the list is complete"
 	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
 		return other.ID != j.ID() && other.Emits &&
 			slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, rules.FileName(t)) })
 	})
 	if len(j.For) > 0 {
-		x.published, x.added = "the job does not fail, and has no evidence", "all partitions are complete"
+		x.published, x.added = "the job does not fail"+hasEvidence, "all partitions are complete"
 	}
 	if shared {
 		x.published, x.added = "no job that writes to it fails", "all jobs that write to it are complete"
 	}
 	if j.Parent != nil || len(j.Children) > 0 {
-		x.published, x.added = "no job of the tree fails or has evidence", "all jobs of the tree are complete"
+		x.published, x.added = "no job of the tree fails"+orEvidence, "all jobs of the tree are complete"
 		if shared {
 			x.published += ", and no other job that writes to it"
 		}
@@ -52,10 +56,13 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 
 // invalid names a body that cannot be read.
 func (x ItemsExplanation) invalid() string {
-	if x.Format == "" || x.Format == rules.Auto {
-		return "invalid JSON"
+	switch x.Format {
+	case "":
+		return "invalid JSON, whatever its Content-Type"
+	case rules.Auto:
+		return "invalid in its format, or a web page"
 	}
-	return "invalid " + strings.ToUpper(x.Format)
+	return "invalid " + strings.ToUpper(x.Format) + " or a web page, whatever its Content-Type"
 }
 
 // afterFailure says which rows there are when the run fails, and what becomes of them.
@@ -64,7 +71,7 @@ func (x *JobExplanation) afterFailure() string {
 	if x.Method != "" && !x.Bounds.onePage {
 		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
 			"or another expression fails it. With --state FILE, the next run continues after the last page that was written, and adds " +
-			"to these rows; after exit status 0 or 9, it requests the list from its beginning again. "
+			"to these rows; it requests a list with evidence, and every list after exit status 0, from its beginning again. "
 	}
 	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
 }
@@ -114,6 +121,8 @@ func (x *JobExplanation) outputInWords() string {
 		order = "partition by partition, also with --jobs"
 	case x.Method != "":
 		order = "in the order of the pages"
+	case x.Items.ordered:
+		order = "in the order of the paths"
 	}
 	return fmt.Sprintf("one per line, %s, %s, to standard output%s or, with --out DIR, to %s (--format: ndjson, csv, singer or parquet). "+
 		"%s%s, and any new rows are in %s.%s", form, order, x.Items.beside, inFolder, replaced, stays, partial, also)
