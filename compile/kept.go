@@ -188,10 +188,28 @@ func (c *compilation) warnOfReread(j *Job) {
 			"obtains the items of that unit again", kept, r.To, r.Unit)
 }
 
+// warnOfNeededKept warns of conditions on items that no item meets in the first run, which has no kept value. The run fails,
+// since the value moves on, and later runs would not read the items that were left out.
+func (c *compilation) warnOfNeededKept(j *Job) {
+	conditions := []*language.Expression{j.Shape.Filter}
+	for _, v := range j.For {
+		conditions = append(conditions, v.When)
+	}
+	for _, e := range conditions {
+		if e == nil || e.NeedsKept() == "" {
+			continue
+		}
+		kept := rules.FormatPath("kept", []string{e.NeedsKept()})
+		c.warn(e.Rule, fmt.Sprintf("write %s == nil or …, or %s != nil and … to leave out all items of that run", kept, kept),
+			"%s lets no item pass in the first run, in which %s is nil: that run fails", e.Rule.ID, kept)
+	}
+}
+
 // checkKept checks the values for the next run.
 func (c *compilation) checkKept(j *Job) {
 	c.warnOfUnreadKept(j)
 	c.warnOfReread(j)
+	c.warnOfNeededKept(j)
 	if j.KeepFor == nil {
 		return
 	}

@@ -51,6 +51,36 @@ func TestKeptValuesAreUsedWhereTheyAreRead(t *testing.T) {
 	require.False(t, child.Parent.ListDependsOnKept())
 }
 
+func TestAFilterMayNeedAKeptValue(t *testing.T) {
+	const pagenum = `"pagination": {"method": "pagenum", "keep": {"since": "latestOf(items, \"at\", kept.since)"}}`
+	for filter, want := range map[string]string{
+		"item.at > kept.since":                                      "since",
+		"kept.since <= item.at":                                     "since",
+		"date(item.at) > date(kept.since) - duration('1h')":         "since",
+		"item.open and item.at > kept.since":                        "since",
+		"item.at > kept.since or item.id > kept.since":              "since",
+		"number(item.at) >= number(kept.since) + 1":                 "since",
+		"kept.since == nil or item.at > kept.since":                 "",
+		"kept.since != nil and item.at > kept.since":                "",
+		"item.open or item.at > kept.since":                         "",
+		"item.at > (kept.since ?? '2026-01-01')":                    "",
+		"date(item.at) > date(kept.since ?? '2026-01-01')":          "",
+		"not (item.at <= kept.since)":                               "",
+		"item.at != kept.since":                                     "",
+		"item.at > (kept.since == nil ? '2026-01-01' : kept.since)": "",
+	} {
+		job := jobsOf(t, "{}", fmt.Sprintf(`{"endpoint": "a", "filter": "%s", %s}`, filter, pagenum))[0]
+		require.Equal(t, want, job.Shape.Filter.NeedsKept(), filter)
+	}
+
+	cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"endpoint": "a",
+		"incremental": {"cursor": "at", "param": "since"}, "filter": "item.at > kept.at"}]}}`)
+	_, found := Jobs(cfg, low, nil)
+	require.Len(t, found.Warnings(), 1)
+	require.Equal(t, "filter lets no item pass in the first run, in which kept.at is nil: that run fails", found.Warnings()[0].Message)
+	require.Equal(t, "write kept.at == nil or …, or kept.at != nil and … to leave out all items of that run", found.Warnings()[0].Hint)
+}
+
 func TestAnInputMayMoveTheEndOfWindows(t *testing.T) {
 	const windows = `{"endpoint": "a", "params": {"from": {"expr": "w.from"}, "to": {"expr": "w.to"}%s}, "for": {"w": {"from": %s, "to": "input.end", "step": "1d"}}%s}`
 	for _, c := range []struct {

@@ -2,6 +2,7 @@ package language
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
@@ -140,6 +141,76 @@ func keptAsIs(node ast.Node) string {
 		}
 	}
 	return ""
+}
+
+// NeedsKept returns the name of a kept value that the expression compares by <, <=, > or >= and without which it is never
+// true. It returns "" if there is none, or if the expression asks whether the value is nil, as
+// kept.id == nil or item.id > kept.id does.
+func (e *Expression) NeedsKept() string { return e.code.needsKept }
+
+// CheckKept returns an error if the expression is never true since there is no kept value that it needs.
+func (e *Expression) CheckKept(kept map[string]any) error {
+	name := e.NeedsKept()
+	if name == "" || kept[name] != nil {
+		return nil
+	}
+	name = rules.FormatPath("kept", []string{name})
+	return &RuleError{e.Rule, fmt.Errorf("%s is nil, so that no item passes, although later runs read only what follows it: "+
+		"write %s == nil or …, or %s != nil and … to leave out all items", name, name, name)}
+}
+
+func neededKept(condition ast.Node) string {
+	for node := range nodes(condition) {
+		if b, ok := node.(*ast.BinaryNode); ok && (b.Operator == "==" || b.Operator == "!=") && (isNil(b.Left) || isNil(b.Right)) {
+			return ""
+		}
+	}
+	return neededBy(condition)
+}
+
+func isNil(node ast.Node) bool { _, ok := node.(*ast.NilNode); return ok }
+
+// neededBy is neededKept for a part of a condition.
+func neededBy(node ast.Node) string {
+	b, ok := node.(*ast.BinaryNode)
+	if !ok {
+		return ""
+	}
+	switch b.Operator {
+	case "<", "<=", ">", ">=":
+		return cmp.Or(keptOperand(b.Left), keptOperand(b.Right))
+	case "and", "&&":
+		return cmp.Or(neededBy(b.Left), neededBy(b.Right))
+	case "or", "||":
+		if neededBy(b.Right) != "" {
+			return neededBy(b.Left)
+		}
+	}
+	return ""
+}
+
+// keptOperand returns the name of the kept value without which an operand is nil, or "".
+func keptOperand(node ast.Node) string {
+	switch n := node.(type) {
+	case *ast.BinaryNode:
+		if slices.Contains([]string{"+", "-", "*", "/"}, n.Operator) {
+			return cmp.Or(keptOperand(n.Left), keptOperand(n.Right))
+		}
+		return ""
+	case *ast.CallNode:
+		if !slices.Contains([]string{"date", "number", "text"}, calleeName(n)) {
+			return ""
+		}
+		return keptOperand(n.Arguments[0])
+	case *ast.BuiltinNode:
+		if n.Name != "date" {
+			return ""
+		}
+		return keptOperand(n.Arguments[0])
+	case *ast.ConditionalNode:
+		return ""
+	}
+	return keptAsIs(node)
 }
 
 // Composite returns the value of an expression that is a list or an object literal, as

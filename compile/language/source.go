@@ -48,6 +48,8 @@ type code struct {
 	accesses []access
 	shown    func() []Read // the reads as they are shown to users
 	flags    []Read        // the reads that the source converts to booleans
+
+	needsKept string // the kept value without which the source, a condition, is never true; "" if there is none
 }
 
 // A Compiler compiles the sources of rules, each once. It serves one goroutine.
@@ -129,7 +131,7 @@ func (c *Compiler) translate(source string, variables []string) (*code, error) {
 		return nil, err
 	}
 	syntax := tree.Node
-	code := &code{syntax: syntax, result: result, names: names}
+	code := &code{syntax: syntax, result: result, names: names, needsKept: neededKept(syntax)}
 	code.because = sync.OnceValue(func() template { return c.language.templateOf(clone(syntax)) }) // few rules are ever met
 	c.language.accesses(&syntax, func(a access) { code.accesses = append(code.accesses, a) })
 	code.shown = sync.OnceValue(func() []Read {

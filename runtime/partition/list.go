@@ -142,6 +142,9 @@ func (t *tree) isFor(m *language.Machine, parent runtime.Partition, child *compi
 	if err != nil {
 		return false, err
 	}
+	if err := variable.When.CheckKept(c.Kept); err != nil {
+		return false, err
+	}
 	met, err := variable.When.EvalBool(m, c)
 	if err != nil {
 		err = &language.RuleError{Rule: variable.When.Rule, Err: err}
