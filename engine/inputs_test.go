@@ -223,6 +223,23 @@ func TestAnInvalidBaseAddressIsShownAtItsPlace(t *testing.T) {
 	}
 }
 
+// The parent of a selected job runs, too, so its endpoint is checked before the first request.
+func TestTheEndpointOfAParentOfASelectedJobIsChecked(t *testing.T) {
+	const text = `{"inputs": {"id": {}}, "api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
+		{"id": "groups", "endpoint": "groups", "dataField": "data"},
+		{"id": "users", "endpoint": "users/{+input.id}", "dataField": "data"},
+		{"id": "logins", "endpoint": "logins/{user.id}", "for": {"user": {"items": "users"}}}]}}`
+	requests := 0
+	api := transportFunc(func(*http.Request) (*http.Response, error) {
+		requests++
+		return nil, errors.New("no request is expected")
+	})
+	e := load(t, []byte(text)).With(engine.WithInputs(map[string]any{"id": "a/../b"}), engine.WithTransport(api))
+	_, err := e.With(engine.WithJobs("groups", "logins")).Run(t.Context(), discard)
+	require.ErrorIs(t, err, engine.ErrConfig)
+	require.Zero(t, requests)
+}
+
 // tenantConfig is a configuration of which every tenant has its own origin, key and token,
 // and its own pace.
 const tenantConfig = `{

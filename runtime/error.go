@@ -10,11 +10,12 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/format"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 // pageError adds job and page to an error of a rule or of a response.
 func (r *listRun) pageError(class failure.Class, err error) error {
-	return r.CompleteError(r.pooled.machine.Context, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
+	return CompleteError(r.pooled.machine.Context, r.Redactor, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
 }
 
 // exchangeError returns the error of an exchange with its job and page. If an onError rule could not be evaluated, the
@@ -35,7 +36,7 @@ func (r *listRun) exchangeError(f fetchResult, err error) error {
 // response.
 func (r *listRun) onErrorFailure(refused *failure.Error, err error) error {
 	failed := refused.With(func(e *failure.Error) { e.Class, e.Err = failure.Response, err })
-	return r.CompleteError(r.pooled.machine.Context, failed).With(func(e *failure.Error) { e.Message += "; " + refused.Message })
+	return CompleteError(r.pooled.machine.Context, r.Redactor, failed).With(func(e *failure.Error) { e.Message += "; " + refused.Message })
 }
 
 // responseError returns the error for a response of size bytes that is not a page.
@@ -70,13 +71,13 @@ func (r *listRun) responseError(f fetchResult, size int, err error) error {
 // CompleteError returns an error whose cause, Err, comes from a rule or a value, with the message of the cause and,
 // if the cause decides it, its class. ctx is the context of the evaluation; if the cause is its end,
 // the class is [failure.Cancelled].
-func (l *Loop) CompleteError(ctx context.Context, failed *failure.Error) *failure.Error {
-	return failed.With(func(e *failure.Error) { l.complete(ctx, e) })
+func CompleteError(ctx context.Context, redactor *redact.Redactor, failed *failure.Error) *failure.Error {
+	return failed.With(func(e *failure.Error) { complete(ctx, redactor, e) })
 }
 
-func (l *Loop) complete(ctx context.Context, e *failure.Error) {
+func complete(ctx context.Context, redactor *redact.Redactor, e *failure.Error) {
 	err := e.Err
-	e.Message = l.Redactor.Shown(err.Error())
+	e.Message = redactor.Shown(err.Error())
 	if errors.As(err, new(*requests.LengthError)) {
 		e.Class = failure.Policy
 	}
@@ -91,7 +92,7 @@ func (l *Loop) complete(ctx context.Context, e *failure.Error) {
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 			e.Class, e.Err = failure.Cancelled, errors.Join(ctx.Err(), context.Cause(ctx))
 		}
-		e.Message = l.Redactor.Shown(failed.Placed())
+		e.Message = redactor.Shown(failed.Placed())
 	}
 	e.Class = failure.ClassFor(err, e.Class)
 }

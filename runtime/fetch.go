@@ -272,7 +272,7 @@ func (r *listRun) pause(ctx context.Context, request requests.Request, call tran
 	r.Log.Debug(fmt.Sprintf("Job '%s' waits %s before its next request", r.job.ID(), wait.Round(time.Millisecond)),
 		"event", "poll_wait", "job", r.job.ID(), "page", call.Page, "wait_ms", wait.Milliseconds())
 	event := transport.Event{
-		Kind: transport.EventWait, Job: call.Job, Page: call.Page, Time: now, Duration: wait,
+		Kind: transport.EventWait, Job: call.Job, Partition: call.Partition, Page: call.Page, Time: now, Duration: wait,
 		Method: call.Method, URL: r.Redactor.Shown(call.URL), Attempt: 1, Source: SourceAfter,
 	}
 	call.OnWait(event)

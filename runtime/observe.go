@@ -83,13 +83,20 @@ func (r *listRun) observePage(ctx context.Context, page *Page) {
 // OfTransport returns a function that passes the events of a [transport.Client] to the observer, or
 // nil if it receives none of them.
 func (o Observers) OfTransport() func(context.Context, transport.Event) {
-	if !slices.ContainsFunc([]EventKind{EventRequest, EventRetry, EventWait}, o.observes) {
+	if !o.observesRequests() {
 		return nil
 	}
 	return func(ctx context.Context, e transport.Event) {
 		if !o.observes(EventKind(e.Kind)) {
 			return
 		}
-		o.Observer.Observe(ctx, Event{Kind: EventKind(e.Kind), Job: e.Job, Page: e.Page, Time: e.Time, Exchange: &e, Err: e.Err})
+		o.Observer.Observe(ctx, Event{
+			Kind: EventKind(e.Kind), Job: e.Job, Partition: e.Partition, Page: e.Page, Time: e.Time, Exchange: &e, Err: e.Err,
+		})
 	}
+}
+
+// observesRequests reports whether the events of requests are observed.
+func (o *Observers) observesRequests() bool {
+	return o.Observer != nil && slices.ContainsFunc([]EventKind{EventRequest, EventRetry, EventWait}, o.observes)
 }

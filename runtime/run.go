@@ -63,6 +63,9 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	r.shaper = newShaper(r)
 	r.converter = l.newConverter(job)
 	r.sender = sender{job: job, client: l.Client, redactor: l.Redactor, converter: r.converter}
+	if l.observesRequests() {
+		r.sender.partition = r.shownLabel()
+	}
 	r.pooled.machine.Observe, r.pooled.machine.Context = l.Evaluated, ctx
 	r.started, r.current.unread = l.Clock.Now(), true
 	r.reset()

@@ -25,6 +25,7 @@ type sender struct {
 	client    *transport.Client
 	redactor  *redact.Redactor
 	origins   []string          // further origins of the partition
+	partition string            // label of the partition, if events of requests are observed
 	converter *format.Converter // nil if the responses are JSON
 }
 
@@ -47,7 +48,8 @@ func (s *sender) encode(request requests.Request) (call transport.Call, withheld
 	if err != nil {
 		return call, nil, err
 	}
-	call.Job, call.Origins, call.JudgesPages = s.job.ID(), s.origins, s.job.JudgesPages()
+	call.Job, call.Partition = s.job.ID(), s.partition
+	call.Origins, call.JudgesPages = s.origins, s.job.JudgesPages()
 	if s.converter != nil {
 		call.MayBeEmpty = s.converter.MayBeEmpty
 		if _, own := call.Header["Accept"]; !own {

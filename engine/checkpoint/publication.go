@@ -43,7 +43,7 @@ type fileMove struct {
 	Sum      string    `json:"sum,omitempty"`    // hash of the rows, with a state
 	Before   *Snapshot `json:"before,omitempty"` // of the file that the rows are added to, if values are kept
 
-	Unused json.RawMessage `json:"rowsIn,omitempty"` // null in a record of an earlier build
+	Unused json.RawMessage `json:"rowsIn,omitempty"` // lets the decoder, which is strict, accept the key in Also
 }
 
 // moves returns the moves of all files.

@@ -329,9 +329,9 @@ func (s *Store) Flush() error {
 	if len(s.pending) == 0 {
 		return nil
 	}
-	saved, c := s.saved, commitLine{Jobs: map[string]change{}, Outputs: map[string]extent{}, Notes: s.noted}
+	file, c := s.saved, commitLine{Jobs: map[string]change{}, Outputs: map[string]extent{}, Notes: s.noted}
 	for job, now := range s.pending {
-		c.Jobs[job] = changeOf(saved.jobs[job], now)
+		c.Jobs[job] = changeOf(file.jobs[job], now)
 	}
 	for name, o := range s.outputs {
 		if s.state.Outputs[name] != o.marked {
@@ -341,7 +341,7 @@ func (s *Store) Flush() error {
 	if err := s.settle(); err != nil {
 		return err
 	}
-	s.saved = saved // the line has all that was settled
+	s.saved = file // the line has all that was settled
 	return s.appendCommit(c)
 }
 

@@ -232,11 +232,11 @@ func (r *Run) update(ctx context.Context, change func(*record.Run)) error {
 	for {
 		changed := r.record
 		change(&changed)
-		value, err := json.Marshal(changed)
+		text, err := json.Marshal(changed)
 		if err != nil {
 			return err
 		}
-		revision, err := r.cluster.store.UpdateRun(ctx, r.ID(), value, r.revision)
+		revision, err := r.cluster.store.UpdateRun(ctx, r.ID(), text, r.revision)
 		if err == nil {
 			r.record, r.revision = changed, revision
 			return nil

@@ -1,6 +1,6 @@
 // Package otelstopwhen reports the runs of an engine to OpenTelemetry.
 //
-// Each job is a span. Each HTTP request is a client span below it, with the
+// Each job is a span, or each partition of a job with variables. Each HTTP request is a client span below it, with the
 // attributes and the duration metric of the semantic conventions for HTTP
 // clients. Pages, findings, retries and waits are events of the job's span, and
 // counters.
@@ -31,6 +31,7 @@ const scope = "github.com/stopwhen/stopwhen/engine/otelstopwhen"
 // Attributes of a job's span and of the metrics.
 const (
 	jobKey     = attribute.Key("stopwhen.job")
+	valuesKey  = attribute.Key("stopwhen.partition") // values of the variables, such as "order.id=1001"
 	pageKey    = attribute.Key("stopwhen.page")
 	itemsKey   = attribute.Key("stopwhen.items")
 	bytesKey   = attribute.Key("stopwhen.bytes")
@@ -53,7 +54,10 @@ type Observer struct {
 	jobs map[jobID]openJob
 }
 
-type jobID struct{ run, job string }
+// A jobID identifies a job of a run, or a partition of it.
+type jobID struct{ run, job, partition string }
+
+func idOf(e engine.Event) jobID { return jobID{e.Run, e.Job, e.Partition} }
 
 // openJob is a job whose end has not been observed yet.
 type openJob struct {
@@ -151,10 +155,13 @@ func addEvent(span trace.Span, e engine.Event, attributes ...attribute.KeyValue)
 func (o *Observer) open(ctx context.Context, e engine.Event) openJob {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	id := jobID{e.Run, e.Job}
+	id := idOf(e)
 	job, ok := o.jobs[id]
 	if !ok {
 		job.ctx, job.span = o.tracer.Start(ctx, "stopwhen "+e.Job, trace.WithTimestamp(e.Time), trace.WithAttributes(jobKey.String(e.Job)))
+		if e.Partition != "" {
+			job.span.SetAttributes(valuesKey.String(e.Partition))
+		}
 		o.jobs[id] = job
 	}
 	return job
@@ -212,7 +219,7 @@ func (o *Observer) end(e engine.Event, span trace.Span) {
 	span.End(trace.WithTimestamp(e.Time))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.jobs, jobID{e.Run, e.Job})
+	delete(o.jobs, idOf(e))
 }
 
 // errorType is the class of an error of a run.

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -173,6 +174,43 @@ func TestConcurrentRunsOfOneEngineHaveSpansOfTheirOwn(t *testing.T) {
 		}
 	}
 	require.Equal(t, runs, jobs)
+}
+
+func TestPartitionsThatRunAtTheSameTimeHaveSpansOfTheirOwn(t *testing.T) {
+	var arrived sync.WaitGroup
+	arrived.Add(2)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("offset") == "0" { // both partitions have begun
+			arrived.Done()
+			arrived.Wait()
+			fmt.Fprint(w, `{"data":[1,2]}`)
+			return
+		}
+		fmt.Fprint(w, `{"data":[3]}`)
+	}))
+	defer api.Close()
+	telemetry := newTelemetry(t)
+	e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": %q, "pagination": {"method": "offset", "limit": 2}},
+		"config": {"jobs": [{"endpoint": "users", "dataField": "data", "for": {"team": {"values": ["a", "b"]}}, "params": {"team": {"expr": "team"}}}]}}`,
+		api.URL+"/"), engine.WithObserver(telemetry.observer), engine.WithParallelJobs(2))
+	require.NoError(t, err)
+	_, err = e.Run(t.Context(), func(context.Context, *engine.Page) error { return nil })
+	require.NoError(t, err)
+	teams, requests := map[trace.SpanID]string{}, map[string]int{}
+	for _, span := range telemetry.spans.GetSpans() {
+		if of, is := attributes(span)["stopwhen.partition"].(string); is {
+			teams[span.SpanContext.SpanID()] = of
+		}
+	}
+	for _, span := range telemetry.spans.GetSpans() {
+		if address, is := attributes(span)["url.full"].(string); is {
+			sent, err := url.Parse(address)
+			require.NoError(t, err)
+			require.Equal(t, "team="+sent.Query().Get("team"), teams[span.Parent.SpanID()])
+			requests[teams[span.Parent.SpanID()]]++
+		}
+	}
+	require.Equal(t, map[string]int{"team=a": 2, "team=b": 2}, requests)
 }
 
 func TestSecretsAreNotReported(t *testing.T) {

@@ -23,7 +23,9 @@ import (
 // With a state file, a failed or killed run is resumed by the next run with the same
 // configuration, and every item is in its file exactly once.
 //
-// A Publisher is an [engine.Sink]. [Publisher.Run] also publishes the results of failed runs.
+// A Publisher is an [engine.Sink]. [Publisher.Run] also publishes the results of failed runs. A program that
+// passes pages to it in another way, such as by [engine.Engine.RunTo], must then call [Publisher.End], and after
+// success [checkpoint.Store.End], as Run does: without them, nothing is published, or the state does not end.
 type Publisher struct {
 	*run
 	pipes        pipes        // pipes and devices, which the targets and the trace write to

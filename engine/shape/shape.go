@@ -120,17 +120,17 @@ func (r *Reader) members(s *Shape, data []byte, i, depth int) (t Types, end int)
 	next := 0 // the member that probably comes next, as in the objects before
 	for i = scan.Next(data, i+1); data[i] != '}'; i = scan.Next(data, i) {
 		t = Object
-		key, value := scan.Key(data, i)
+		key, begin := scan.Key(data, i)
 		name := scan.Unquote(key.Of(data))
 		if next >= len(s.Members) || s.Members[next].Name != string(name) {
 			if next = r.place(s, name, depth); next < 0 {
 				s.Unnamed++
 				next = len(s.Members)
-				i = scan.ValueEnd(data, value)
+				i = scan.ValueEnd(data, begin)
 				continue
 			}
 		}
-		i = r.read(&s.Members[next].Shape, data, value, depth+1)
+		i = r.read(&s.Members[next].Shape, data, begin, depth+1)
 		next++
 	}
 	return t, i + 1

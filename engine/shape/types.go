@@ -23,9 +23,9 @@ const (
 	Text
 	List
 	LongText // text of at least 128 bytes of JSON; it also has the type Text
-	Null     //
-	Object   // object with members
-	Empty    // {}
+	Null
+	Object // object with members
+	Empty  // {}
 )
 
 // longText is the size of a [LongText].

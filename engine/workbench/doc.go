@@ -16,7 +16,8 @@
 //     to a tree, even if it is malformed.
 //   - spot.go finds the node at a position, and lex.go the part of an expression there; names.go has the names that
 //     the configuration defines, and samples.go the shapes of recorded responses.
-//   - completion.go, hover.go, references.go, symbols.go, inlays.go, lenses.go and format.go answer editors.
+//   - completion.go (keys and values), completion_expression.go, hover.go, references.go, symbols.go, inlays.go,
+//     lenses.go and format.go answer editors.
 //   - diagnostics.go and explain.go return the mistakes that the engine finds, and its explanation of the rules.
 //     secrets.go finds the secrets in the text, and sample.go makes a test to start from.
 //   - source.go, model.go, run.go, exchange.go and response.go run it, and show each page; items.go has the shape of

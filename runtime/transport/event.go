@@ -9,11 +9,12 @@ import (
 
 // An Event describes part of an exchange: a request that was made, or a wait before one.
 type Event struct {
-	Kind     string // [EventRequest], [EventRetry] or [EventWait]
-	Job      string // id of the call's job
-	Page     int    // page of the call
-	Time     time.Time
-	Duration time.Duration // duration of the exchange, or of the wait that follows
+	Kind      string // [EventRequest], [EventRetry] or [EventWait]
+	Job       string // id of the call's job
+	Partition string // partition of the call
+	Page      int    // page of the call
+	Time      time.Time
+	Duration  time.Duration // duration of the exchange, or of the wait that follows
 
 	Method  string
 	URL     string // address without secrets
@@ -40,7 +41,8 @@ func (c *Client) observe(ctx context.Context, call Call, e Event) {
 	if c.options.Observe == nil && !wait {
 		return
 	}
-	e.Job, e.Page, e.Method, e.URL, e.Attempt = call.Job, call.Page, call.Method, c.show(call.URL), max(call.attempt, 1)
+	e.Job, e.Partition, e.Page, e.Method, e.URL = call.Job, call.Partition, call.Page, call.Method, c.show(call.URL)
+	e.Attempt = max(call.attempt, 1)
 	e.Err = failure.Redact(e.Err, c.options.Redactor.Text)
 	if wait {
 		call.OnWait(e)

@@ -44,8 +44,9 @@ type Call struct {
 
 	Ticket int // number in the order of requests, from [Client.CountRequest], if the request was counted there; otherwise 0
 
-	Job  string // for events and errors
-	Page int    // for events and errors, from 1
+	Job       string // for events and errors
+	Partition string // for events
+	Page      int    // for events and errors, from 1
 
 	attempt int       // from 1; 0 also means the first
 	ahead   time.Time // end of the first attempt, if it was made ahead; see [Attempt.Ended]

@@ -69,7 +69,7 @@ func (a *app) newLogger(w io.Writer, level slog.Level) *slog.Logger {
 var redundantAttrs = []string{
 	"event", "code", "job", "page", "items", "bytes", "ms", "attempt", "wait_ms", "wait_source", "outcome",
 	"exchanges", "truncated_bytes", "complete", "file", "partial", "rows", "hub_url", "listen", "dir", "run", "task", "worker", "partitions",
-	"pages_behind_gap",
+	"pages_behind_gap", "running", "done", "tasks", "responses", "changed",
 }
 
 func dropRedundant(_ []string, attr slog.Attr) slog.Attr {

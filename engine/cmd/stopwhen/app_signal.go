@@ -21,7 +21,8 @@ func (a *app) catchSignals() (context.Context, func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	remains := a.remains
 	ctx, cancel := context.WithCancelCause(context.Background())
-	a.abandoned = make(chan struct{})
+	abandoned := make(chan struct{})
+	a.abandoned = abandoned
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -33,7 +34,7 @@ func (a *app) catchSignals() (context.Context, func()) {
 			os.Exit(status)
 		}
 		cancel(&interruptedError{status: status, remains: remains})
-		go a.endSoon(status, remains)
+		go a.endSoon(status, remains, abandoned)
 	})
 	return ctx, sync.OnceFunc(func() { signal.Stop(signals); close(signals); cancel(nil) })
 }
@@ -125,13 +126,13 @@ const (
 	renewalTime = 10 * time.Second
 )
 
-// endSoon is called after a signal. It abandons a run that does not notice the signal, so that
-// the outputs of the run can be completed, and ends the process if a write does not return.
+// endSoon is called after a signal. It abandons a run that does not notice the signal, by closing a channel, so
+// that the outputs of the run can be completed, and ends the process if a write does not return.
 // Committed pages remain, as after a kill.
-func (a *app) endSoon(status int, remains string) {
+func (a *app) endSoon(status int, remains string, abandoned chan<- struct{}) {
 	time.Sleep(noticeTime)
 	a.awaitRenewal()
-	close(a.abandoned)
+	close(abandoned)
 	for !a.waits.blocked(blockedTime) {
 		time.Sleep(blockedTime / 8)
 	}

@@ -161,21 +161,22 @@ func (x *extraction) runLoaded(l *loaded) error {
 		return err
 	}
 	defer closeLog()
+	options := []engine.RunOption{
+		engine.WithAccept(func(job engine.JobResult) bool { return x.failing(l, job) == nil }),
+		engine.WithLogger(logger), engine.WithPrefetch(x.pagesAhead()), engine.WithParallelJobs(x.parallel), engine.WithTimeout(x.timeout),
+		engine.WithLargeResponse(x.threads.useAll),
+	}
 	if l.Info().RotatesTokens {
 		tokens, err := x.openTokens(x.tokensPath())
 		if err != nil {
 			return err
 		}
-		l.Engine = l.With(engine.WithTokenStore(tokens))
+		options = append(options, engine.WithTokenStore(tokens))
 	}
-	l.Engine = l.With(
-		engine.WithAccept(func(job engine.JobResult) bool { return x.failing(l, job) == nil }),
-		engine.WithLogger(logger), engine.WithPrefetch(x.pagesAhead()), engine.WithParallelJobs(x.parallel), engine.WithTimeout(x.timeout),
-		engine.WithLargeResponse(x.threads.useAll),
-	)
 	if x.trace != "" || bar != nil {
-		l.Engine = l.With(engine.WithVerdictValues())
+		options = append(options, engine.WithVerdictValues())
 	}
+	l.Engine = l.With(options...)
 	return x.extract(l, logger, bar)
 }
 
@@ -209,6 +210,8 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 	if err != nil {
 		return err
 	}
+	l.Engine, l.skipped = out.Engine(), out.Skipped
+	state.logResume(l)
 	defer func() {
 		if err == nil { // if End fails, the next run finishes the publication
 			err = state.store.End()

@@ -23,7 +23,7 @@ import (
 	"github.com/stopwhen/stopwhen/fixtures"
 )
 
-// kills is how often the kill loop kills: 150 times in CI, 10,000 times with
+// kills is how often the kill loop kills: 60 times in CI, 10,000 times with
 // `go test ./engine/cmd/stopwhen -run KillLoop -kills 10000 -timeout 60m`.
 var kills = flag.Int("kills", 60, "how often the kill loop kills")
 

@@ -18,7 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// openOutput opens the outputs and prepares the engine: it continues from the values of
+// openOutput opens the outputs. The engine of the publisher continues from the values of
 // earlier runs and, with --state, after the last page that was saved.
 func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, error) {
 	kept, err := x.continueFrom(l, state)
@@ -52,13 +52,7 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 			return nil, err
 		}
 	}
-	p, err := output.Open(l.Engine, state.store, o)
-	if err != nil {
-		return nil, err
-	}
-	l.Engine, l.skipped = p.Engine(), p.Skipped
-	state.logResume(l)
-	return p, nil
+	return output.Open(l.Engine, state.store, o)
 }
 
 // order returns how the pages of several jobs follow each other.
@@ -100,8 +94,8 @@ func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger
 
 // logRepeated names the files of a run that has failed after rows were added to them, for a reason that does not
 // concern the rows.
-func logRepeated(log *slog.Logger, files []output.FileReport) {
-	for _, f := range files {
+func logRepeated(log *slog.Logger, reports []output.FileReport) {
+	for _, f := range reports {
 		if f.Repeated {
 			log.Warn(fmt.Sprintf("%s has the rows of this run (%s added), although the run has failed: do not repeat it, or they are there twice "+
 				"(with --state, a repeated run adds no row again)", f.File, value.Counted(int(f.Rows), "row")),
@@ -111,7 +105,7 @@ func logRepeated(log *slog.Logger, files []output.FileReport) {
 }
 
 // writeResult writes the result of the run with the report of its files.
-func (x *extraction) writeResult(files []output.FileReport, result *engine.Result) error {
+func (x *extraction) writeResult(reports []output.FileReport, result *engine.Result) error {
 	if x.result == "" {
 		return nil
 	}
@@ -127,7 +121,7 @@ func (x *extraction) writeResult(files []output.FileReport, result *engine.Resul
 	text, err := json.MarshalIndent(struct {
 		*engine.Result
 		Outputs []output.FileReport `json:"outputs,omitempty"`
-	}{&shown, files}, "", "  ")
+	}{&shown, reports}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ import (
 // would be overwritten, and every output can be written. read names further files that are read.
 func (x *extraction) checkPaths(l *loaded, read ...streamUse) error {
 	x.nameStandardStreams()
+	if err := x.nameKeptFile(); err != nil {
+		return err
+	}
 	for _, check := range []func(*loaded, []streamUse) error{
 		x.checkStandardStreams, x.checkOut, x.checkFormatOfItems, x.checkPurposes, x.checkWritable,
 	} {
@@ -41,6 +44,19 @@ func (x *extraction) nameStandardStreams() {
 			*path = "-"
 		}
 	}
+}
+
+// nameKeptFile sets the path of the file of kept values, without symbolic links.
+func (x *extraction) nameKeptFile() error {
+	if x.kept == "" {
+		return nil
+	}
+	file, err := resolve(x.kept)
+	if err != nil {
+		file = x.kept
+	}
+	x.keptPath, err = filepath.Abs(file)
+	return outputError(err)
 }
 
 // isStdout reports whether a path names standard output, or the regular file that it is
@@ -371,14 +387,6 @@ func (x *extraction) checkWritable(l *loaded, _ []streamUse) error {
 	if x.kept == "" {
 		return nil
 	}
-	file, err := resolve(x.kept)
-	if err != nil {
-		file = x.kept
-	}
-	if file, err = filepath.Abs(file); err != nil {
-		return outputError(err)
-	}
-	x.keptPath = file
 	return probe(x.kept)
 }
 
