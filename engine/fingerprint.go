@@ -195,6 +195,13 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 		}
 	}
 	addChildren(job)
+	var units []any // the kept end of windows belongs to them only with granularity
+	for _, v := range job.Spec().For {
+		if v.Window != nil {
+			units = append(units, v.Name, v.Window.Granularity)
+		}
+	}
+	add("granularity", units...)
 	if job.KeepFor != nil {
 		return part
 	}

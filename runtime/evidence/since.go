@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -30,6 +31,10 @@ func (p *lastPage) sinceOf(values compile.PartValues) (s since) {
 		sent := kept
 		if c.Index >= 0 {
 			sent, _ = value.At(values[c.Index], c.Within)
+		}
+		text, _ := sent.(string)
+		if time, isText := kept.(string); isText && len(text) > len(time) && strings.Contains(text, time) {
+			sent = kept // a condition, such as modified ge 2026-03-01T08:00:00Z
 		}
 		s = since{SentCursor: c, sent: sent, bound: kept, equal: true}
 		if order, ok := language.CompareCursors(sent, kept, c.Format); c.Lags && !(ok && order == 0) {

@@ -276,7 +276,8 @@ func (r *reader) notes(s *importer.Stream, set entitySet) {
 			if p.Type == "Edm.DateTimeOffset" && ofChange().MatchString(p.Name) {
 				note(s.Place+"."+p.Name, "params", `To read only what has changed, keep the last %[1]s: `+
 					`"keep": {"last": "latestOf(items, '%[1]s', kept.last)"} in pagination, `+
-					`and "$filter": {"expr": "kept.last == nil ? nil : '%[1]s ge ' + kept.last"} in params`, p.Name)
+					`and "$filter": {"expr": "kept.last == nil ? nil : '%[1]s ge ' + kept.last"} in params; `+
+					`the rows of that time come again, so merge the rows by their key: gt would leave out rows that get the same time later`, p.Name)
 				return
 			}
 		}
