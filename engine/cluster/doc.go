@@ -23,29 +23,29 @@
 // configuration on one machine). These calls take the task with ID 0, which is the job orders, from the
 // submission to the collected rows:
 //
-//	Cluster.Submit          submit.go        compiles the configuration, without its secrets
-//	  Run.create                             stores the record of the run
-//	  Run.prepareQueue      submit_shared.go  creates the queue
-//	  Run.queue             submit_queue.go  queues task 0
+//	Cluster.Submit          submit.go            compiles the configuration, without its secrets
+//	  Run.create                                 stores the record of the run
+//	  Run.prepareQueue      submit_shared.go     creates the queue
+//	  Run.queue             submit_queue.go      queues task 0
 //
-//	Cluster.Work            work.go          a worker
-//	  workerRun.watchRuns                    learns of the run, and adds it to the runs that it serves
-//	  workerRun.takeNext    work_turns.go     fetches task 0 from the queue, in a slot of the worker
-//	  attempt.handle        work_attempt.go   one delivery of the task
-//	  attempt.awaitSession  work_session.go   compiles the run with the secrets, once for all of its tasks
-//	  attempt.run                            runs the task, and then decides what becomes of it in the queue
-//	  attempt.runFromLast                    continues after the last stored page; here, none is stored, so it runs the whole task
-//	  attempt.runTask                        decides whether a failure of the task is final
-//	  attempt.guarded                        calls partition.Tasks.Run, which requests page 1 and calls attempt.storeOutcome
-//	  attempt.storeStep     work_step.go      stores page 1, and announces the tasks 0-p1j0i0 and 0-p1j0i1 in it
-//	                                         (store.Append), then queues these (store.Enqueue)
-//	  attempt.finish                         removes task 0 from the queue, since its end is stored
+//	Cluster.Work            work.go              a worker
+//	  workerRun.watchRuns                        learns of the run, and adds it to the runs that it serves
+//	  workerRun.takeNext    work_turns.go        fetches task 0 from the queue, in a slot of the worker
+//	  attempt.handle        work_attempt.go      one delivery of the task
+//	  attempt.awaitSession  work_session.go      compiles the run with the secrets, once for all of its tasks
+//	  attempt.run                                runs the task, and then decides what becomes of it in the queue
+//	  attempt.runFromLast                        continues after the last stored page; here, none is stored, so it runs the whole task
+//	  attempt.runTask                            decides whether a failure of the task is final
+//	  attempt.guarded                            calls partition.Tasks.Run, which requests page 1 and calls attempt.storeOutcome
+//	  attempt.storeStep     work_step.go         stores page 1, and announces the tasks 0-p1j0i0 and 0-p1j0i1 in it
+//	                                             (store.Append), then queues these (store.Enqueue)
+//	  attempt.finish                             removes task 0 from the queue, since its end is stored
 //
-//	Run.Collect             collect.go       a collector
-//	  collectStored         collect_page.go   reads the stored pages (store.Read)
-//	  collection.add                         counts the tasks that page 1 announces and ends; rootProgress.pass passes it to the sink
+//	Run.Collect             collect.go           a collector
+//	  collectStored         collect_page.go      reads the stored pages (store.Read)
+//	  collection.add                             counts the tasks that page 1 announces and ends; rootProgress.pass passes it to the sink
 //	  collection.checkpoint collect_position.go  the checkpoint of the page, for the sink
-//	  collection.result     collect_result.go the results of the jobs, after the last page
+//	  collection.result     collect_result.go    the results of the jobs, after the last page
 //
 // If the task fails, work_retry.go decides whether it is tried again, and attempt.storeEnd stores that
 // it has failed. work_problems.go keeps the reasons why tasks do not go on, and work_monitor.go has

@@ -140,7 +140,7 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 	return ""
 }
 
-// restarts reports whether an onError rule restarts the list of the job or of a job for whose items it is.
+// restarts reports whether an onError rule restarts the list of the job or of an ancestor.
 func (j explainer) restarts() bool {
 	for job := j.Job; job != nil; job = job.Parent {
 		if slices.ContainsFunc(job.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorRestart }) {
