@@ -145,7 +145,7 @@ func (s *Store) appendCommit(c commitLine) error {
 	if s.saved.appended > max(s.saved.size, leastAppended) || s.saved.size+s.saved.appended > maxStateBytes {
 		return s.save()
 	}
-	f, err := s.disk.Open(s.path, 0)
+	f, err := s.disk.Open(s.path)
 	if err == nil {
 		_, err = f.Write(line)
 		if err == nil {

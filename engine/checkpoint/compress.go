@@ -101,7 +101,7 @@ func compressed(c Compression, text []byte) ([]byte, error) {
 // openExisting opens the file with the name of the output, to which rows may be added, and returns its
 // size. f is nil if there is no such file.
 func (o *Output) openExisting() (f files.File, size int64, err error) {
-	f, err = o.store.disk.Open(o.name, 0)
+	f, err = o.store.disk.Open(o.name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, 0, nil
 	}
@@ -135,7 +135,7 @@ func (o *Output) Existing() (io.ReadCloser, error) {
 // Reread returns the rows that were written. It is for [Part].Rewrite, which may read them more than
 // once; no rows may be written meanwhile.
 func (o *Output) Reread() (io.ReadCloser, error) {
-	f, err := o.store.disk.Open(o.path, 0)
+	f, err := o.store.disk.Open(o.path)
 	if err != nil {
 		return nil, err
 	}

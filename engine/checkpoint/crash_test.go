@@ -53,17 +53,13 @@ func (d *disk) do(operation string) (bool, error) {
 	return d.skip == nil || !d.skip(operation), nil
 }
 
-func (d *disk) Open(path string, mode os.FileMode) (files.File, error) {
+func (d *disk) Open(path string) (files.File, error) {
 	if _, err := d.do("open " + path); err != nil {
 		return nil, err
 	}
 	node := d.live[path]
 	if node == nil {
-		if mode == 0 {
-			return nil, os.ErrNotExist
-		}
-		node = &inode{}
-		d.live[path] = node
+		return nil, os.ErrNotExist
 	}
 	return &handle{d, path, node}, nil
 }
@@ -80,11 +76,16 @@ func (d *disk) Rename(from, to string) error {
 	return nil
 }
 
-func (d *disk) Create(path string, mode os.FileMode) (files.File, error) {
+func (d *disk) Create(path string, _ os.FileMode) (files.File, error) {
 	if d.live[path] != nil {
 		return nil, os.ErrExist
 	}
-	return d.Open(path, mode)
+	if _, err := d.do("create " + path); err != nil {
+		return nil, err
+	}
+	node := &inode{}
+	d.live[path] = node
+	return &handle{d, path, node}, nil
 }
 
 // Temporary returns the same name each time. Nothing has that name, as nothing has a drawn one.

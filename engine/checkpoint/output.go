@@ -149,7 +149,7 @@ func (o *Output) resume(committed extent) error {
 // verify compares the output with its committed part.
 func (o *Output) verify() error {
 	s := o.store
-	f, err := s.disk.Open(o.path, 0)
+	f, err := s.disk.Open(o.path)
 	if errors.Is(err, os.ErrNotExist) {
 		return s.refuse("its output %s is missing", o.path)
 	}
@@ -302,7 +302,7 @@ func (s *Store) openFile(o *Output) (files.File, error) {
 // reopen opens the file of an output again. It refuses a file that another program has put in its place,
 // such as a run that does not see the lock of this one.
 func (s *Store) reopen(o *Output) (files.File, error) {
-	f, err := s.disk.Open(o.path, 0)
+	f, err := s.disk.Open(o.path)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ var errNoRows = errors.New("rows are missing")
 // move moves the rows to the published file. If it fails, unchanged says whether that file is certainly as it
 // was before.
 func (m *fileMove) move(disk files.System) (unchanged bool, err error) {
-	rows, err := disk.Open(m.from(), 0)
+	rows, err := disk.Open(m.from())
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return false, m.requireMoved(disk)
@@ -145,7 +145,7 @@ func (m *fileMove) rename(disk files.System, from string) (unchanged bool, err e
 
 // add appends the rows to the file. If that fails, the file is restored.
 func (m *fileMove) add(disk files.System, rows files.File) (unchanged bool, err error) {
-	to, err := disk.Open(m.Name, 0)
+	to, err := disk.Open(m.Name)
 	if err != nil {
 		return false, ioError("open the output", err)
 	}
@@ -188,7 +188,7 @@ func (m *fileMove) verify(disk files.System) error {
 		return nil
 	}
 	from := m.from()
-	rows, err := disk.Open(from, 0)
+	rows, err := disk.Open(from)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (m *fileMove) verify(disk files.System) error {
 
 // requireMoved checks that rows missing in their partial file are in the published one.
 func (m *fileMove) requireMoved(disk files.System) error {
-	f, err := disk.Open(m.Name, 0)
+	f, err := disk.Open(m.Name)
 	if err == nil {
 		defer f.Close()
 		var size int64
@@ -266,7 +266,7 @@ func begins(text, written io.Reader) (bool, error) {
 
 // truncate removes the appended rows.
 func (m *fileMove) truncate(disk files.System) error {
-	f, err := disk.Open(m.Name, 0)
+	f, err := disk.Open(m.Name)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func (s *Store) rewrite(m *fileMove, part Part) error {
 
 func (s *Store) rewriteTo(f files.File, m *fileMove, part Part) error {
 	o := part.Output
-	partial, err := s.disk.Open(o.path, 0)
+	partial, err := s.disk.Open(o.path)
 	if err != nil {
 		return err
 	}

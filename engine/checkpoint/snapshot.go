@@ -99,7 +99,7 @@ func (p *publicationRecord) snapshots(disk files.System) (map[string]Snapshot, e
 		if len(p.RowsIn) == 0 && move.Before == nil {
 			continue
 		}
-		f, err := disk.Open(move.Name, 0)
+		f, err := disk.Open(move.Name)
 		switch {
 		case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 			continue

@@ -156,7 +156,7 @@ var errTooLarge = fmt.Errorf("it has more than %d bytes", maxStateBytes)
 
 // readFile returns the content of a state file.
 func readFile(disk files.System, path string) ([]byte, error) {
-	f, err := disk.Open(path, 0)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -58,27 +58,20 @@ type earlierRun struct {
 // run that has ended, only the parts that begin with [saved.KeepPart] must be equal. The error is of
 // class state, with the problem and its fix, or of class io.
 func Open(path, program string, fingerprint map[string]string) (*Store, error) {
-	removeLeftovers(path)
+	files.RemoveLeftovers(path)
 	return open(files.OS(), path, program, fingerprint)
 }
 
 // Restart returns a store that ignores the content of the state file at path. The file and the
 // outputs that belong to it are replaced when the run receives its first page.
 func Restart(path, program string, fingerprint map[string]string) (*Store, error) {
-	removeLeftovers(path)
+	files.RemoveLeftovers(path)
 	return restart(files.OS(), path, program, fingerprint)
 }
 
 // Stateless returns a store without a state file. Its outputs cannot be resumed.
 func Stateless() *Store {
 	return stateless(files.OS())
-}
-
-// removeLeftovers removes the temporary files of a file that the caller has locked.
-func removeLeftovers(path string) {
-	for _, left := range files.Leftovers(path) {
-		_ = os.Remove(left) // the next run tries again
-	}
 }
 
 // The functions below do the same for any file system, so that tests can lose unsynced data.

@@ -78,6 +78,13 @@ func Leftovers(paths ...string) []string {
 	return all
 }
 
+// RemoveLeftovers removes the [Leftovers] of files that the caller has locked. It ignores errors, as the next process tries again.
+func RemoveLeftovers(paths ...string) {
+	for _, left := range Leftovers(paths...) {
+		_ = os.Remove(left)
+	}
+}
+
 // A Replacement is a temporary file that is about to replace a file in the same directory.
 type Replacement struct {
 	system          System

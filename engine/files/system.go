@@ -13,10 +13,8 @@ import (
 // A System is the part of a file system that [Write] and package checkpoint use. Tests replace [OS] with a file system that loses
 // unsynced data.
 type System interface {
-	// Open opens a file for reading and for writing at its end. If the file does
-	// not exist, Open creates it with the mode or, if the mode is 0, returns
-	// [os.ErrNotExist].
-	Open(path string, mode os.FileMode) (File, error)
+	// Open opens a file for reading and for writing at its end. The error is [os.ErrNotExist] if the file does not exist.
+	Open(path string) (File, error)
 	// Create creates a file with the mode. It refuses an existing file, and a symbolic link.
 	Create(path string, mode os.FileMode) (File, error)
 	// Temporary returns a new name for a file that will replace the file at path.
@@ -51,12 +49,8 @@ func OS() System { return system{} }
 
 type system struct{}
 
-func (system) Open(path string, mode os.FileMode) (File, error) {
-	flags := os.O_RDWR
-	if mode != 0 {
-		flags |= os.O_CREATE
-	}
-	f, err := os.OpenFile(path, flags, mode)
+func (system) Open(path string) (File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -45,16 +45,8 @@ func (x *extraction) lockItems(l *loaded, s *runState) error {
 		}
 		n++
 	}
-	removeLeftovers(written...)
+	files.RemoveLeftovers(written...)
 	return nil
-}
-
-// removeLeftovers removes the temporary files that killed runs have left for files that no other
-// run writes now.
-func removeLeftovers(paths ...string) {
-	for _, left := range files.Leftovers(paths...) {
-		_ = os.Remove(left) // the next run tries again
-	}
 }
 
 // lock locks a file for this run. name and flags are for messages: the name of the file, and the
@@ -68,7 +60,7 @@ func (s *runState) lock(path, name, flags string) error {
 		return inUse(name, flags)
 	}
 	s.locks = append(s.locks, lock)
-	removeLeftovers(path)
+	files.RemoveLeftovers(path)
 	return nil
 }
 
@@ -80,7 +72,7 @@ func (x *extraction) lockKept(s *runState) error {
 	if err := s.lock(x.keptPath, x.kept, "--kept"); err != nil {
 		return err
 	}
-	removeLeftovers(x.keptPath + checkpoint.RedoSuffix)
+	files.RemoveLeftovers(x.keptPath + checkpoint.RedoSuffix)
 	return nil
 }
 
