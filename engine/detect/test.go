@@ -67,7 +67,7 @@ func (d *detection) passing(ctx context.Context, root value.Object, name string,
 		}
 		inputs = inputs.With(input, text)
 	}
-	test := given("name", name, "inputs", inputs, "pages", answers,
+	test := value.Given("name", name, "inputs", inputs, "pages", answers,
 		"expect", object("outcome", string(rules.Complete), "pages", len(answers), "items", items))
 	text, err := value.Marshal(append(slices.Clone(root), value.Member{Name: "tests", Value: []any{test}}))
 	if err != nil || len(text) > rules.MaxConfigBytes/2 {

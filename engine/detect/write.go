@@ -146,20 +146,20 @@ func (d *detection) config(c candidate) value.Object {
 func (d *detection) written(c candidate) value.Object {
 	inputs := value.Object{}
 	for _, name := range d.call.inputs {
-		inputs = inputs.With(name, given("secret", secret.IsName(name)))
+		inputs = inputs.With(name, value.Given("secret", secret.IsName(name)))
 	}
 	format := rules.Auto
 	if d.page != nil {
-		format = unless(rules.JSON, d.page.format)
+		format = value.Unless(rules.JSON, d.page.format)
 	}
 	var accepted value.Object
 	if d.partial {
 		accepted = object("ignoreErrors", []any{http.StatusPartialContent})
 	}
-	return given("inputs", inputs, "api", given(
-		"baseUrl", d.call.base, "authentication", d.call.auth, "http", given("headers", d.call.hidden).Merge(accepted),
-		"response", given("format", format), "pagination", d.pagination(c),
-	), "config", given("jobs", []any{d.job(c)}))
+	return value.Given("inputs", inputs, "api", value.Given(
+		"baseUrl", d.call.base, "authentication", d.call.auth, "http", value.Given("headers", d.call.hidden).Merge(accepted),
+		"response", value.Given("format", format), "pagination", d.pagination(c),
+	), "config", value.Given("jobs", []any{d.job(c)}))
 }
 
 // pagination returns the pagination of a candidate. If a parameter of the job carries the page size,
@@ -186,27 +186,10 @@ func (d *detection) job(c candidate) value.Object {
 	params := slices.DeleteFunc(slices.Clone(d.call.params), func(m value.Member) bool { return slices.Contains(c.moved, m.Name) })
 	dataField := "."
 	if d.page != nil {
-		dataField = unless(dataField, d.items.String())
+		dataField = value.Unless(dataField, d.items.String())
 	}
-	return given("id", unless(d.call.endpoint, jobID(d.call.endpoint)), "endpoint", d.call.endpoint,
-		"method", unless(http.MethodGet, d.call.method), "params", params.Merge(c.sets), "headers", d.call.headers, "dataField", dataField)
-}
-
-// given returns an object of names, each followed by its value. Empty texts and objects, and
-// false, are left out.
-func given(pairs ...any) value.Object {
-	return slices.DeleteFunc(value.ObjectOf(pairs...), func(m value.Member) bool {
-		object, isObject := m.Value.(value.Object)
-		return isObject && len(object) == 0 || m.Value == "" || m.Value == false
-	})
-}
-
-// unless returns a text, or "" if it is the default.
-func unless(fallback, text string) string {
-	if text == fallback {
-		return ""
-	}
-	return text
+	return value.Given("id", value.Unless(d.call.endpoint, jobID(d.call.endpoint)), "endpoint", d.call.endpoint,
+		"method", value.Unless(http.MethodGet, d.call.method), "params", params.Merge(c.sets), "headers", d.call.headers, "dataField", dataField)
 }
 
 var notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.-]+`) })

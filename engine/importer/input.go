@@ -126,7 +126,7 @@ func declarations(inputs []Input, root value.Object) value.Object {
 		if !read[in.Name] {
 			continue
 		}
-		declaration := given("doc", in.doc(), "secret", in.Secret, "pattern", in.Pattern, "optional", in.Optional)
+		declaration := value.Given("doc", in.doc(), "secret", in.Secret, "pattern", in.Pattern, "optional", in.Optional)
 		if in.Default != nil {
 			declaration = append(declaration, value.Member{Name: "default", Value: in.Default})
 		}

@@ -21,20 +21,6 @@ func jobID(s *Stream) string {
 	return s.Name
 }
 
-// given returns an object of names, each followed by its value, without values that are empty: "",
-// false, nil, and objects and lists without members.
-func given(pairs ...any) value.Object {
-	return slices.DeleteFunc(value.ObjectOf(pairs...), func(m value.Member) bool {
-		switch v := m.Value.(type) {
-		case value.Object:
-			return len(v) == 0
-		case []any:
-			return len(v) == 0
-		}
-		return m.Value == nil || m.Value == "" || m.Value == false
-	})
-}
-
 // object returns members as an object of a configuration.
 func object(members []Member) value.Object {
 	var out value.Object
@@ -80,11 +66,11 @@ func (w *writer) root(g *group) value.Object {
 	if len(shared.params) > 0 {
 		common = common.With("defaultOptions", value.ObjectOf("params", object(shared.params)))
 	}
-	api := given(
+	api := value.Given(
 		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", common, "pagination", pages.api)
-	root := given("api", api, "config", value.ObjectOf("jobs", jobs))
+	root := value.Given("api", api, "config", value.ObjectOf("jobs", jobs))
 	root = w.settle(g, root)
-	return append(given("inputs", declarations(g.inputs, root)), root...)
+	return append(value.Given("inputs", declarations(g.inputs, root)), root...)
 }
 
 // A sharing is what the requests of all jobs have in common.
@@ -126,12 +112,12 @@ func (w *writer) job(g *group, s *Stream, shared sharing, pages value.Member) va
 	if s.ID == "" || s.ID == s.Name {
 		dataType = ""
 	}
-	out := given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", unless("GET", s.Method),
+	out := value.Given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", value.Unless("GET", s.Method),
 		"allowedOrigins", value.Map(s.Origins, func(o string) any { return o }), "params", params)
 	if s.Body != nil { // an empty body counts, too
 		out = append(out, value.Member{Name: "body", Value: body})
 	}
-	out = append(out, given("listStyle", s.ListStyle, "headers", object(without(s.Headers, shared.headers)),
+	out = append(out, value.Given("listStyle", s.ListStyle, "headers", object(without(s.Headers, shared.headers)),
 		"response", object(s.Response), "dataField", dataField(s), "dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields),
 		"key", oneOrList(s.Key), "incremental", incremental(s.Incremental), "keepFor", s.KeepFor, pages.Name, pages.Value)...)
 	if s.Hidden || !g.emitted[s] {
@@ -153,7 +139,7 @@ func (w *writer) alone(s *Stream, p value.Object, emitted bool) value.Object {
 func dataField(s *Stream) any {
 	var lists []any
 	for _, l := range s.Lists {
-		lists = append(lists, given("path", l.Path, "dataType", l.Name))
+		lists = append(lists, value.Given("path", l.Path, "dataType", l.Name))
 	}
 	if lists != nil {
 		return lists
@@ -256,13 +242,13 @@ func variables(list []Variable) value.Object {
 		var variable value.Object
 		switch {
 		case v.Parent != nil:
-			variable = given("items", jobID(v.Parent), "when", v.When)
+			variable = value.Given("items", jobID(v.Parent), "when", v.When)
 		case v.From != "":
-			variable = given("from", v.From, "to", v.To, "step", v.Step, "granularity", v.Granularity)
+			variable = value.Given("from", v.From, "to", v.To, "step", v.Step, "granularity", v.Granularity)
 		case v.Values.Source != "":
-			variable = given("values", v.Values.Source)
+			variable = value.Given("values", v.Values.Source)
 		default:
-			variable = given("values", configured(v.Values))
+			variable = value.Given("values", configured(v.Values))
 		}
 		out = append(out, value.Member{Name: v.Name, Value: variable})
 	}
@@ -285,7 +271,7 @@ func incremental(i *Incremental) value.Object {
 	if i == nil {
 		return nil
 	}
-	return given("cursor", i.Cursor, "param", i.Param, "lag", i.Lag, "from", i.From, "format", i.Format)
+	return value.Given("cursor", i.Cursor, "param", i.Param, "lag", i.Lag, "from", i.From, "format", i.Format)
 }
 
 func oneOrList(list []string) any {
@@ -297,13 +283,6 @@ func oneOrList(list []string) any {
 		out = append(out, e)
 	}
 	return out
-}
-
-func unless(usual, text string) string {
-	if text == usual {
-		return ""
-	}
-	return text
 }
 
 // Both returns the condition that two conditions are true, of which the first one may be empty.

@@ -19,7 +19,7 @@ func pagination(s *Stream) value.Object {
 	_, _, next := split(s)
 	var out value.Object
 	if p := s.Paging; p != nil && p.Poll != "" {
-		out = append(given("method", "expression", "nextRequest", given("after", p.Poll)), p.stopRules(nil)...)
+		out = append(value.Given("method", "expression", "nextRequest", value.Given("after", p.Poll)), p.stopRules(nil)...)
 	} else if p != nil {
 		next = p.withoutToken(append(next, p.Next...))
 		if out = p.named(s); out == nil {
@@ -27,14 +27,14 @@ func pagination(s *Stream) value.Object {
 		}
 		out = append(out, p.common(s, out)...)
 	}
-	out = append(out, given("nextRequest", nextRequest(next, s))...)
+	out = append(out, value.Given("nextRequest", nextRequest(next, s))...)
 	if len(s.Keep) > 0 {
 		out = append(out, value.Member{Name: "keep", Value: fields(s.Keep)})
 	}
 	if len(s.Errors) > 0 {
 		var list []any
 		for _, e := range s.Errors {
-			list = append(list, given("on", e.On, "when", e.When, "do", e.Do, "message", e.Message))
+			list = append(list, value.Given("on", e.On, "when", e.When, "do", e.Do, "message", e.Message))
 		}
 		out = append(out, value.Member{Name: "onError", Value: list})
 	}
@@ -83,29 +83,30 @@ func (p *Paging) named(s *Stream) value.Object {
 	case p.Keys != nil:
 		return object(p.Keys)
 	case p.Kind == Pages && sent && p.Pages != "":
-		return given("method", "pagecount", "pagesField", p.Pages).Merge(p.pageNumber())
+		return value.Given("method", "pagecount", "pagesField", p.Pages).Merge(p.pageNumber())
 	case p.Kind == Pages && sent:
-		return given("method", "pagenum").Merge(p.pageNumber())
+		return value.Given("method", "pagenum").Merge(p.pageNumber())
 	case p.isOffset():
 		n, _ := p.number()
-		return given("method", "offset", "limit", n, "limitParam", unless("limit", p.SizeIn),
-			"offsetParam", unless("offset", p.Into.Name)).Merge(p.notFirst())
+		return value.Given("method", "offset", "limit", n, "limitParam", value.Unless("limit", p.SizeIn),
+			"offsetParam", value.Unless("offset", p.Into.Name)).Merge(p.notFirst())
 	case p.connection(s) != "":
-		return given("method", "graphql.relay", "connection", p.connection(s),
-			"variable", unless("after", strings.TrimPrefix(p.Into.Name, "variables.")))
+		return value.Given("method", "graphql.relay", "connection", p.connection(s),
+			"variable", value.Unless("after", strings.TrimPrefix(p.Into.Name, "variables.")))
 	case p.Kind == Token && sent && len(p.Together) > 0:
-		return given("method", "response.params", "responseParams", p.together())
+		return value.Given("method", "response.params", "responseParams", p.together())
 	case p.Kind == Token && sentToken && p.Path != "":
-		return given("method", "response.param", "responseParam", p.Path, "queryParam", p.Into.Name,
+		return value.Given("method", "response.param", "responseParam", p.Path, "queryParam", p.Into.Name,
 			"includeParams", s.hasQuery())
 	case p.Kind == Token && sent && p.Header != "":
-		return given("method", "header.param", "responseHeader", p.Header, "queryParam", p.Into.Name)
+		return value.Given("method", "header.param", "responseHeader", p.Header, "queryParam", p.Into.Name)
 	case p.Kind == NextURL && p.Path != "":
-		return given("method", "response.url", "urlKey", unless("next_page", p.Path), "includeParams", !p.NoParam && s.hasQuery())
+		return value.Given("method", "response.url", "urlKey", value.Unless("next_page", p.Path), "includeParams", !p.NoParam && s.hasQuery())
 	case p.Kind == Link:
-		return given("method", "header.link", "rel", unless("next", p.Rel), "moreParam", p.MoreParam, "includeParams", !p.NoParam && s.hasQuery())
+		return value.Given("method", "header.link", "rel", value.Unless("next", p.Rel), "moreParam", p.MoreParam,
+			"includeParams", !p.NoParam && s.hasQuery())
 	case p.Kind == LastItem && sent:
-		return given("method", "keyset", "idKey", p.Path, "param", p.Into.Name)
+		return value.Given("method", "keyset", "idKey", p.Path, "param", p.Into.Name)
 	}
 	return nil
 }
@@ -182,9 +183,9 @@ func (p *Paging) number() (int, bool) {
 }
 
 func (p *Paging) pageNumber() value.Object {
-	out := given("limitParam", p.limitParam(), "pageParam", unless("page", p.Into.Name))
+	out := value.Given("limitParam", p.limitParam(), "pageParam", value.Unless("page", p.Into.Name))
 	if n, _ := p.number(); p.sendsSize() {
-		out = given("limit", n).Merge(out)
+		out = value.Given("limit", n).Merge(out)
 	}
 	if p.Start != 1 {
 		out = append(out, value.Member{Name: "firstPage", Value: p.Start})
@@ -195,7 +196,7 @@ func (p *Paging) pageNumber() value.Object {
 // limitParam names the parameter with the size, if a rule reads it.
 func (p *Paging) limitParam() string {
 	if _, isNumber := p.number(); isNumber && p.Short {
-		return unless("limit", p.SizeIn)
+		return value.Unless("limit", p.SizeIn)
 	}
 	return ""
 }
@@ -234,7 +235,7 @@ func (p *Paging) token() string {
 
 // expression returns the settings of the method expression, and the parts of the next request.
 func (p *Paging) expression(next []Next) (value.Object, []Next) {
-	out := given("method", "expression")
+	out := value.Given("method", "expression")
 	part := Next{Target: p.Into, Source: p.token()}
 	if p.Kind == Pages || p.Kind == Offset {
 		name, step := "page", "1"
@@ -269,7 +270,7 @@ func (p *Paging) common(s *Stream, method value.Object) value.Object {
 	if more != "" && s.isXML() {
 		more, list = "", []any{rules.FormatPath("body", rules.SplitPath(more)) + ` != "true"`}
 	}
-	out := given("hasMore", more)
+	out := value.Given("hasMore", more)
 	if p.Last != "" {
 		out = append(out, value.Member{Name: "nextPageFlag", Value: value.ObjectOf("field", p.Last, "stopOn", true, "ifNotSet", false)})
 	}
@@ -302,9 +303,9 @@ func (p *Paging) stopRules(list []any) value.Object {
 		if r.Failed {
 			outcome = "failed"
 		}
-		list = append(list, given("name", r.Name, "when", r.When, "outcome", outcome, "message", r.Message))
+		list = append(list, value.Given("name", r.Name, "when", r.When, "outcome", outcome, "message", r.Message))
 	}
-	return given("stopRules", list)
+	return value.Given("stopRules", list)
 }
 
 // has reports whether a parameter of the stream has a number.
@@ -335,7 +336,7 @@ func nextRequest(parts []Next, s *Stream) value.Object {
 			groups[p.In] = groups[p.In].With(p.Name, p.Source)
 		}
 	}
-	return append(out, given("params", groups[InParam], "headers", groups[InHeader], "body", groups[InBody])...)
+	return append(out, value.Given("params", groups[InParam], "headers", groups[InHeader], "body", groups[InBody])...)
 }
 
 // pagers returns the paginations of the streams. A stream without parameters has that of another one that repeats its

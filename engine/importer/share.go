@@ -81,7 +81,7 @@ func (g *group) scrollers(named, kinds []*kind, usual *kind, jobs []value.Member
 			initial = name
 		}
 	}
-	return given("method", rules.Multiple, "default", initial, "scrollers", scrollers)
+	return value.Given("method", rules.Multiple, "default", initial, "scrollers", scrollers)
 }
 
 // A kind is a pagination, and the jobs that have it.

@@ -91,14 +91,14 @@ func firstThatPasses(root value.Object, tests []value.Object) value.Object {
 // forms returns a test in several forms. The form with the most expectations comes first. several says
 // whether the configuration has several jobs.
 func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bool) []value.Object {
-	expect := given("outcome", string(rules.Complete), "pages", len(c.pages))
+	expect := value.Given("outcome", string(rules.Complete), "pages", len(c.pages))
 	full := expect
 	if s.Filter == "" {
 		full = append(slices.Clip(full), value.Member{Name: "items", Value: c.items})
 	}
 	form := full
 	if c.requests != nil {
-		form = given("requests", value.Map(c.requests, func(r string) any { return r })).Merge(full)
+		form = value.Given("requests", value.Map(c.requests, func(r string) any { return r })).Merge(full)
 	}
 	job, list := "", "the list"
 	if several { // names must differ
@@ -111,7 +111,7 @@ func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bo
 	}
 	values := samples(inputs, root)
 	return value.Map([]value.Object{form, full, expect}, func(e value.Object) value.Object {
-		return given("name", name, "job", job, "inputs", values, "partition", partition(s), "pages", pages, "expect", e)
+		return value.Given("name", name, "job", job, "inputs", values, "partition", partition(s), "pages", pages, "expect", e)
 	})
 }
 

@@ -29,6 +29,28 @@ func ObjectOf(pairs ...any) Object {
 	return out
 }
 
+// Given returns an object of names, each followed by its value, without values that are empty: "",
+// false, nil, and objects and lists without members.
+func Given(pairs ...any) Object {
+	return slices.DeleteFunc(ObjectOf(pairs...), func(m Member) bool {
+		switch v := m.Value.(type) {
+		case Object:
+			return len(v) == 0
+		case []any:
+			return len(v) == 0
+		}
+		return m.Value == nil || m.Value == "" || m.Value == false
+	})
+}
+
+// Unless returns a text, or "", which [Given] leaves out, if the text is the usual one.
+func Unless(usual, text string) string {
+	if text == usual {
+		return ""
+	}
+	return text
+}
+
 // Get returns the value of name. It reports false if the object does not have it.
 func (o Object) Get(name string) (any, bool) {
 	for _, m := range o {

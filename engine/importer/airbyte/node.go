@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -19,7 +20,7 @@ type node struct {
 
 // get returns the value of a key of a component or, if that is empty, the parameter of the same name.
 func (n node) get(key string) node {
-	out := node{path: join(n.path, key), read: n.read}
+	out := node{path: diag.Join(n.path, key), read: n.read}
 	object, isObject := value.Members(n.v)
 	if !isObject {
 		return out
@@ -98,7 +99,7 @@ func (n node) members() []namedNode {
 		if m.Name == "$parameters" || m.Name == "$options" {
 			continue
 		}
-		out = append(out, namedNode{m.Name, node{v: m.Value, path: join(n.path, m.Name), params: n.params, read: n.read}})
+		out = append(out, namedNode{m.Name, node{v: m.Value, path: diag.Join(n.path, m.Name), params: n.params, read: n.read}})
 	}
 	return out
 }
@@ -158,13 +159,6 @@ var oldTypes = map[string]string{
 	"DatetimeStreamSlicer": "DatetimeBasedCursor", "SubstreamSlicer": "SubstreamPartitionRouter", "ListStreamSlicer": "ListPartitionRouter",
 	"CartesianProductStreamSlicer": "CartesianProduct", "LimitPaginator": "DefaultPaginator", "InterpolatedRequestOptionsProvider": "",
 	"SingleSlice": "", "SinglePartitionRouter": "", "BasicHttpAuthenticator": "BasicHttpAuthenticator",
-}
-
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
 }
 
 // untrue reports whether Python takes a value for false.

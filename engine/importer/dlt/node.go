@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -19,14 +20,7 @@ type node struct {
 func (n node) get(key string) node {
 	object, _ := value.Members(n.v)
 	v, has := object.Get(key)
-	return node{v: v, has: has, name: key, path: join(n.path, key)}
-}
-
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
+	return node{v: v, has: has, name: key, path: diag.Join(n.path, key)}
 }
 
 func (n node) given() bool { return n.v != nil }
@@ -54,7 +48,7 @@ func (n node) members() []node {
 	object, _ := value.Members(n.v)
 	var out []node
 	for _, m := range object {
-		out = append(out, node{v: m.Value, has: true, name: m.Name, path: join(n.path, m.Name)})
+		out = append(out, node{v: m.Value, has: true, name: m.Name, path: diag.Join(n.path, m.Name)})
 	}
 	return out
 }
