@@ -20,38 +20,37 @@ import (
 type connection struct {
 	*cluster.Cluster
 	log *slog.Logger
-	ctx context.Context // cancelled by a signal
 }
 
 // shortPatience is how long commands with a single operation wait for a server that does not
 // answer.
 const shortPatience = 30 * time.Second
 
-// withRuns connects to NATS and calls f.
-func (n *natsClient) withRuns(f func(*connection) error) error {
-	return n.logged(func(ctx context.Context, logger *slog.Logger) error {
+// withRuns connects to NATS and calls f with a context that a signal cancels.
+func (n *natsClient) withRuns(f func(context.Context, *connection) error) error {
+	return n.app.logged(func(ctx context.Context, logger *slog.Logger) error {
 		o := cluster.Options{Log: logger, Patience: shortPatience, Engine: new(environment).options()}
 		return signalError(ctx, n.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
-			return f(&connection{Cluster: c, log: logger, ctx: ctx})
+			return f(ctx, &connection{Cluster: c, log: logger})
 		}))
 	})
 }
 
 // withRun connects to NATS and calls f with a run.
-func (n *natsClient) withRun(id string, f func(*connection, *cluster.Run) error) error {
-	return n.withRuns(func(s *connection) error {
-		run, err := s.Run(s.ctx, id)
+func (n *natsClient) withRun(id string, f func(context.Context, *connection, *cluster.Run) error) error {
+	return n.withRuns(func(ctx context.Context, s *connection) error {
+		run, err := s.Run(ctx, id)
 		if err != nil {
 			return err
 		}
-		return f(s, run)
+		return f(ctx, s, run)
 	})
 }
 
 // openRuns connects to NATS, calls f, and closes the connection. With wait, it waits for a
 // server and, if the user may not create streams, for the first run that is submitted there.
 func (n *natsClient) openRuns(ctx context.Context, o cluster.Options, wait *waiting, f func(*cluster.Cluster) error) error {
-	n.serverFlags = n.natsArgs()
+	n.app.serverFlags = n.natsArgs()
 	conn, err := n.connect(ctx, "stopwhen", wait != nil, o.Log)
 	if err != nil {
 		return err
@@ -124,9 +123,9 @@ func (n *natsClient) completeRuns(_ *cobra.Command, args []string, _ string) ([]
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	n.quiet = true
-	_ = n.withRuns(func(s *connection) error {
-		runs, err := s.Runs(s.ctx)
+	n.app.quiet = true
+	_ = n.withRuns(func(ctx context.Context, s *connection) error {
+		runs, err := s.Runs(ctx)
 		for _, run := range runs {
 			ids = append(ids, run.ID())
 		}
@@ -138,13 +137,11 @@ func (n *natsClient) completeRuns(_ *cobra.Command, args []string, _ string) ([]
 // natsArgs returns the flags with which the next command reaches the same server, as part
 // of a message.
 func (n *natsClient) natsArgs() string {
-	flags, args := n.nats, &strings.Builder{}
-	for _, f := range []struct{ name, value string }{
-		{"--nats", withoutLogin(flags.urls)}, {"--nats-context", flags.context}, {"--nats-creds", flags.creds},
-		{"--nats-tls-ca", flags.tlsCA}, {"--nats-tls-cert", flags.tlsCert}, {"--nats-tls-key", flags.tlsKey},
-	} {
-		if f.value != "" {
-			fmt.Fprintf(args, " %s %s", f.name, shellWord(f.value))
+	args := &strings.Builder{}
+	server := []streamUse{{"--nats", withoutLogin(n.nats.urls)}, {"--nats-context", n.nats.context}}
+	for _, f := range append(server, n.nats.files()...) {
+		if f.path != "" {
+			fmt.Fprintf(args, " %s %s", f.name, shellWord(f.path))
 		}
 	}
 	return args.String()

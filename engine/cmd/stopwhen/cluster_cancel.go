@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -9,10 +10,13 @@ import (
 )
 
 // A cancelCommand is stopwhen cancel.
-type cancelCommand struct{ natsClient }
+type cancelCommand struct {
+	*app
+	natsClient
+}
 
 func newCancel(a *app) *cobra.Command {
-	c := &cancelCommand{natsClient{app: a}}
+	c := &cancelCommand{app: a, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run on many machines",
@@ -32,12 +36,12 @@ again, by its id, continues it.`,
 // Run ends a run.
 func (c *cancelCommand) Run(_ *cobra.Command, args []string) error {
 	c.remains = "cancel the run again, since some of its tasks may still be queued"
-	return c.withRun(args[0], func(s *connection, run *cluster.Run) error {
-		if ended, _, err := run.Ended(s.ctx); err == nil && ended && run.Phase() != cluster.Cancelled {
+	return c.withRun(args[0], func(ctx context.Context, s *connection, run *cluster.Run) error {
+		if ended, _, err := run.Ended(ctx); err == nil && ended && run.Phase() != cluster.Cancelled {
 			s.log.Info(fmt.Sprintf("run %s has ended; there is nothing to cancel", run.ID()), "event", "cancelled", "run", run.ID())
 			return nil
 		}
-		if err := run.Cancel(s.ctx); err != nil {
+		if err := run.Cancel(ctx); err != nil {
 			return err
 		}
 		s.log.Info(fmt.Sprintf("run %s is cancelled", run.ID()), "event", "cancelled", "run", run.ID())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -12,13 +13,14 @@ import (
 
 // A deleteCommand is stopwhen delete.
 type deleteCommand struct {
+	*app
 	natsClient
 	force     bool
 	olderThan string
 }
 
 func newDelete(a *app) *cobra.Command {
-	c := &deleteCommand{natsClient: natsClient{app: a}}
+	c := &deleteCommand{app: a, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "delete [RUN]",
 		Short: "Delete a run, with its items, from the server",
@@ -55,11 +57,11 @@ func (c *deleteCommand) Run(_ *cobra.Command, args []string) error {
 	c.remains = "delete the run again, since some of it may still be stored"
 	if age != 0 {
 		c.remains = "do it again, since some of the runs may still be stored"
-		return c.withRuns(func(s *connection) error { return s.removeOlder(time.Now().Add(-age)) })
+		return c.withRuns(func(ctx context.Context, s *connection) error { return s.removeOlder(ctx, time.Now().Add(-age)) })
 	}
-	return c.withRun(args[0], func(s *connection, run *cluster.Run) error {
+	return c.withRun(args[0], func(ctx context.Context, s *connection, run *cluster.Run) error {
 		if !c.force {
-			ended, _, err := run.Ended(s.ctx)
+			ended, _, err := run.Ended(ctx)
 			if err != nil {
 				return err
 			}
@@ -67,22 +69,22 @@ func (c *deleteCommand) Run(_ *cobra.Command, args []string) error {
 				return &usageError{fmt.Sprintf("run %s goes on; end it with stopwhen cancel %s%s, or use --force", run.ID(), run.ID(), c.natsArgs())}
 			}
 		}
-		return s.removeRun(run)
+		return s.removeRun(ctx, run)
 	})
 }
 
 // removeOlder deletes the runs that ended before a time.
-func (s *connection) removeOlder(before time.Time) error {
-	runs, err := s.Runs(s.ctx)
+func (s *connection) removeOlder(ctx context.Context, before time.Time) error {
+	runs, err := s.Runs(ctx)
 	if err != nil {
 		return err
 	}
 	var errs error
 	n := 0
 	for _, run := range runs {
-		ended, when, err := run.Ended(s.ctx)
+		ended, when, err := run.Ended(ctx)
 		if err == nil && ended && when.Before(before) {
-			err = s.removeRun(run)
+			err = s.removeRun(ctx, run)
 			n++
 		}
 		errs = errors.Join(errs, err)
@@ -94,8 +96,8 @@ func (s *connection) removeOlder(before time.Time) error {
 }
 
 // removeRun deletes a run.
-func (s *connection) removeRun(run *cluster.Run) error {
-	if err := run.Delete(s.ctx); err != nil {
+func (s *connection) removeRun(ctx context.Context, run *cluster.Run) error {
+	if err := run.Delete(ctx); err != nil {
 		return err
 	}
 	s.log.Info(fmt.Sprintf("run %s is deleted", run.ID()), "event", "deleted", "run", run.ID())

@@ -19,7 +19,7 @@ import (
 
 // A monitored command serves its health and its metrics over HTTP while it runs.
 type monitored struct {
-	*app
+	app     *app
 	metrics string // value of --metrics; empty if nothing is served
 }
 
@@ -80,7 +80,7 @@ func (m *monitored) metricsHandler(health func() error, all []prometheus.Collect
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		if err := health(); err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = fmt.Fprintln(w, m.redactor.Text(m.messageOf(err)))
+			_, _ = fmt.Fprintln(w, m.app.redactor.Text(m.app.messageOf(err)))
 			return
 		}
 		_, _ = fmt.Fprintln(w, "ok")

@@ -32,7 +32,7 @@ type natsFlags struct {
 
 // A natsClient is how a command reaches NATS.
 type natsClient struct {
-	*app
+	app  *app
 	nats natsFlags
 
 	connected func(*nats.Conn) // is called after the connection is made; may be nil
@@ -201,14 +201,12 @@ func (n natsFlags) check() error {
 	case (n.tlsCert == "") != (n.tlsKey == ""):
 		return &usageError{"--nats-tls-cert and --nats-tls-key require each other"}
 	}
-	for _, file := range []struct{ flag, path string }{
-		{"--nats-creds", n.creds}, {"--nats-tls-ca", n.tlsCA}, {"--nats-tls-cert", n.tlsCert}, {"--nats-tls-key", n.tlsKey},
-	} {
+	for _, file := range n.files() {
 		if file.path == "" {
 			continue
 		}
 		if _, err := os.ReadFile(file.path); err != nil {
-			return &usageError{fmt.Sprintf("%s: %v", file.flag, err)}
+			return &usageError{fmt.Sprintf("%s: %v", file.name, err)}
 		}
 	}
 	return nil
@@ -281,8 +279,8 @@ func (n *natsClient) inspect(t *natsTarget) nats.Option {
 		if len(o.Servers) == 0 {
 			o.Servers = []string{nats.DefaultURL}
 		}
-		n.redactor.Hide(o.Password)
-		n.redactor.Hide(o.Token)
+		n.app.redactor.Hide(o.Password)
+		n.app.redactor.Hide(o.Token)
 		t.servers = nil
 		for _, address := range o.Servers {
 			u, err := parseServer(address)
@@ -291,9 +289,9 @@ func (n *natsClient) inspect(t *natsTarget) nats.Option {
 				continue
 			}
 			if password, ok := u.User.Password(); ok {
-				n.redactor.Hide(password)
+				n.app.redactor.Hide(password)
 			} else {
-				n.redactor.Hide(u.User.Username()) // a token
+				n.app.redactor.Hide(u.User.Username()) // a token
 			}
 			u.User = nil
 			t.servers = append(t.servers, u.String())

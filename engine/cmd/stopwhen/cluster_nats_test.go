@@ -54,7 +54,7 @@ func tryConnect(t *testing.T, n natsFlags) (conn *natsConn, printed string, err 
 	if conn != nil {
 		t.Cleanup(conn.Close)
 	}
-	a.report(err)
+	a.app.report(err)
 	return conn, stderr.String(), err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -10,10 +11,13 @@ import (
 )
 
 // A retryCommand is stopwhen retry.
-type retryCommand struct{ natsClient }
+type retryCommand struct {
+	*app
+	natsClient
+}
 
 func newRetry(a *app) *cobra.Command {
-	c := &retryCommand{natsClient{app: a}}
+	c := &retryCommand{app: a, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "retry RUN [PARTITION...]",
 		Short: "Queue failed partitions again",
@@ -36,8 +40,8 @@ page.`,
 // Run queues partitions again.
 func (c *retryCommand) Run(_ *cobra.Command, args []string) error {
 	c.remains = "do it again, since some of the partitions may not be queued"
-	return c.withRun(args[0], func(s *connection, run *cluster.Run) error {
-		n, err := run.Retry(s.ctx, args[1:]...)
+	return c.withRun(args[0], func(ctx context.Context, s *connection, run *cluster.Run) error {
+		n, err := run.Retry(ctx, args[1:]...)
 		if n > 0 || err == nil {
 			s.log.Info(fmt.Sprintf("run %s: %s queued again", run.ID(), value.Counted(n, "partition")),
 				"event", "retried", "run", run.ID(), "partitions", n)

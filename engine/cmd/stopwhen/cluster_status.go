@@ -21,6 +21,7 @@ import (
 
 // A statusCommand is stopwhen status.
 type statusCommand struct {
+	*app
 	natsClient
 	reporting
 	watch, partitions bool
@@ -30,7 +31,7 @@ type statusCommand struct {
 var failOnPhases = []string{string(status.Failed), string(status.Cancelled), string(status.Running)}
 
 func newStatus(a *app) *cobra.Command {
-	c := &statusCommand{natsClient: natsClient{app: a}}
+	c := &statusCommand{app: a, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show the progress of runs on many machines",
@@ -90,14 +91,14 @@ func (c *statusCommand) Run(_ *cobra.Command, args []string) error {
 		return err
 	}
 	c.noProgress = true
-	err := c.withRuns(func(s *connection) error {
+	err := c.withRuns(func(ctx context.Context, s *connection) error {
 		switch {
 		case len(args) == 0:
-			return c.overview(s)
+			return c.overview(ctx, s)
 		case c.partitions:
-			return c.listPartitions(s, args[0])
+			return c.listPartitions(ctx, s, args[0])
 		}
-		return c.statusOf(s, args[0])
+		return c.statusOf(ctx, s, args[0])
 	})
 	if len(args) == 0 && errors.Is(err, cluster.ErrEmpty) {
 		none := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}}
@@ -108,12 +109,12 @@ func (c *statusCommand) Run(_ *cobra.Command, args []string) error {
 }
 
 // statusOf prints how far a run is.
-func (c *statusCommand) statusOf(s *connection, id string) error {
+func (c *statusCommand) statusOf(ctx context.Context, s *connection, id string) error {
 	var now *status.Run
-	err := c.follow(s.ctx, func() (over bool, err error) {
-		run, err := s.Run(s.ctx, id)
+	err := c.follow(ctx, func() (over bool, err error) {
+		run, err := s.Run(ctx, id)
 		if err == nil {
-			now, err = run.Status(s.ctx)
+			now, err = run.Status(ctx)
 		}
 		if err != nil {
 			return true, err
@@ -169,9 +170,9 @@ func (c *statusCommand) show(write func(io.Writer) error) error {
 }
 
 // overview prints a table of all runs.
-func (c *statusCommand) overview(s *connection) error {
-	return c.follow(s.ctx, func() (over bool, err error) {
-		o, err := s.Overview(s.ctx)
+func (c *statusCommand) overview(ctx context.Context, s *connection) error {
+	return c.follow(ctx, func() (over bool, err error) {
+		o, err := s.Overview(ctx)
 		if err != nil {
 			return true, err
 		}
@@ -209,8 +210,8 @@ func (c *statusCommand) writeStatus(w io.Writer, s *status.Run) error {
 }
 
 // listPartitions lists the partitions of a run that have begun, as they are read.
-func (c *statusCommand) listPartitions(s *connection, id string) error {
-	run, err := s.Run(s.ctx, id)
+func (c *statusCommand) listPartitions(ctx context.Context, s *connection, id string) error {
+	run, err := s.Run(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func (c *statusCommand) listPartitions(s *connection, id string) error {
 	defer w.Close()
 	enc := json.NewEncoder(printable.Writer(w, printable.JSON))
 	enc.SetEscapeHTML(false)
-	waiting, err := run.Partitions(s.ctx, func(p status.Partition) error {
+	waiting, err := run.Partitions(ctx, func(p status.Partition) error {
 		if c.format == formatJSON {
 			return printError(enc.Encode(p))
 		}

@@ -23,7 +23,6 @@ import (
 
 // A submitCommand is stopwhen submit.
 type submitCommand struct {
-	*app
 	loader
 	natsClient
 	kept     string
@@ -36,7 +35,7 @@ type submitCommand struct {
 }
 
 func newSubmit(a *app) *cobra.Command {
-	c := &submitCommand{app: a, loader: loader{app: a}, natsClient: natsClient{app: a}}
+	c := &submitCommand{loader: loader{app: a}, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "submit CONFIG",
 		Short: "Submit a run to many machines",

@@ -19,7 +19,6 @@ import (
 
 // A workerCommand is stopwhen worker.
 type workerCommand struct {
-	*app
 	loader
 	natsClient
 	monitored
@@ -30,7 +29,7 @@ type workerCommand struct {
 }
 
 func newWorker(a *app) *cobra.Command {
-	c := &workerCommand{app: a, loader: loader{app: a}, natsClient: natsClient{app: a}, monitored: monitored{app: a}}
+	c := &workerCommand{loader: loader{app: a}, natsClient: natsClient{app: a}, monitored: monitored{app: a}}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Work on the runs on many machines",
