@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -24,8 +25,8 @@ type Effect struct {
 
 // Combine returns the changes of the fixes of rows, which are given by their behaviours, in all jobs.
 // The changes were tried together: in no job a behaviour becomes SILENT. The error says that there is
-// no such fix, or that the changes cannot be made together.
-func (r *Report) Combine(names ...string) (*Combination, error) {
+// no such fix, that the changes cannot be made together, or that the context has ended.
+func (r *Report) Combine(ctx context.Context, names ...string) (*Combination, error) {
 	c := &Combination{}
 	for _, name := range names {
 		fixed := false
@@ -50,13 +51,19 @@ func (r *Report) Combine(names ...string) (*Combination, error) {
 		if j.fixer == nil {
 			continue
 		}
-		fixed := j.fixer.try(c.Changes)
-		if fixed == nil {
+		fixed := j.fixer.try(ctx, c.Changes)
+		var improves, costs, silenced []string
+		if fixed != nil {
+			improves, costs, silenced = j.fixer.compare(ctx, fixed, nil)
+		}
+		switch {
+		case ctx.Err() != nil:
+			clear(j.fixer.known) // some of its runs were interrupted
+			return nil, ctx.Err()
+		case fixed == nil:
 			return nil, fmt.Errorf("job %s no longer obtains its list with the fixes %s together: make them one at a time",
 				j.Job, strings.Join(names, ", "))
-		}
-		improves, costs, silenced := j.fixer.compare(fixed, nil)
-		if silenced != nil {
+		case silenced != nil:
 			slices.Sort(silenced)
 			return nil, fmt.Errorf("with %s, job %s would lose items silently where it does not now: %s",
 				strings.Join(names, ", "), j.Job, strings.Join(silenced, ", "))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -14,7 +13,6 @@ import (
 // behaviours may need the same one.
 type fixer struct {
 	*modelledJob
-	ctx      context.Context
 	original *compile.Job           // the job of the configuration, from which the job of the model was made
 	before   map[string]Verdict     // verdicts of the configuration as it stands, by behaviour
 	known    map[string]*changedJob // changed jobs by changes; nil if the changes are invalid or lose the ordinary list
@@ -23,11 +21,11 @@ type fixer struct {
 // A changedJob is a job after changes of the configuration, with which it obtains the ordinary list.
 type changedJob struct {
 	*modelledJob
-	verdicts func() map[string]Verdict // verdicts of all behaviours
+	verdicts map[string]Verdict // verdicts of all behaviours; nil until they are needed
 }
 
 // fix returns the first remedy that helps against the behaviours of a run, or advice, or nil.
-func (f *fixer) fix(behaviours combination, r *run) *Fix {
+func (f *fixer) fix(ctx context.Context, behaviours combination, r *run) *Fix {
 	stands, _ := value.Members(at(f.suite.Config, keysOf(f.original.Ruleset.Path)))
 	l := &loss{
 		plan: f.plan, job: f.original, size: r.apis[0].size, stopped: r.end.StoppedBy, current: stands,
@@ -45,15 +43,15 @@ func (f *fixer) fix(behaviours combination, r *run) *Fix {
 			continue
 		}
 		changes := r.changes(l)
-		changed := f.try(changes)
+		changed := f.try(ctx, changes)
 		if changed == nil {
 			continue
 		}
-		v := f.verdict(changed, behaviours)
+		v := changed.verdict(ctx, behaviours)
 		if v != Complete && v != Reported {
 			continue
 		}
-		if improves, costs, silenced := f.compare(changed, behaviours); silenced == nil {
+		if improves, costs, silenced := f.compare(ctx, changed, behaviours); silenced == nil {
 			return &Fix{Says: l.says(r.says), Changes: changes, Verdict: v, Improves: improves, Costs: costs}
 		}
 	}
@@ -65,11 +63,18 @@ func (f *fixer) fix(behaviours combination, r *run) *Fix {
 
 // compare names the behaviours that have a better and a worse verdict with changes, except the behaviours that
 // the changes are for. Behaviours that become SILENT are named separately: they make the changes unsafe.
-func (f *fixer) compare(changed *changedJob, except combination) (improves, costs, silenced []string) {
-	after := changed.verdicts()
+func (f *fixer) compare(ctx context.Context, changed *changedJob, except combination) (improves, costs, silenced []string) {
+	if changed.verdicts == nil {
+		changed.verdicts = map[string]Verdict{}
+		for name := range f.before {
+			if b, err := find(name); err == nil {
+				changed.verdicts[name] = changed.verdict(ctx, combination{b})
+			}
+		}
+	}
 	for _, b := range behaviours {
 		name := b.Name
-		v, tried := after[name]
+		v, tried := changed.verdicts[name]
 		if !tried || slices.ContainsFunc(except, func(b *Behaviour) bool { return b.Name == name }) {
 			continue
 		}
@@ -86,14 +91,14 @@ func (f *fixer) compare(changed *changedJob, except combination) (improves, cost
 }
 
 // verdict puts a changed job under stress.
-func (f *fixer) verdict(changed *changedJob, all combination) Verdict {
-	row, _ := changed.row(f.ctx, all)
+func (j *changedJob) verdict(ctx context.Context, all combination) Verdict {
+	row, _ := j.row(ctx, all)
 	return row.Verdict
 }
 
 // try returns the job after changes. It returns nil if there are no changes, if the changed configuration is
 // invalid, or if its job does not obtain the ordinary list.
-func (f *fixer) try(changes []Change) *changedJob {
+func (f *fixer) try(ctx context.Context, changes []Change) *changedJob {
 	key := fmt.Sprint(changes)
 	if changed, known := f.known[key]; known || changes == nil {
 		return changed
@@ -107,17 +112,7 @@ func (f *fixer) try(changes []Change) *changedJob {
 	if job == nil {
 		return nil
 	}
-	changed := &changedJob{modelledJob: job}
-	changed.verdicts = sync.OnceValue(func() map[string]Verdict {
-		verdicts := map[string]Verdict{}
-		for name := range f.before {
-			if b, err := find(name); err == nil {
-				verdicts[name] = f.verdict(changed, combination{b})
-			}
-		}
-		return verdicts
-	})
-	if f.verdict(changed, combination{ordinary}) == Complete {
+	if changed := (&changedJob{modelledJob: job}); changed.verdict(ctx, combination{ordinary}) == Complete {
 		f.known[key] = changed
 	}
 	return f.known[key]

@@ -290,6 +290,33 @@ func TestAFixIsAConfigurationThatFaresBetter(t *testing.T) {
 	require.Equal(t, stress.Complete, row(t, again.Jobs[0], "ordinary").Verdict)
 }
 
+// TestFixesAreCombinedAfterAnInterruption combines two fixes that were not tried together before.
+func TestFixesAreCombinedAfterAnInterruption(t *testing.T) {
+	e, err := engine.Load("config.json", []byte(paged(`{"method": "offset", "limit": 10}`)))
+	require.NoError(t, err)
+	report, err := e.Stress(t.Context(), stress.Options{})
+	require.NoError(t, err)
+	one := row(t, report.Jobs[0], "cappedPages")
+	var other stress.Row
+	for _, r := range report.Jobs[0].Rows {
+		if r.Fix != nil && r.Fix.Changes != nil && !slices.Equal(textsOf(r.Fix.Changes), textsOf(one.Fix.Changes)) {
+			other = r
+		}
+	}
+	require.NotEmpty(t, other.Behaviour)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = report.Combine(ended, one.Behaviour, other.Behaviour)
+	require.ErrorIs(t, err, context.Canceled)
+	combined, err := report.Combine(t.Context(), one.Behaviour, other.Behaviour)
+	require.NoError(t, err)
+	undisturbed, err := e.Stress(t.Context(), stress.Options{})
+	require.NoError(t, err)
+	want, err := undisturbed.Combine(t.Context(), one.Behaviour, other.Behaviour)
+	require.NoError(t, err)
+	require.Equal(t, want, combined)
+}
+
 // TestTheFixForALostListKnowsOnlyTheNamesOfTheConfiguration has jobs of which a rule with the list of one
 // would end the other one, and a job whose list has a name that only the API knows.
 func TestTheFixForALostListKnowsOnlyTheNamesOfTheConfiguration(t *testing.T) {

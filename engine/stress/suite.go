@@ -101,9 +101,9 @@ func (s *Suite) stressJob(ctx context.Context, job *compile.Job, o Options) (Job
 		}
 		report.Rows = append(report.Rows, row)
 	}
-	report.fixer = &fixer{modelledJob: m, ctx: ctx, original: job, before: before, known: map[string]*changedJob{}}
+	report.fixer = &fixer{modelledJob: m, original: job, before: before, known: map[string]*changedJob{}}
 	for i, r := range lost {
-		if report.Rows[i].Fix = report.fixer.fix(combinationOf(report.Rows[i].Behaviour), r); ctx.Err() != nil {
+		if report.Rows[i].Fix = report.fixer.fix(ctx, combinationOf(report.Rows[i].Behaviour), r); ctx.Err() != nil {
 			return report, ctx.Err()
 		}
 	}

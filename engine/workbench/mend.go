@@ -28,7 +28,7 @@ func (d *Document) Mend(ctx context.Context, behaviours ...string) (*MendResult,
 	if err != nil {
 		return nil, err
 	}
-	combined, err := report.Combine(behaviours...)
+	combined, err := report.Combine(ctx, behaviours...)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
 		return err
 	}
 	if c.fixes != nil {
-		return c.fix(l, r)
+		return c.fix(ctx, l, r)
 	}
 	if err := c.writeReport(c.out, func(w io.Writer) error { return c.writeStress(w, l.name, r) }); err != nil {
 		return err

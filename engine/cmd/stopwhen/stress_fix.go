@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -29,10 +30,10 @@ func (c *stressCommand) checkFixes(cmd *cobra.Command, args []string) error {
 
 // fix shows the changes that the fixes of --fix make in the file and in the verdicts. With --apply, it writes
 // the file.
-func (c *stressCommand) fix(l *loaded, r *stress.Report) error {
-	combined, err := r.Combine(c.fixes...)
+func (c *stressCommand) fix(ctx context.Context, l *loaded, r *stress.Report) error {
+	combined, err := r.Combine(ctx, c.fixes...)
 	if err != nil {
-		return &usageError{"--fix: " + err.Error()}
+		return signalError(ctx, &usageError{"--fix: " + err.Error()})
 	}
 	text, err := workbench.Changed(string(l.text), combined.Changes)
 	if err != nil {

@@ -103,7 +103,7 @@ func (f *fixTrial) requireApplied(t *testing.T, one subject, args []string, repo
 	require.Zero(t, run(slices.Concat([]string{"explain", "--annotate", before}, args), strings.NewReader(""), annotated, io.Discard))
 	commented := filepath.Join(f.home, "fixed.yaml")
 	require.NoError(t, os.WriteFile(commented, []byte(annotated.String()), 0o600))
-	combined, err := report.Combine(row.Behaviour)
+	combined, err := report.Combine(t.Context(), row.Behaviour)
 	require.NoError(t, err, row.Behaviour)
 	for path, parse := range map[string]func(*diag.Source) (any, error){before: rules.ParseJSON, commented: yaml.Parse} {
 		text, err := os.ReadFile(path)
