@@ -51,6 +51,7 @@ func (w *workerRun) addRunLocked(r *record.Run) {
 func (w *workerRun) removeRunLocked(id string) {
 	if r := w.runs[id]; r != nil {
 		delete(w.runs, id)
+		w.cluster.store.Forget(r.Queue)
 		w.limitSlotsLocked(r.Origin)
 	}
 }

@@ -31,6 +31,7 @@ type puller struct {
 	asked      time.Time              // time of the pending request
 	connection uint64                 // connection of the pending request
 	answer     jetstream.MessageBatch // answer to the pending request; nil if there is no such request
+	forgotten  bool                   // set by Forget; then nothing is requested any more
 }
 
 // A delivery is a message of a queue, and the connection on which it was requested.
@@ -91,6 +92,9 @@ func (p *puller) fetch(ctx context.Context) (*delivery, error) {
 	s := p.s
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.forgotten {
+		return nil, nil
+	}
 	if p.answer != nil && time.Since(p.asked) > s.options.AckWait*2/3 {
 		p.giveUpLocked()
 	}
@@ -167,6 +171,22 @@ func (p *puller) ackWait() time.Duration {
 		return p.s.options.AckWait
 	}
 	return p.consumer.CachedInfo().Config.AckWait
+}
+
+// Forget forgets the queue of a run that is over, and hands back its messages that were not fetched. It does not
+// wait for a fetch.
+func (s *Store) Forget(q Queue) {
+	known, ok := s.pullers.LoadAndDelete(q.durable())
+	if !ok {
+		return
+	}
+	p := known.(*puller)
+	go func() {
+		p.mu.Lock() // a fetch may hold it
+		defer p.mu.Unlock()
+		p.giveUpLocked()
+		p.forgotten = true
+	}()
 }
 
 // StopFetching hands back the delivered messages that were not fetched. It is for a worker that is

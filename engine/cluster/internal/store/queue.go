@@ -21,9 +21,12 @@ type Queue struct {
 	Slots       int // number of tasks of the origin that may run at the same time; 0 means no limit
 }
 
-// tasks returns the puller of the tasks of a queue. Names of runs and origins have no "=".
+// durable returns the name of the consumer of the tasks. Names of runs and origins have no "=".
+func (q Queue) durable() string { return taskConsumer + q.Run + "=" + q.Origin }
+
+// tasks returns the puller of the tasks of a queue.
 func (s *Store) tasks(q Queue) *puller {
-	return s.puller(taskConsumer+q.Run+"="+q.Origin, workSubject+q.Origin+"."+q.Run+".>")
+	return s.puller(q.durable(), workSubject+q.Origin+"."+q.Run+".>")
 }
 
 // slots returns the puller of the slots of the queue's origin.
@@ -294,7 +297,7 @@ type Load struct {
 func (s *Store) Queued(ctx context.Context, q Queue) (Load, error) {
 	var load Load
 	err := s.retry(ctx, "ask for the queue of the run "+q.Run, workStream, func(ctx context.Context) error {
-		consumer, err := s.js.Consumer(ctx, workStream, s.tasks(q).durable)
+		consumer, err := s.js.Consumer(ctx, workStream, q.durable())
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil
 		}

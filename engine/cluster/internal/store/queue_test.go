@@ -246,3 +246,24 @@ func TestAConnectionThatBreaksDuringAFetchIsNoError(t *testing.T) {
 	}
 	server.start()
 }
+
+// A run is over while a fetch of its queue runs. The run may be submitted again.
+func TestAQueueThatIsForgottenHandsItsTaskBack(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	require.NoError(t, s.SetQueue(t.Context(), queue))
+	enqueue(t, s, Item{Key: task, Origin: queue.Origin})
+	p := s.tasks(queue)
+	p.mu.Lock() // as a fetch does
+	require.NoError(t, p.askLocked(t.Context()))
+	require.Eventually(t, func() bool { return len(p.answer.Messages()) == 1 }, time.Minute, 10*time.Millisecond)
+	s.Forget(queue)
+	_, known := s.pullers.Load(p.durable)
+	require.False(t, known)
+	p.mu.Unlock()
+
+	require.Equal(t, task.Task, fetched(t, s).Task, "before the end of AckWait")
+	msg, err := p.fetch(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, msg)
+	require.Nil(t, p.answer, "nothing was requested")
+}
