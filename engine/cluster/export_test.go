@@ -88,6 +88,13 @@ func Resume(ctx context.Context, r *Run, e *engine.Engine, sink engine.SinkFunc,
 // Idle says why a run does not go on.
 func Idle(ctx context.Context, r *Run) string { return r.idle(ctx, false).String() }
 
+// Waits returns how many pages of a run have waited for room on the server since that was logged.
+func Waits(c *Cluster, run string) int {
+	c.full.mu.Lock()
+	defer c.full.mu.Unlock()
+	return c.full.all[problemKey{run: run}].more
+}
+
 // SubmissionOf returns what tells a run apart from others of the same name.
 func SubmissionOf(r *Run) string { return r.record.Submission }
 

@@ -130,7 +130,7 @@ func TestARunThatIsFullIsLoggedOnce(t *testing.T) {
 	stop := work(t, c, cluster.Worker{Slots: 4})
 	s := await(t, run, func(s *status.Run) bool { return s.Total.Running == 4 && slices.Equal(warnings(s), []string{"full"}) })
 	require.Contains(t, s.Warnings[0].Hint, "CollectOptions.Release would delete nothing", "no page is stored")
-	time.Sleep(300 * time.Millisecond) // all four try to store a page
+	require.Eventually(t, func() bool { return cluster.Waits(c, "full") >= 10 }, time.Minute, 10*time.Millisecond, "attempts that are not logged")
 	stop()
 	require.Equal(t, 1, strings.Count(log.String(), "pages wait until the server has room: maximum bytes exceeded"), log)
 }
