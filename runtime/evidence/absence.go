@@ -57,7 +57,7 @@ func (w *Watcher) NoticeHad(watch compile.Watch) {
 func (w *Watcher) Seen(outcome rules.Outcome) Seen {
 	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.last.subject.job)}
 	if outcome != rules.Failed {
-		seen.Lacked = w.history.Lacked
+		seen.Lacked, seen.Only = w.history.Lacked, w.history.Only
 	}
 	return seen
 }
@@ -200,14 +200,18 @@ type Seen struct {
 	Lacked []Absence `json:"lacked,omitempty"` // the paths of Had are left out
 	Values NilCounts `json:"values,omitempty"`
 	Items  *Overlap  `json:"items,omitempty"` // items that several partitions may have
+	Only   OnlyItems `json:"only,omitzero"`
 }
 
 // Empty reports whether nothing was added.
-func (s *Seen) Empty() bool { return len(s.Had)+len(s.Lacked)+len(s.Values) == 0 && s.Items == nil }
+func (s *Seen) Empty() bool {
+	return len(s.Had)+len(s.Lacked)+len(s.Values)+len(s.Only.Sound) == 0 && s.Items == nil && s.Only.Suspect == nil
+}
 
 // Add adds the paths that the list of one partition had and lacked.
 func (s *Seen) Add(other *Seen) {
 	s.Values.add(other.Values)
+	s.Only.add(other.Only)
 	if other.Items != nil {
 		if s.Items == nil {
 			s.Items = &Overlap{}

@@ -41,7 +41,7 @@
 //     without a list between others, nested.go lists within items, overlap.go items that several
 //     partitions have, position.go a position that was not requested, and beyond.go items on a page after the end.
 //   - Errors: error.go bodies that report errors (error_items.go in the list or in its place,
-//     error_stranger.go in its only item, error_last.go in the last line,
+//     error_only.go and error_stranger.go in its only item, error_last.go in the last line,
 //     error_text.go in a text, error_csv.go in the header of CSV), error_change.go statuses that change,
 //     and bare.go a page without any member of page 1.
 //   - Paths: absence.go paths that no response has, missing_paths.go paths of a parent's items

@@ -26,6 +26,7 @@ type errorMemory struct {
 	Ended      bool      `json:"ended,omitempty"`      // whether a page in NDJSON or CSV ends with the end of a line
 	HadOthers  bool      `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
 	FirstNulls bool      `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
+	Only       OnlyItems `json:"only,omitzero"`
 }
 
 // maxErrorBody is the size of the largest body that is searched for an error: a body with an error
@@ -111,11 +112,11 @@ func (s errorSearch) noticeErrorBesideItems() {
 		return
 	}
 	s.noticeOtherItems()
-	s.noticeErrorItem(s.strange)
 	s.noticeListOfErrors()
-	if s.reading.HasErrors {
+	if s.reading.HasErrors && !s.readsRoot() {
 		s.noticeSign(s.subject.beside, s.subject.besidePaths())
 	}
+	s.noticeErrorInItems()
 }
 
 // emptyList returns the path of the first of several lists that is empty, or "".
