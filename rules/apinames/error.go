@@ -250,11 +250,12 @@ var errorsBeside = sync.OnceValue(func() (table struct{ nextToData, others, code
 	return table
 })
 
-// HasError reports whether an object has an error under a name that has no other meaning: {"error": "denied"}.
+// HasError reports whether an object has an error under a name that has no other meaning: {"error": "denied"}. An item
+// that says that nothing was found has one, too.
 func HasError(object value.Object) bool {
 	return slices.ContainsFunc(object, func(m value.Member) bool {
 		sign, ok := errorsBeside().others[m.Name]
-		return ok && sign.Matches(m.Value)
+		return ok && (sign.Matches(m.Value) || memberSaysEmpty(m))
 	})
 }
 
@@ -267,7 +268,7 @@ func IsErrorObject(object value.Object) bool {
 			return false
 		}
 		text, _ := m.Value.(string)
-		reports = reports || IsFailure(text) || ReportsError(m)
+		reports = reports || IsFailure(text) || ReportsError(m) || NamesErrors(m.Name) && saysEmpty(text)
 	}
 	return reports
 }
@@ -562,7 +563,10 @@ var ownCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 // just say that there is no error.
 func isError(v any) bool {
 	if object, ok := value.Members(v); ok {
-		if text, has := object.Get("#text"); has { // <error code="404">No records match</error>
+		if slices.ContainsFunc(object, memberSaysEmpty) { // {"code": 404, "message": "No records found"}
+			return slices.ContainsFunc(object, isFailedRequest)
+		}
+		if text, has := object.Get("#text"); has {
 			return isError(text)
 		}
 		for _, name := range []string{"code", "status"} { // {"code": 0, "message": "OK"}
@@ -583,7 +587,17 @@ func isError(v any) bool {
 		return slices.ContainsFunc(list, isError)
 	}
 	text, ok := value.Text(v)
-	text = strings.ToLower(strings.TrimSpace(text))
-	return ok && text != "" && !isSuccess(text) &&
-		!(emptyResult().MatchString(text) && !IsComplaint(text))
+	text = strings.TrimSpace(text)
+	return ok && text != "" && !isSuccess(strings.ToLower(text)) && !saysEmpty(text)
 }
+
+// memberSaysEmpty reports whether a member is a message, or a code, that nothing was found.
+func memberSaysEmpty(m value.Member) bool { text, _ := m.Value.(string); return saysEmpty(text) }
+
+// isFailedRequest reports whether a member is the status of a refused credential, a rate limit or a failure of the server.
+func isFailedRequest(m value.Member) bool {
+	text, _ := value.Text(m.Value)
+	return requestFailure().MatchString(text)
+}
+
+var requestFailure = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(40[138]|429|5[0-9][0-9])$`) })

@@ -36,10 +36,24 @@ var (
 	}
 )
 
-// emptyResult matches a text that begins with the words that nothing was found: no records found, end of list.
+// emptyResult matches a text, or the words of a code, that says that nothing was found: no records found, end of list.
 var emptyResult = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(no (more )?(data|entries|items|matches|records|results|rows)|end of (the )?(data|list|results))\b`)
+	const noun = `(data|entry|entries|items?|match|matches|records?|results?|rows?)`
+	const after = `( (is|are|was|were|has|have|found|available|returned|left|yet|exists?|match|matches|matched|matching|to|for|with|in|on|of|` +
+		`at|from|where|that)\b|[^ \w]|$)`
+	return regexp.MustCompile(`^(there (is|are|was|were) )?(no|0|zero)( more| matching)? ` + noun + after + `|^end of (the )?(data|list|results)\b|` +
+		`^nothing (was )?found\b|^` + noun + ` not found\b|^empty (list|set|results?)\b|` +
+		`\b(results? in|returns|returned|yields) an empty (list|set|results?)\b`)
 })
+
+// saysEmpty reports whether a text, or a code such as noRecordsMatch, says that nothing was found.
+func saysEmpty(text string) bool {
+	words := strings.ToLower(splitCamel(text))
+	if !strings.Contains(words, " ") {
+		words = strings.NewReplacer("_", " ", "-", " ").Replace(words)
+	}
+	return emptyResult().MatchString(words) && !IsFailure(words)
+}
 
 // noMore matches a text that says that there are no items, or no more. "Not found" may be about something else.
 var noMore = sync.OnceValue(func() *regexp.Regexp {

@@ -260,11 +260,12 @@ func (s errorSearch) saysEmpty(code any, page *rules.Context) bool {
 
 // hasMessage reports whether a page has a message with a meaning.
 func hasMessage(page *rules.Context, says func(message string) bool) bool {
-	return slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {
+	isMessage := func(path []string) bool {
 		message, _ := language.Read{Root: "body", Path: path}.Lookup(page)
 		text, _ := message.(string)
 		return text != "" && says(text)
-	})
+	}
+	return slices.ContainsFunc(apinames.ErrorMessages(), isMessage) || isMessage([]string{"error"}) || isMessage([]string{"error", "message"})
 }
 
 // readsRoot reports whether the response itself is the only item.
