@@ -85,6 +85,7 @@ type ListFacts struct {
 
 	Missing     string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	Chosen      bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
+	Again       bool   `expr:"again" doc:"whether nothing but a page that came again has ended the list, as guards do by default"`
 	Reached     bool   `expr:"reached" doc:"whether an error follows as many items as page 1 states as the total"`
 	Negative    string `expr:"negative" doc:"the negative total or number of pages that ended the list: body.total = -1; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
@@ -175,7 +176,7 @@ func FactsIn(c *Context) Facts {
 	}
 	limit, isNumber := c.Limit.(int)
 	isUnknown := c.Limit != nil && !isNumber // whether a page is as large as the limit
-	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted, Reached: c.List.Reached}
+	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Again: c.List.Again, Counted: c.List.Counted, Reached: c.List.Reached}
 	return factIf(FactList, *c.List != ordinary) | factIf(FactTotal, c.Hints.Total != nil) |
 		factIf(FactPages, c.Hints.Pages != nil) | factIf(FactNext, c.Hints.Next != nil) | factIf(FactMore, c.Hints.More == true) |
 		factIf(FactShort, c.Count > 0 && (c.Count < limit || isUnknown)) |
@@ -200,6 +201,10 @@ const fullPages = `total.pages - (count == 0 ? 1 : 0)`
 const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead or hints.moreIsRough)` +
 	` or hints.next != nil and not (hints.nextRead or hints.nextIsRough)` +
 	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
+
+// endedAgain is the part of a message that says that a page which came again has ended the list.
+const endedAgain = `{list.again ? "; the page before came again, which ended the list: ` +
+	`if that is how the API ends it, set guards.samePage to stop" : ""}`
 
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list, and after the outcomes in Also; total.items is then the number of items that were
@@ -237,37 +242,38 @@ var auditTable = audits([]Rule{
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Auditing: Auditing{Requires: FactTotal,
 		Derived: "if the same request has brought the same page again, unless it is an estimate",
-		Proof:   `(list.counted or list.stuck) and not (hints.totalRead or hints.totalIsRough or list.chosen)`,
-		Unless:  "unless it is an estimate", Decided: true},
+		Proof: `(list.again or (list.counted or list.stuck) and not hints.totalRead)` +
+			` and not (hints.totalIsRough or list.chosen)`,
+		Unless: "unless it is an estimate", Decided: true},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
-		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
-	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck`,
-		Unless: "if the same request has brought the same page again", Usual: true, ProofCompares: true},
+		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}" + endedAgain},
+	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck or list.again`,
+		Unless: "if the same page has come again", Usual: true, ProofCompares: true},
 		Source: `hints.total == nil and hints.more != false and (hints.pages > total.pages or list.pagesBefore > total.pages)`,
 		Clause: "a number of pages exceeds the pages read",
 		Message: `{hints.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{hints.pages}` +
 			`{list.pagesBefore > total.pages ? " on page " + text(page) + ", with which the list ends" : ""}, ` +
-			"but the number of pages read is {total.pages}"},
+			"but the number of pages read is {total.pages}" + endedAgain},
 	{ID: "audit.surplus", Auditing: Auditing{Requires: FactTotal},
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Auditing: Auditing{Requires: FactMore, Proof: `not (hints.moreRead or hints.moreIsRough or list.chosen)`,
+	{ID: "audit.more", Auditing: Auditing{Requires: FactMore, Proof: `(hints.moreRead ? list.again : not hints.moreIsRough) and not list.chosen`,
 		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
-		Message: "{hints.moreAt} says that there is more after page {page}"},
+		Message: "{hints.moreAt} says that there is more after page {page}" + endedAgain},
 	{ID: "audit.noFlag", Auditing: Auditing{Requires: FactList, Compares: true},
 		Source: `list.moreBefore != "" and hints.total != total.items and (count == limit or count in ` + roundCounts + `)`,
 		Clause: "the last page is full and lacks the flag with which page 1 says that there is more",
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, which page 1 has: " +
 			"if the API always sends it, items are missing"},
-	{ID: "audit.token", Auditing: Auditing{Requires: FactNext, Proof: `not (hints.nextRead or hints.nextIsRough or list.chosen)`,
+	{ID: "audit.token", Auditing: Auditing{Requires: FactNext, Proof: `(hints.nextRead ? list.again : not hints.nextIsRough) and not list.chosen`,
 		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",
-		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
+		Message: "page {page} is the last, but {hints.nextAt} points to another page" + endedAgain},
 	{ID: "audit.ceiling", Auditing: Auditing{Requires: FactMany},
 		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
 		Clause: "the number of items is one at which APIs cut lists off",

@@ -215,6 +215,11 @@ func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 		return ""
 	}
 	text := onlyWarn(signs) + " if the configuration reads the sign"
+	if slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
+		return r.ID == "samePage" && r.Never == "" && r.Origin.By.Kind == rules.AuthorDefault
+	}) {
+		text += " (but not if samePage ends the list)"
+	}
 	if ends != nil {
 		text += ", or after an end for which that is said above"
 	}

@@ -156,8 +156,11 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		facts.MoreBefore = h.FirstMore
 	}
 	facts.Counted = p.subject.job.Counted()
-	facts.Chosen = slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
-		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.Contains(p.end.StoppedBy, stop.Rule.ID)
+	facts.Again = len(p.end.StoppedBy) > 0 && p.isStop(p.end.StoppedBy[0], func(rule *rules.Rule) bool {
+		return rule.Guard && rule.Origin.By.Kind == rules.AuthorDefault
+	})
+	facts.Chosen = !facts.Again && slices.ContainsFunc(p.end.StoppedBy, func(id string) bool {
+		return p.isStop(id, func(rule *rules.Rule) bool { return rule.Origin.By.Kind == rules.AuthorConfig })
 	})
 	facts.Negative = p.negative()
 	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && h.FirstTotal != nil &&
@@ -167,6 +170,11 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	}
 	w.audited = facts
 	return &w.audited
+}
+
+// isStop reports whether the stopping rule with an id is of a kind. Some ends have no such rule.
+func (p *lastPage) isStop(id string, is func(rule *rules.Rule) bool) bool {
+	return slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool { return stop.Rule.ID == id && is(&stop.Rule) })
 }
 
 // negative returns the first negative total or number of pages, with its path, by which rules ended the list, or "" if
