@@ -29,6 +29,7 @@ type gatherer struct {
 	names []any     // if named, for each item, the key of its member in the innermost object with a star, or nil
 	name  any       // name for the item that is being added
 	stars []element // the elements at the stars of the path that is being followed, outermost first
+	null  bool      // whether the path that is being followed leads to a null in place of a list
 	err   error
 
 	stray     *Stray
@@ -51,11 +52,14 @@ func (g *gatherer) gather(out *Reading) error {
 	var ends []ListEnd
 	for _, list := range g.field.Lists {
 		fixed := list.Fixed()
-		found, at := g.doc.kindAt(fixed), g.doc.find(fixed)
+		found, at, before := g.doc.kindAt(fixed), g.doc.find(fixed), g.count
+		g.null = false
 		switch {
 		case !at.Present() || !g.follow(at, list, len(fixed)):
 			found = ""
-		case len(fixed) < len(list.Steps) && found != scan.Null:
+		case g.null && g.count == before:
+			found = scan.Null
+		case len(fixed) < len(list.Steps):
 			found = scan.List
 		}
 		if g.err != nil {
@@ -108,6 +112,7 @@ func (g *gatherer) follow(span scan.Span, list rules.ItemList, step int) bool {
 	kind := scan.KindOf(raw[span.Start:])
 	switch {
 	case kind == scan.Null:
+		g.null = true
 		return true
 	case step == len(list.Steps):
 		return g.addItems(span, kind, list)
