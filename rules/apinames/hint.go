@@ -68,8 +68,8 @@ var hintTable = []struct {
 		"total", "totalcount", "totalitems", "totalresults", "totalrecords", "totalelements", "totalsize", "totalhits",
 		"totalentries", "totalrows", "totalobjects", "totalmatches", "totalmatched", "totalfound", "totalnumber", "totaldocs", "numrows",
 		"hitcount", "nbhits", "numfound", "numresults", "numberofresults", "numbermatched", "nummatched", "recordsfiltered",
-		"recordstotal", "itemtotal", "recordtotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount",
-		"found", "matched",
+		"itotaldisplayrecords", "itotalrecords", "recordstotal", "itemtotal", "recordtotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount",
+		"found", "matched", "matches", "objectcount",
 		"count", "odatacount", "totalnum", "fullcount", "resultscount", "totalresultscount", "nbresults", "estimatedtotalhits",
 		"numberofrecords", "numberofitems", "totalavailable", "totalrowcount", "rowsbeforelimitatleast", "hits",
 		"nhits", "fullresultsize", "totalreview", "totalreviews", "totalnumberofresults", "totalresources", "resultsfullcount",
@@ -217,7 +217,7 @@ var narrow = map[string]HintKind{
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
 // of bytes, and an estimate is none.
-var ambiguous = []string{"totalsize", "estimatedtotalhits"}
+var ambiguous = []string{"totalsize", "estimatedtotalhits", "matches"}
 
 // HintHeader is a header that may say something about the list of a response.
 type HintHeader struct {
