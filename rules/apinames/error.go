@@ -92,7 +92,8 @@ var (
 	successWords = []string{
 		"ok", "success", "successful", "none", "no error", "no errors", "no_error", "noerror", "false", "null", "no", "n", "f", "200",
 		"n/a", "normal service", "normal service.", "successfully", "succeeded",
-		"成功", "操作成功", "请求成功", "查询成功", "正常", "正常終了", "성공", "정상", "정상 처리", "успешно", "успех", "erfolg", "erfolgreich",
+		"成功", "操作成功", "请求成功", "查询成功", "正常", "正常終了", "성공", "정상", "정상 처리",
+		"успешно", "успех", "erfolg", "erfolgreich",
 		"succès", "éxito", "exito", "exitoso", "sucesso", "successo", "úspěch", "sukces",
 	}
 	warningWords = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
