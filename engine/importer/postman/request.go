@@ -72,20 +72,22 @@ func (t *translation) note(g importer.Grade, source, target, format string, args
 	t.out.Note(importer.Note{Grade: g, Text: fmt.Sprintf(format, args...), Source: t.place + source, Target: target})
 }
 
-// split returns the parts of an address that is given as a text alone.
+// split returns the parts of an address, from its text those that are not given as well.
 func (a address) split() address {
-	if len(a.Host) > 0 || a.Raw == "" {
-		return a
-	}
 	raw, _, _ := strings.Cut(a.Raw, "#")
 	raw, query, _ := strings.Cut(raw, "?")
-	if protocol, rest, has := strings.Cut(raw, "://"); has {
-		a.Protocol, raw = protocol, rest
+	if len(a.Host) == 0 && raw != "" {
+		if protocol, rest, has := strings.Cut(raw, "://"); has {
+			a.Protocol, raw = protocol, rest
+		}
+		host, path, hasPath := strings.Cut(raw, "/")
+		a.Host = words{host}
+		if hasPath {
+			a.Path = strings.Split(path, "/")
+		}
 	}
-	host, path, hasPath := strings.Cut(raw, "/")
-	a.Host = words{host}
-	if hasPath {
-		a.Path = strings.Split(path, "/")
+	if len(a.Query) > 0 {
+		return a
 	}
 	for p := range strings.SplitSeq(query, "&") {
 		if name, v, _ := strings.Cut(p, "="); p != "" {
