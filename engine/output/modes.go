@@ -99,7 +99,8 @@ func (m modes) choose(targets []*target) error {
 
 // chooseMode decides whether a file is appended to. A job that continues from values that it or its
 // parent has kept in an earlier run appends its rows, because the rows of the earlier run are never
-// requested again.
+// requested again. Another job of its file that keeps values has none yet: its list was empty, or it is new, so
+// its rows are appended, too.
 func (m modes) chooseMode(t *target) error {
 	hasKept := func(job string) bool { return len(m.kept.before[job]) > 0 && m.savesKept() }
 	var continues, starts []string
@@ -128,11 +129,12 @@ func (m modes) chooseMode(t *target) error {
 		return m.requireOwn(t)
 	}
 	name := t.file.rows.Name()
-	if len(starts) > 0 && !m.options.Merge {
+	again := slices.IndexFunc(starts, func(job string) bool { return !m.keeps(job) })
+	if again >= 0 && !m.options.Merge {
 		return (&engine.Error{
 			Class: failure.Config, Op: "output",
 			Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning",
-				name, continues[0], starts[0]),
+				name, continues[0], starts[again]),
 		}).WithRemedy("give each job its own dataType, or add all rows with %s", remedy.Append)
 	}
 	m.logContinued(name, strings.Join(continues, " and "))
@@ -163,12 +165,14 @@ func (m modes) requireKept(f *file, continues []string) error {
 	return nil
 }
 
+// keeps reports whether this run saves values that a job, or its parent, keeps.
+func (m modes) keeps(job string) bool { return len(m.engine.Job(job).Keepers) > 0 && m.savesKept() }
+
 // warnOfRows logs that the whole lists of jobs that have no kept values, although they keep some, are added to a file
 // that has rows: they may be those of earlier runs, whose values are lost. A file that has the rows up to the values of
 // another job is that of several jobs.
 func (m modes) warnOfRows(f *file, starts []string) error {
-	keeps := func(job string) bool { return len(m.engine.Job(job).Keepers) > 0 && m.savesKept() }
-	i := slices.IndexFunc(starts, keeps)
+	i := slices.IndexFunc(starts, m.keeps)
 	if i < 0 || !m.options.Append || f.rows.Finished() {
 		return nil
 	}
