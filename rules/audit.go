@@ -269,7 +269,8 @@ var auditTable = audits([]Rule{
 		Clause: "the last page is full and lacks the flag with which page 1 says that there is more",
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, which page 1 has: " +
 			"if the API always sends it, items are missing"},
-	{ID: "audit.token", Auditing: Auditing{Requires: FactNext, Proof: `(hints.nextRead ? list.again : not hints.nextIsRough) and not list.chosen`,
+	{ID: "audit.token", Auditing: Auditing{Requires: FactNext,
+		Proof:  `(hints.nextRead ? list.again and list.counted : not hints.nextIsRough) and not list.chosen`,
 		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",

@@ -46,7 +46,7 @@ var emptyResult = sync.OnceValue(func() *regexp.Regexp {
 		`\b(results? in|returns|returned|yields) an empty (list|set|results?)\b`)
 })
 
-// saysEmpty reports whether a text, or a code such as noRecordsMatch, says that nothing was found.
+// saysEmpty reports whether a text, or the words of a code, says that nothing was found.
 func saysEmpty(text string) bool {
 	words := strings.ToLower(splitCamel(text))
 	if !strings.Contains(words, " ") {

@@ -156,12 +156,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		facts.MoreBefore = h.FirstMore
 	}
 	facts.Counted = p.subject.job.Counted()
-	facts.Again = len(p.end.StoppedBy) > 0 && p.isStop(p.end.StoppedBy[0], func(rule *rules.Rule) bool {
-		return rule.Guard && rule.Origin.By.Kind == rules.AuthorDefault
-	})
-	facts.Chosen = !facts.Again && slices.ContainsFunc(p.end.StoppedBy, func(id string) bool {
-		return p.isStop(id, func(rule *rules.Rule) bool { return rule.Origin.By.Kind == rules.AuthorConfig })
-	})
+	facts.Again, facts.Chosen = p.howEnded()
 	facts.Negative = p.negative()
 	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && h.FirstTotal != nil &&
 		h.FirstTotal.Total == c.Total.Items && h.FirstTotal.Total > h.FirstTotal.Count
@@ -172,9 +167,21 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	return &w.audited
 }
 
-// isStop reports whether the stopping rule with an id is of a kind. Some ends have no such rule.
-func (p *lastPage) isStop(id string, is func(rule *rules.Rule) bool) bool {
-	return slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool { return stop.Rule.ID == id && is(&stop.Rule) })
+// howEnded reports whether nothing but a guard that the configuration does not mention has ended the list, because a page
+// came again, and whether a rule of the configuration has. A rule that reads the total counts the items of that page, although
+// they are dropped.
+func (p *lastPage) howEnded() (again, chosen bool) {
+	for i, id := range p.end.StoppedBy {
+		by := slices.IndexFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool { return stop.Rule.ID == id })
+		if by < 0 {
+			continue
+		}
+		rule, kind := &p.subject.job.Stops[by].Rule, p.subject.job.Stops[by].Rule.Origin.By.Kind
+		readsTotal := slices.ContainsFunc(p.subject.job.Stops[by].Reads, func(r language.Read) bool { return r.Root == "total" })
+		again = again || i == 0 && rule.Guard && kind == rules.AuthorDefault
+		chosen = chosen || kind == rules.AuthorConfig && !(again && readsTotal)
+	}
+	return again && !chosen, chosen
 }
 
 // negative returns the first negative total or number of pages, with its path, by which rules ended the list, or "" if
