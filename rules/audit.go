@@ -25,6 +25,7 @@ type Hints struct {
 	NextAt       string `expr:"nextAt" doc:"where the response has it"`
 	NextRead     bool   `expr:"nextRead" doc:"whether a rule that decides reads it"`
 	NextIsRough  bool   `expr:"nextIsRough" doc:"whether the name of the token also has other meanings"`
+	NextInBody   bool   `expr:"nextInBody" doc:"whether the body has it, so that the same page has the same"`
 	More         any    `expr:"more" doc:"whether there is more; nil: unknown"`
 	MoreAt       string `expr:"moreAt" doc:"where the response has it"`
 	MoreRead     bool   `expr:"moreRead" doc:"whether a rule that decides reads it"`
@@ -219,7 +220,7 @@ var auditTable = audits([]Rule{
 			"if the API counts its pages from 0, set firstPage to 0"},
 	{ID: "audit.capped", Auditing: Auditing{Requires: FactShort, Proof: `hints.size == count and hints.total != count and hints.more != false`,
 		Unless: "if the response states that size, and neither a total nor a flag says that the list is complete", Usual: true},
-		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
+		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil and hints.total != count or hints.more == true` +
 			` or hints.more != false and (hints.size == count and hints.total != count or ` +
 			`(hints.size == count or hints.total != count) and count in ` + roundCounts + `))`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
@@ -270,7 +271,7 @@ var auditTable = audits([]Rule{
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, which page 1 has: " +
 			"if the API always sends it, items are missing"},
 	{ID: "audit.token", Auditing: Auditing{Requires: FactNext,
-		Proof:  `(hints.nextRead ? list.again and list.counted : not hints.nextIsRough) and not list.chosen`,
+		Proof:  `(hints.nextRead ? list.again and (list.counted or not hints.nextInBody) : not hints.nextIsRough) and not list.chosen`,
 		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",

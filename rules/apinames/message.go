@@ -42,7 +42,7 @@ var emptyResult = sync.OnceValue(func() *regexp.Regexp {
 	const after = `( (is|are|was|were|has|have|found|available|returned|left|yet|exists?|match|matches|matched|matching|to|for|with|in|on|of|` +
 		`at|from|where|that)\b|[^ \w]|$)`
 	return regexp.MustCompile(`^(there (is|are|was|were) )?(no|0|zero)( more| matching)? ` + noun + after + `|^end of (the )?(data|list|results)\b|` +
-		`^nothing (was )?found\b|^` + noun + ` not found\b|^empty (list|set|results?)\b|` +
+		`^nothing (was )?found\b|^(data|entries|items|matches|records|results|rows) not found\b|^empty (list|set|results?)\b|` +
 		`\b(results? in|returns|returned|yields) an empty (list|set|results?)\b`)
 })
 

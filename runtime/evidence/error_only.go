@@ -46,6 +46,9 @@ func (s errorSearch) noticeErrorInItems() {
 	if s.context.Count > 1 || !isObject(item) {
 		return
 	}
+	if s.readsRoot() && *s.facts == before {
+		s.noticeFailureMessage()
+	}
 	names := document.Names(item, nil)
 	names = names[:min(len(names), maxNames)]
 	if *s.facts == before {
@@ -61,6 +64,25 @@ func (s errorSearch) noticeErrorInItems() {
 		names, len(names), s.facts.Error, s.facts.ErrorPage, s.sent.Method + " " + s.sent.URL, s.facts.ErrorDoubt,
 	}})
 	*s.facts = before
+}
+
+// noticeFailureMessage notices a message of failure in a response that is the only item, if it has no identifier:
+// {"message": "rate limit exceeded", "url": …}. It may be that of an item.
+func (s errorSearch) noticeFailureMessage() {
+	names := s.reading.Names(nil)
+	if slices.ContainsFunc(names, apinames.IsIdentifier) {
+		return
+	}
+	for _, name := range names {
+		if !apinames.IsErrorMessage(name) || apinames.IsCaption(name) {
+			continue
+		}
+		v, _ := s.lookup([]string{name})
+		if text, _ := v.(string); apinames.IsFailure(text) {
+			s.reportError("body."+name+" is "+shortText(v), rules.DoubtItem)
+			return
+		}
+	}
 }
 
 // add adds other objects. The result does not depend on their order.

@@ -343,8 +343,8 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 			hints.Pages, hints.PagesAt = n, path
 		}
 	case apinames.HintNext:
-		if hints.Next == nil && isNext(hint.name(), v, c) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
-			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough = v, path, read, hint.rough
+		if hints.Next == nil && s.isNext(hint.name(), v) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
+			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough, hints.NextInBody = v, path, read, hint.rough, hint.inBody
 		}
 	case apinames.HintPrevious, apinames.HintFirst:
 		if flag, ok := apinames.Flag(v, false); ok && flag == (hint.kind == apinames.HintPrevious) && hints.Before == "" {
@@ -381,7 +381,8 @@ func (p *lastPage) countOf(lists []int) (count int) {
 
 // isNext reports whether a value points to another page: text or a number that is not part of the
 // request for this page.
-func isNext(key string, v any, c *rules.Context) bool {
+func (p *lastPage) isNext(key string, v any) bool {
+	c := p.context
 	if links, _ := v.([]any); len(links) > 0 { // as HAL may have them: {"next": [{"href": "/users?page=2"}]}
 		v = links[0]
 		if _, ok := value.Members(v); !ok {
@@ -395,7 +396,7 @@ func isNext(key string, v any, c *rules.Context) bool {
 	if _, flag := v.(bool); !ok || flag || value.Empty(v) || slices.Contains(noNext, strings.ToLower(text)) {
 		return false
 	}
-	if address, err := requests.Resolve(c.Sent.URL, text); err == nil && address == c.Sent.URL {
+	if address, err := requests.Resolve(c.Sent.URL, text); err == nil && p.redactor.Shown(address) == p.redactor.Shown(c.Sent.URL) {
 		return false
 	}
 	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)

@@ -15,7 +15,7 @@ import (
 // The list is not nil.
 func (p *lastPage) hintsInBody() []foundHint {
 	s := bodySearch{lastPage: p, found: []foundHint{}}
-	if !p.reading.HasContent() {
+	if !p.reading.HasContent() || p.isItem() {
 		return s.found
 	}
 	s.trailer = p.trailer()
@@ -34,6 +34,21 @@ func (p *lastPage) hintsInBody() []foundHint {
 		return cmp.Or(len(a.path)-len(b.path), slices.Compare(a.path[:len(a.path)-1], b.path[:len(b.path)-1]), a.rank-b.rank)
 	})
 	return s.found
+}
+
+// isItem reports whether the body describes no list, since it is the only item of a job that is not paged: it has an identifier,
+// or no list of objects. Its members are those of the item, such as "done": false.
+func (p *lastPage) isItem() bool {
+	if !p.readsRoot() || p.subject.job.Paged() {
+		return false
+	}
+	names := p.reading.Names(nil)
+	holdsList := func(path ...string) bool {
+		within := func(name string) bool { return p.listsObjects(append(slices.Clip(path), name)) }
+		return slices.ContainsFunc(p.reading.Names(path), within)
+	}
+	return slices.ContainsFunc(names, apinames.IsIdentifier) ||
+		!holdsList() && !slices.ContainsFunc(names, func(name string) bool { return holdsList(name) })
 }
 
 // A bodySearch collects the hints in the body of a response.
