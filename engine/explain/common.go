@@ -215,7 +215,7 @@ func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 		return ""
 	}
 	text := onlyWarn(signs) + " if the configuration reads the sign"
-	if slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
+	if t.full && slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
 		return r.ID == "samePage" && r.Never == "" && r.Origin.By.Kind == rules.AuthorDefault
 	}) {
 		text += " (but not if samePage ends the list)"
