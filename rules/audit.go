@@ -177,7 +177,9 @@ func FactsIn(c *Context) Facts {
 	}
 	limit, isNumber := c.Limit.(int)
 	isUnknown := c.Limit != nil && !isNumber // whether a page is as large as the limit
-	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Again: c.List.Again, Counted: c.List.Counted, Reached: c.List.Reached}
+	ordinary := ListFacts{
+		Identified: c.List.Identified, Chosen: c.List.Chosen, Again: c.List.Again, Counted: c.List.Counted, Reached: c.List.Reached,
+	}
 	return factIf(FactList, *c.List != ordinary) | factIf(FactTotal, c.Hints.Total != nil) |
 		factIf(FactPages, c.Hints.Pages != nil) | factIf(FactNext, c.Hints.Next != nil) | factIf(FactMore, c.Hints.More == true) |
 		factIf(FactShort, c.Count > 0 && (c.Count < limit || isUnknown)) |
@@ -220,8 +222,8 @@ var auditTable = audits([]Rule{
 			"if the API counts its pages from 0, set firstPage to 0"},
 	{ID: "audit.capped", Auditing: Auditing{Requires: FactShort, Proof: `hints.size == count and hints.total != count and hints.more != false`,
 		Unless: "if the response states that size, and neither a total nor a flag says that the list is complete", Usual: true},
-		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil and hints.total != count or hints.more == true` +
-			` or hints.more != false and (hints.size == count and hints.total != count or ` +
+		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil and hints.total != count` +
+			` or hints.more == true or hints.more != false and (hints.size == count and hints.total != count or ` +
 			`(hints.size == count or hints.total != count) and count in ` + roundCounts + `))`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
@@ -260,7 +262,8 @@ var auditTable = audits([]Rule{
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Auditing: Auditing{Requires: FactMore, Proof: `(hints.moreRead ? list.again : not hints.moreIsRough) and not list.chosen`,
+	{ID: "audit.more", Auditing: Auditing{Requires: FactMore,
+		Proof:  `(hints.moreRead ? list.again : not hints.moreIsRough) and not list.chosen`,
 		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",

@@ -39,9 +39,10 @@ var (
 // emptyResult matches a text, or the words of a code, that says that nothing was found: no records found, end of list.
 var emptyResult = sync.OnceValue(func() *regexp.Regexp {
 	const noun = `(data|entry|entries|items?|match|matches|records?|results?|rows?)`
-	const after = `( (is|are|was|were|has|have|found|available|returned|left|yet|exists?|match|matches|matched|matching|to|for|with|in|on|of|` +
-		`at|from|where|that)\b|[^ \w]|$)`
-	return regexp.MustCompile(`^(there (is|are|was|were) )?(no|0|zero)( more| matching)? ` + noun + after + `|^end of (the )?(data|list|results)\b|` +
+	const after = `( (is|are|was|were|has|have|found|available|returned|left|yet|exists?|match|matches|matched|matching|` +
+		`to|for|with|in|on|of|at|from|where|that)\b|[^ \w]|$)`
+	return regexp.MustCompile(`^(there (is|are|was|were) )?(no|0|zero)( more| matching)? ` + noun + after + `|` +
+		`^end of (the )?(data|list|results)\b|` +
 		`^nothing (was )?found\b|^(data|entries|items|matches|records|results|rows) not found\b|^empty (list|set|results?)\b|` +
 		`\b(results? in|returns|returned|yields) an empty (list|set|results?)\b`)
 })
