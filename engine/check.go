@@ -65,17 +65,11 @@ func (e *Engine) Ended() bool {
 
 // baseURL returns the base address of a run with these inputs.
 func (e *Engine) baseURL(inputs map[string]any) (string, error) {
-	if len(e.jobs) == 0 {
-		return e.cfg.BaseURL, nil
-	}
 	return e.jobs[0].BaseURL(inputs)
 }
 
 // allowedOrigins returns the origins that links and redirects may point to in a run with these inputs.
 func (e *Engine) allowedOrigins(inputs map[string]any) ([]string, error) {
-	if len(e.jobs) == 0 {
-		return e.cfg.AllowedOrigins, nil
-	}
 	computed, err := e.jobs[0].AllowedOrigins(inputs)
 	return append(computed, e.cfg.AllowedOrigins...), err
 }

@@ -26,8 +26,8 @@ import (
 // several goroutines at once.
 type Engine struct {
 	cfg      *rules.Config
-	root     any // values of the configuration as read
-	jobs     []*compile.Job
+	root     any            // values of the configuration as read
+	jobs     []*compile.Job // at least one; the rules of the api are in each
 	byID     map[string]*compile.Job
 	auth     *compile.Credentials // nil if the configuration has no credentials
 	warnings diag.Diagnostics
@@ -103,7 +103,7 @@ func build(source *diag.Source, root any, s optionSet) (*Engine, error) {
 	cfg, found := rules.Decode(source, root, s.decode)
 	var jobs []*compile.Job
 	var auth *compile.Credentials
-	if len(cfg.Jobs) > 0 || found.Err() == nil {
+	if len(cfg.Jobs) > 0 { // otherwise Decode has found an error
 		lowered, more := cfg.Lower()
 		found = append(found, more...)
 		jobs, more = compile.Jobs(cfg, lowered, s.language)

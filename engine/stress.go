@@ -87,7 +87,7 @@ func (e *Engine) withSamples() []*Engine {
 				}
 			}
 		}
-		if _, err := e.baseURL(inputs); err != nil && len(e.jobs) > 0 { // an input may be the whole address
+		if _, err := e.baseURL(inputs); err != nil { // an input may be the whole address
 			for _, in := range missing {
 				if e.jobs[0].BaseReads(in.Name) {
 					inputs[in.Name] = sampleAddress
