@@ -218,7 +218,15 @@ func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 	if t.full && slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
 		return r.ID == "samePage" && r.Never == "" && r.Origin.By.Kind == rules.AuthorDefault
 	}) {
-		text += " (but not if samePage ends the list)"
+		var fail []string
+		for _, r := range x.Audit {
+			if slices.Contains(signs, r.ID) && strings.Contains(r.rule.Proof, "list.again") {
+				fail = append(fail, r.ID)
+			}
+		}
+		if fail != nil {
+			text += fmt.Sprintf(" (but not %s if samePage ends the list)", value.AndList(fail))
+		}
 	}
 	if ends != nil {
 		text += ", or after an end for which that is said above"

@@ -114,7 +114,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 			"fails the run (exit status 9) if page 1 says that there are pages before it (audit.begin); a total exceeds the items read (audit.total);"},
 		{"and which does not?", `{"method": "pagenum"}`, "audit.total, audit.more and audit.token only warn if the configuration reads the sign."},
 		{"also if the same page comes again? (--full)", `{"method": "pagenum"}`,
-			"audit.total, audit.more and audit.token only warn if the configuration reads the sign (but not if samePage ends the list)."},
+			"audit.total, audit.more and audit.token only warn if the configuration reads the sign (but not audit.total and audit.token if samePage ends the list)."},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},
 		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "state.offset also in the first request [method offset]"},
 		{"and why not?", `{"method": "offset", "limit": 5, "firstPageParams": false}`, "not in the first request (firstPageParams at"},

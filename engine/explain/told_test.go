@@ -263,14 +263,14 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 		_, ends, _ := strings.Cut(strings.Join(strings.Fields(x.Text(TextOptions{Full: true})), " "), "If several rules are true")
 		return ends
 	}
-	const only = "audit.total, audit.more and audit.token only warn if the configuration reads the sign (but not if samePage ends the list)"
+	const only = "audit.total, audit.more and audit.token only warn if the configuration reads the sign (but not audit.total and audit.token if samePage ends the list)"
 	require.Contains(t, told(`{"method": "pagenum"}`, "", "spec"), only+". A sign that is named above")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
 		only+", or after an end for which that is said above.")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
 		"After an end by nextPageFlag or stopRules[0], audit.total, audit.more and audit.token only warn.")
 	require.Contains(t, told(`{"method": "pagenum", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
-		"audit.token only warns if the configuration reads the sign (but not if samePage ends the list).")
+		"audit.token only warns if the configuration reads the sign (but not audit.token if samePage ends the list).")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
 	_, hints, _ = strings.Cut(hints, "audit, at the end of a list ")
 	require.Contains(t, hints, "a total exceeds the items read (audit.total); a number of pages")
