@@ -56,7 +56,7 @@ type Context struct {
 
 	Partition map[string]any `expr:"partition" phase:"job" declared:"for" doc:"the variables of for, by their names; order is partition.order"`
 
-	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`
+	SamePage         bool `expr:"samePage" doc:"whether it equals the last response, ignoring whitespace and guards.ignore; false in onError"`
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this list was the same, and so was its response"`
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
 	SameItems        int  `expr:"sameItems" saved:"true" range:"0..page" doc:"pages in a row, up to this one, with the same items; 0 if empty"`

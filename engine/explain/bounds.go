@@ -220,11 +220,12 @@ func describeRateLimit(h *rules.HTTP, longest time.Duration) string {
 	if h.RateRemaining != "" {
 		text = "if the header " + h.RateRemaining + " is 0"
 	}
-	text += ", the next request waits as long as the header " + h.RateReset + " says: seconds, or a time since 1970"
+	text += ", the next request waits as long as the header " + h.RateReset + " says: seconds, " +
+		"or a time in seconds or milliseconds since 1970"
 	if longest > 0 {
 		text += fmt.Sprintf(" (more than %s: the run fails, %s)", inWords(longest), statusTransient)
 	}
-	return text
+	return text + "; beside a wait before a retry, the longer one counts"
 }
 
 // inRate says a number of requests per second in words.

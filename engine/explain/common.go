@@ -110,7 +110,8 @@ func (t *textWriter) failures(x *JobExplanation) {
 	}
 	t.writeHeading(title)
 	t.writeParagraph(4, t.explanation.Retries.String())
-	t.writeParagraph(4, fmt.Sprintf("An expression that fails, or a complete body that cannot be read (%s), fails the run (%s) at once. "+
+	t.writeParagraph(4, fmt.Sprintf("An expression that fails, or any other complete body that cannot be read (%s), fails the run "+
+		"(%s) at once. "+
 		"So does a response above a limit of api.http%s, or an expression above its limits (%s).",
 		x.Items.invalid(), statusResponse, t.limits(), statusPolicy))
 	if t.full {

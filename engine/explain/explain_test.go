@@ -105,7 +105,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 	for _, c := range []struct{ question, pagination, want string }{
 		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring body.meta.took"},
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
-		{"what happens at a 500?", `{"method": "pagenum"}`, "with status 429, 500 or 503, or with status 403 that reports a rate limit, is retried up to 2 times; then the run fails (exit status 4). A run has 20 retries; 5 successes give one back, and one whose wait the API gives counts 1/5."},
+		{"what happens at a 500?", `{"method": "pagenum"}`, "with status 429, 500 or 503, or with status 403 that reports a rate limit, is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries (a success gives 1/5 back; a wait that the API gives costs 1/5); with none left, the run fails."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
@@ -133,7 +133,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"and without its params?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'", "includeParams": false}}`,
 			"next request: without the job's endpoint and params, with nextRequest.endpoint 'next'"},
 		{"and does the audit say so?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`, "since a parameter of the job overrides its own (audit.overridden)"},
-		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), if there is also a sign of more, or if it is the path of the items and another list is there"},
+		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), if there is also a sign of more that no rule reads, or if it is the path of the items and another list of objects is there"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing or null"},
 	} {
 		t.Run(c.question, func(t *testing.T) {

@@ -233,7 +233,7 @@ func TestTheFileIsReplacedWithThoseThatBelongToIt(t *testing.T) {
 		},
 		{
 			`{"id": "users", "endpoint": "users", "pagination": {"method": "pagenum", "keep": {"newest": "greatest(items, 'id', kept.newest)"}}}, ` + fmt.Sprintf(posts, ""),
-			"Without kept values, the file is replaced if no job of the tree fails or has evidence, also if no row is written; with them, the rows are added (keep) if all jobs of the tree are complete. Otherwise ",
+			"Without kept values, the file is replaced if no job of the tree fails or has evidence, also if no row is written; with them, the rows are added (keep) if all jobs of the tree are complete, and have no evidence. Otherwise ",
 		},
 	} {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [`+c.jobs+`]}}`, nil)
@@ -288,11 +288,11 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 // A rate limit that the API reports makes requests wait, so explain tells it.
 func TestTheRateLimitIsTold(t *testing.T) {
 	h := rules.HTTP{RateRemaining: "X-Left", RateReset: "X-Reset"}
-	require.Equal(t, "if the header X-Left is 0, the next request waits as long as the header X-Reset says: seconds, or a time since 1970 "+
-		"(more than 15 minutes: the run fails, exit status 4)", explainPace(&h, 15*time.Minute).Says)
+	require.Equal(t, "if the header X-Left is 0, the next request waits as long as the header X-Reset says: seconds, or a time in seconds or milliseconds since 1970 "+
+		"(more than 15 minutes: the run fails, exit status 4); beside a wait before a retry, the longer one counts", explainPace(&h, 15*time.Minute).Says)
 	h.RateRemaining, h.Pace.Parallel = "", 2
 	require.Equal(t, "at most 2 requests at a time, all jobs together; if a response has the header X-Reset, "+
-		"the next request waits as long as the header X-Reset says: seconds, or a time since 1970", explainPace(&h, 0).Says)
+		"the next request waits as long as the header X-Reset says: seconds, or a time in seconds or milliseconds since 1970; beside a wait before a retry, the longer one counts", explainPace(&h, 0).Says)
 	require.Nil(t, explainPace(&rules.HTTP{}, time.Minute))
 }
 
@@ -304,7 +304,7 @@ var waits = Waits{
 
 // Whoever asks how long a run waits for a page, and what happens then, finds the answer, whether a timeout is configured or not.
 func TestTheTimeoutsAreTold(t *testing.T) {
-	const begins = "A request without a complete response is retried up to 2 times; then the run fails (exit status 4). A run has 20 retries; 5 successes give one back, and one whose wait the API gives counts 1/5. "
+	const begins = "A request without a complete response is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries (a success gives 1/5 back; a wait that the API gives costs 1/5); with none left, the run fails. "
 	for _, c := range []struct {
 		timeout time.Duration
 		want    string
@@ -352,11 +352,11 @@ func TestThePartitionsWithKeptValuesAreTold(t *testing.T) {
 func TestOtherResponsesAreToldForEveryDataField(t *testing.T) {
 	for _, c := range []struct{ job, want string }{
 		{``, "no list in an object, or status 204, is an empty page; several, or another response, fail the run (exit status 5)"},
-		{`, "dataField": "a.b"`, "the elements of a list there are the items, and an object is one item; nothing, null or {} there, or status 204, is an empty page; a text, number or boolean there, or a response that is neither an object nor a list, fails the run (exit status 5)"},
+		{`, "dataField": "a.b"`, "the elements of a list there are the items, and an object is one item; nothing, null or {} there, or status 204, is an empty page; a text, number or boolean there, or as the response, fails the run (exit status 5)"},
 		{`, "dataField": "."`, "null, or status 204, is an empty page; a text, number or boolean fails the run (exit status 5)"},
-		{`, "dataField": [{"path": "a"}, {"path": "b"}]`, "the elements of a list at one of them are the items, and an object is one item; nothing, null or {} there, or status 204, is no item; a text, number or boolean there, or a response that is neither an object nor a list, fails the run (exit status 5)"},
+		{`, "dataField": [{"path": "a"}, {"path": "b"}]`, "the elements of a list at one of them are the items, and an object is one item; nothing, null or {} there, or status 204, is no item; a text, number or boolean there, or as the response, fails the run (exit status 5)"},
 		{`, "dataField": "a.*"`, "the elements of a list at one of them are items, and any other value except null is one item; nothing there, or status 204, is no item; a text, number or boolean in place of the response, or of the list or object before *, fails the run (exit status 5)"},
-		{`, "dataField": [{"path": "a.*"}, {"path": "b"}]`, "a text, number or boolean there, or a response that is neither an object nor a list, fails the run (exit status 5), except at a path that ends with *, where any value except null is an item"},
+		{`, "dataField": [{"path": "a.*"}, {"path": "b"}]`, "a text, number or boolean there, or as the response, fails the run (exit status 5), except at a path that ends with *, where any value except null is an item"},
 		{`, "dataField": "a.b", "response": {"format": "xml"}`, "each element of this name is an item, also a single one: an object, whose attributes are @name, or a text if it has nothing but text; no such element, or status 204, is an empty page"},
 		{`, "response": {"format": "csv"}`, "an empty body, or status 204, is an empty page"},
 	} {

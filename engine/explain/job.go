@@ -332,6 +332,9 @@ func (j explainer) items() ItemsExplanation {
 		x.Otherwise = fmt.Sprintf("null, or status 204, is an empty page; a text, number or boolean fails the run (%s)", statusResponse)
 	default:
 		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
+		if strings.Contains(field.Text, `\*`) {
+			x.Where += ` (\* is a member named *)`
+		}
 		x.Otherwise = j.valuesOfItems("there", "an empty page", nil)
 	}
 	if x.Format == rules.NDJSON || x.Format == rules.CSV {
@@ -374,7 +377,7 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 	}
 	text := fmt.Sprintf("the elements of a list %s are the items, and an object is one item; nothing, null or {} there, or status "+
 		"204, is %s; "+
-		"a text, number or boolean there, or a response that is neither an object nor a list, fails the run (%s)",
+		"a text, number or boolean there, or as the response, fails the run (%s)",
 		there, none, statusResponse)
 	if starred > 0 {
 		text += ", except at a path that ends with *, where any value except null is an item"

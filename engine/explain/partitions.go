@@ -103,7 +103,8 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	}
 	sentences = append(sentences, fmt.Sprintf("They run in the order of %s%s. %s", order, nested, together))
 	if x.OnError == rules.PartitionSkip {
-		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
+		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, the items of its pages before are written, "+
+			"and the run goes on (onPartitionError); "+
 			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only.%s",
 			failOnStatus(j.Ruleset.Dialect, rules.Partial), j.ifAllFail()))
 	}

@@ -40,12 +40,12 @@ func (r RetryExplanation) String() string {
 	if len(r.Limited) > 0 {
 		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
 	}
-	return fmt.Sprintf("%s is retried up to %s; then the run fails (%s). A run has %d retries; "+
-		"%d successes give one back, and one whose wait the API gives counts 1/%[5]d. %s"+
+	return fmt.Sprintf("%s is retried up to %s; then the run fails (%s). All requests share %d retries "+
+		"(a success gives 1/%d back; a wait that the API gives costs 1/%[5]d); with none left, the run fails. %[6]s"+
 		"An unknown host or an untrusted certificate fails it at once (%s). "+
-		"With status "+requests.PageStatuses+", %s; then the run fails (%s). %s"+
+		"With status 200, %s; then the run fails (%s). %s"+
 		"%s"+
-		"Any other status fails the run at once (%s, or %d below 400)%s.",
+		"Any other status fails the run (%s, or %d below 400)%s.",
 		subject, value.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun, transport.SuccessesForRetry,
 		r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
 		r.describeWaits(), redirects, statusAPI, failure.Response.ExitStatus(), r.renewed())
@@ -116,9 +116,9 @@ func (r RetryExplanation) describeWaits() string {
 	if r.wait.First == 0 {
 		return fmt.Sprintf("The header %s gives the wait before a retry. ", r.waitHeaders())
 	}
-	return fmt.Sprintf("The header %s gives the wait before a retry (more than %s: the run fails at once, %s). Without it, the "+
+	return fmt.Sprintf("The header %s gives the wait before a retry (more than %s: the run fails, %s). Without it, the "+
 		"wait is random, "+
-		"at most %s before the first retry and twice as long before each further one, up to %s. ",
+		"at most %s before the first retry, twice as long before each further one, up to %s. ",
 		r.waitHeaders(), inWords(r.wait.Asked), statusTransient, inWords(r.wait.First), inWords(r.wait.Longest))
 }
 

@@ -75,7 +75,11 @@ func (e *Explanation) Text(o TextOptions) string {
 		if e.serial {
 			order = "Because of limits.partitions, jobs run one after another, also with --jobs. "
 		}
-		t.writeParagraph(0, order+fmt.Sprintf(jobFails, tree))
+		apart := ""
+		if len(e.Trees) > 1 {
+			apart = " Files whose jobs and their trees are complete are there although others fail."
+		}
+		t.writeParagraph(0, order+fmt.Sprintf(jobFails, tree, apart))
 	}
 	if terms := t.shown.terms(); terms != nil {
 		t.writeBlank()
@@ -90,8 +94,7 @@ func (e *Explanation) Text(o TextOptions) string {
 // jobFails says what the failure of a job means for the others.
 const jobFails = "A job that fails ends the run: those after it do not start, and those that run with --jobs are cancelled. " +
 	"With --keep-going, the other jobs go on%s. The exit status is that of the first job that failed. " +
-	"Evidence of the audit stops no job, and decides the exit status only if no job fails. The files of a job that is complete are " +
-	"there although another fails."
+	"Evidence of the audit stops no job, and decides the exit status only if no job fails.%s"
 
 // textWriter writes an explanation as text.
 type textWriter struct {
@@ -230,7 +233,7 @@ func (t *textWriter) keepsNone(x *JobExplanation) string {
 	case len(x.Keep) > 0:
 		return ""
 	case t.full:
-		return " Keeps no value for the next run, so --kept has no effect, and --state only continues an interrupted run."
+		return " Keeps no value for the next run, so --kept has no effect, and --state only continues a run that failed or was interrupted."
 	}
 	return " Keeps no value, so --kept has no effect."
 }
@@ -272,12 +275,16 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	switch {
 	case x.Method == "":
 	case x.Sequential == "":
-		byDefault := fmt.Sprintf("while a page of %d KiB or more is read, the next is requested; ", ahead.LargePage>>10)
+		byDefault := fmt.Sprintf("by default, while a page of %d KiB or more is read; ", ahead.LargePage>>10)
+		limited := ""
+		if len(x.stops(groupCutOff)) > 0 {
+			limited = ", but not beyond a limit on pages"
+		}
 		if x.whyNotAhead != "" {
 			byDefault = x.whyNotAhead
 		}
-		t.writeRow("fetching ahead", fmt.Sprintf("possible: %s--prefetch N requests N-1 pages ahead, and auto up to %d, also beyond "+
-			"the end.", byDefault, ahead.MaxGrowth-1))
+		t.writeRow("fetching ahead", fmt.Sprintf("possible: %s--prefetch N requests N-1 pages ahead after page 1 (auto: up to %d), also "+
+			"beyond the end%s.", byDefault, ahead.MaxGrowth-1, limited))
 	default:
 		t.writeRow("fetching ahead", "not possible: "+x.Sequential)
 	}

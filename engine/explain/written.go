@@ -28,26 +28,26 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	if slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return other.Emits && other.ID != j.ID() }) {
 		x.beside = ", job by job,"
 		if j.Parent != nil || len(j.Children) > 0 {
-			x.beside = ", among those of the other jobs,"
+			x.beside = ", among those of the other jobs without a name,"
 		}
 	}
-	evidence, hasEvidence, orEvidence := " or evidence", ", and has no evidence", " or has evidence"
+	evidence, hasEvidence, haveEvidence, orEvidence := " or evidence", ", and has no evidence", ", and have no evidence", " or has evidence"
 	if rules.SwitchesOf(cfg.Dialect).AcceptEvidence {
-		evidence, hasEvidence, orEvidence = "", "", ""
+		evidence, hasEvidence, haveEvidence, orEvidence = "", "", "", ""
 	}
-	x.published, x.added = "the list ends without an error"+evidence, "the list is complete"
+	x.published, x.added = "the list ends without an error"+evidence, "the list is complete"+hasEvidence
 	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
 		return other.ID != j.ID() && other.Emits &&
 			slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, rules.FileName(t)) })
 	})
 	if len(j.For) > 0 {
-		x.published, x.added = "the job does not fail"+hasEvidence, "all partitions are complete"
+		x.published, x.added = "the job does not fail"+hasEvidence, "all partitions are complete"+haveEvidence
 	}
 	if shared {
-		x.published, x.added = "no job that writes to it fails", "all jobs that write to it are complete"
+		x.published, x.added = "no job that writes to it fails", "all jobs that write to it are complete"+haveEvidence
 	}
 	if j.Parent != nil || len(j.Children) > 0 {
-		x.published, x.added = "no job of the tree fails"+orEvidence, "all jobs of the tree are complete"
+		x.published, x.added = "no job of the tree fails"+orEvidence, "all jobs of the tree are complete"+haveEvidence
 		if shared {
 			x.published += ", and no other job that writes to it"
 		}
@@ -67,12 +67,14 @@ func (x ItemsExplanation) invalid() string {
 
 // afterFailure says which rows there are when the run fails, and what becomes of them.
 func (x *JobExplanation) afterFailure() string {
-	pages := ""
+	pages, begins := "", "requests what is not complete"
 	if x.Method != "" && !x.Bounds.onePage {
 		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
-			"or another expression fails it. With --state FILE, the next run continues after the last page that was written, and adds " +
-			"to these rows; it requests a list with evidence, and every list after exit status 0, from its beginning again. "
+			"or another expression fails it. "
+		begins = "begins with the request that failed, or with that of the page on which a rule failed, whose rows it replaces"
 	}
+	pages += "With --state FILE, the run after one that failed or was interrupted " + begins + "; after exit status 0, and of a list " +
+		"with evidence, it requests everything again. Without --state, every run does. "
 	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
 }
 

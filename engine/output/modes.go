@@ -99,8 +99,7 @@ func (m modes) choose(targets []*target) error {
 
 // chooseMode decides whether a file is appended to. A job that continues from values that it or its
 // parent has kept in an earlier run appends its rows, because the rows of the earlier run are never
-// requested again. Another job of its file that keeps values has none yet: its list was empty, or it is new, so
-// its rows are appended, too.
+// requested again. So are those of a job of the same file whose list was empty in the earlier run.
 func (m modes) chooseMode(t *target) error {
 	hasKept := func(job string) bool { return len(m.kept.before[job]) > 0 && m.savesKept() }
 	var continues, starts []string
@@ -129,7 +128,7 @@ func (m modes) chooseMode(t *target) error {
 		return m.requireOwn(t)
 	}
 	name := t.file.rows.Name()
-	again := slices.IndexFunc(starts, func(job string) bool { return !m.keeps(job) })
+	again := slices.IndexFunc(starts, func(job string) bool { return !m.wasEmpty(job) })
 	if again >= 0 && !m.options.Merge {
 		return (&engine.Error{
 			Class: failure.Config, Op: "output",
@@ -163,6 +162,15 @@ func (m modes) requireKept(f *file, continues []string) error {
 		}
 	}
 	return nil
+}
+
+// wasEmpty reports whether the list of a job that has no kept values was complete in the earlier run. A job with another
+// name, or whose values were lost, is not known: the file may have its rows.
+func (m modes) wasEmpty(job string) bool {
+	return m.savesKept() && slices.ContainsFunc(m.engine.Job(job).Keepers, func(keeper string) bool {
+		_, known := m.kept.files[keeper]
+		return known
+	})
 }
 
 // keeps reports whether this run saves values that a job, or its parent, keeps.
