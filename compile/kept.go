@@ -243,14 +243,6 @@ func (j *Job) checkKeepFor() error {
 	return nil
 }
 
-// KeepRules returns the expressions about the values for the next run.
-func (j *Job) KeepRules() []*language.Expression {
-	if j.KeepFor == nil {
-		return j.Keeps
-	}
-	return append([]*language.Expression{j.KeepFor}, j.Keeps...)
-}
-
 // KeepKey returns the key of the kept values of a partition, and "" if all partitions share them. It is an
 // error if keepFor is nil or empty.
 func (j *Job) KeepKey(m *language.Machine, partition *rules.Context) (string, error) {

@@ -363,7 +363,7 @@ func (j *Job) sent() []sent {
 // Empty returns the required keys if all of them are empty, and nil otherwise. Requests are then sent
 // without credentials. The values must be bound.
 func (a *Auth) Empty() []string {
-	needs := grantNeeds[a.Values["grant"]]
+	needs := slices.Clip(grantNeeds[a.Values["grant"]]) // which requests share
 	for _, key := range findAuthType(a.Type).Required {
 		if f, _ := fieldNamed(authenticationFields, key); f.Kind == Secret && key != "tokenUrl" {
 			needs = append(needs, key)

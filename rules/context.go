@@ -86,6 +86,13 @@ type Context struct {
 	Values ItemReader `expr:"-"`
 }
 
+// ForgetComparisons clears the comparisons of the page with earlier ones. They belong to the page before when
+// onError rules judge a response that is not read yet.
+func (c *Context) ForgetComparisons() {
+	c.SamePage, c.RepeatedExchange, c.RepeatedRequest, c.EmptyWindow, c.Polled = false, false, false, false, false
+	c.SameItems, c.RepeatedItems, c.EmptyPages = 0, 0, 0
+}
+
 // A linkFunc returns the target of the Link header with a relation or, if it is given the name of a
 // parameter, that parameter.
 type linkFunc = func(relation string, parameter ...string) any

@@ -444,7 +444,8 @@ func (p *pager) addErrorRules() {
 		if on != onSuccess {
 			p.add(rule)
 		}
-		if rule.OnSuccess = true; on != onErrorStatus {
+		rule.OnSuccess = true
+		if on != onErrorStatus {
 			p.add(rule)
 		}
 	}

@@ -134,8 +134,8 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 	c := r.state.Context.Value
 	c.Page++
 	c.Prev = r.state.Last.Value
-	c.Items, c.Values, c.Count = nil, nil, 0
-	c.Bytes, c.SamePage, c.RepeatedExchange, c.SameItems = 0, false, false, 0
+	c.Items, c.Values, c.Count, c.Bytes = nil, nil, 0, 0
+	c.ForgetComparisons()
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
 	c.Sent = r.sender.sentFacts(request, r.sender.shown(request))
 	c.Now = func() time.Time { return sent }

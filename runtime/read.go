@@ -19,7 +19,7 @@ import (
 func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	r.pooled.head = append(r.pooled.head[:0], f.Head()...) // the reader modifies the body
 	size := f.Size
-	if err := r.convert(f); err != nil {
+	if err := r.convert(f.Response); err != nil {
 		return nil, r.responseError(f, size, err)
 	}
 	reading, err := r.pooled.reader.Read(documentOf(f.Response))
@@ -106,23 +106,23 @@ func (r *listRun) shownBinding() map[string]any {
 	return binding
 }
 
-// convert replaces a body in another format by its conversion to JSON.
-func (r *listRun) convert(f fetchResult) error {
+// convert replaces the body of a response in another format by its conversion to JSON.
+func (r *listRun) convert(response *transport.Response) error {
 	if r.converter == nil {
 		return nil
 	}
 	r.pooled.converted[0], r.pooled.converted[1] = r.pooled.converted[1], r.pooled.converted[0]
 	buffer := r.pooled.converted[0]
 	buffer.ReadBy(nil)
-	if f.Status < http.StatusBadRequest {
+	if response.Status < http.StatusBadRequest {
 		buffer.ReadBy(r.pooled.reader.ScansArriving())
 	}
-	done, err := r.converter.Convert(bodyOf(f.Response, f.Body), buffer)
+	done, err := r.converter.Convert(bodyOf(response, response.Body), buffer)
 	if err != nil || !done {
 		return err
 	}
-	if f.Body, f.Mapping, err = buffer.Body(); err == nil {
-		f.Scan, _ = buffer.Consumed()
+	if response.Body, response.Mapping, err = buffer.Body(); err == nil {
+		response.Scan, _ = buffer.Consumed()
 		r.pooled.bodies[0].Release() // a retry or the next page reuses it
 	}
 	return err
@@ -148,7 +148,8 @@ func (r *listRun) compare(reading document.Reading, request document.Digest) (re
 	c := r.context()
 	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
 	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Ends() && r.nextRequestDiffers(request)
-	if c.EmptyPages++; c.Count > 0 || r.job.EndsByRequest() {
+	c.EmptyPages++
+	if c.Count > 0 || r.job.EndsByRequest() {
 		c.EmptyPages = 0
 	}
 	repeats = r.earlierPage(request.With(reading.Content))

@@ -52,7 +52,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 		x.Partitions.Facts = slices.DeleteFunc(append(x.windows, x.Partitions.Facts...), func(fact string) bool { return fact == "" })
 	}
 	switch {
-	case len(j.Children) > 0 && !j.splits():
+	case len(j.Children) > 0 && j.SplitVariable() == nil:
 		x.whyNotAhead = "not by default, as the requests of the partitions come before the next page; "
 	case cfg.MaxPartitions > 0:
 		x.whyNotAhead = "not by default, because of limits.partitions; "
@@ -73,7 +73,7 @@ func (x *JobExplanation) describeRules(j explainer) {
 		to *[]RuleExplanation
 	}{
 		{j.Computed, &x.Computed}, {j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {compile.Expressions(j.Stops), &x.Stops},
-		{compile.Expressions(j.OnErrors), &x.OnError}, {j.KeepRules(), &x.Keep}, {j.Shape.Rules(), &x.Shape},
+		{compile.Expressions(j.OnErrors), &x.OnError}, {j.keepRules(), &x.Keep}, {j.Shape.Rules(), &x.Shape},
 		{compile.Expressions(j.AuditTriggers()), &x.Audit},
 	} {
 		for _, e := range group.of {

@@ -11,6 +11,14 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
+// keepRules returns the expressions about the values for the next run.
+func (j explainer) keepRules() []*language.Expression {
+	if j.KeepFor == nil {
+		return j.Keeps
+	}
+	return append([]*language.Expression{j.KeepFor}, j.Keeps...)
+}
+
 // keepInWords says when the values for the next run are saved, which value is saved if the pages have several,
 // and which partitions have values of the previous run.
 func (j explainer) keepInWords(kept map[string]map[string]any) string {

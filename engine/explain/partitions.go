@@ -69,7 +69,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		if j.Parent.Shape.Filter != nil {
 			filtered = ", also if its filter leaves the item out"
 		}
-		if (explainer{j.Parent, j.redact}).splits() {
+		if j.Parent.SplitVariable() != nil {
 			split = "; for those of a window that may be read in halves, it runs when the window has ended"
 		}
 		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it%s. "+
@@ -110,12 +110,6 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	}
 	return append(sentences,
 		"If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
-}
-
-// splits reports whether the partitions of the job may be read in halves.
-func (j explainer) splits() bool {
-	n := len(j.For)
-	return n > 0 && j.For[n-1].Window != nil && j.For[n-1].Window.Splits
 }
 
 // ifAllFail says what happens if all partitions fail, unless there is only one.

@@ -52,7 +52,8 @@ type Queue struct {
 
 	// mu guards flights and spare against the goroutines of flights: when a body has arrived, its goroutine
 	// may begin the next flight (noteArrival). Only the owner adds and removes flights, and so it reads the
-	// list of them without mu, but not whether a flight has begun.
+	// list of them without mu. It may also read whether a flight is over without mu if window is above 1,
+	// because every flight then begins when it is added.
 	mu      sync.Mutex
 	flights []*Flight
 	spare   []*spool.Buffer // unused buffers for the bodies of flights

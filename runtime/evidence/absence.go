@@ -71,7 +71,7 @@ func (s absenceSearch) noticePaths() {
 	s.memory.Responses++
 	s.places.notice()
 	s.memory.HadItems = s.memory.HadItems || s.reading.HasField && (!s.reading.Elements || c.Count > 0)
-	for i, list := range s.subject.listsOf() {
+	for i, list := range s.subject.severalLists() {
 		if key := watchedList(list); s.places.had(i) && !slices.Contains(s.memory.Had, key) {
 			s.memory.Had = append(s.memory.Had, key)
 		}
@@ -159,7 +159,7 @@ func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
 		}
 		absences = append(absences, a)
 	}
-	for i, list := range s.subject.listsOf() {
+	for i, list := range s.subject.severalLists() {
 		if key := watchedList(list); s.memory.HadItems && !slices.Contains(s.memory.Had, key) {
 			found := s.places.memory.placeOf(i)
 			text := list.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(s.reading.Names, list.Fixed()))

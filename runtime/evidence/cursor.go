@@ -106,7 +106,7 @@ func (s cursorSearch) noticeTie() {
 func (p *lastPage) endMembers() (ends []endMember) {
 	c, n := p.context, len(p.reading.Compared)
 	limit, hasLimit := c.Limit.(int)
-	if n < 2 || hasLimit && c.Count < limit || !hasLimit && c.Count < *p.largest || p.subject.listsOf() != nil {
+	if n < 2 || hasLimit && c.Count < limit || !hasLimit && c.Count < *p.largest || p.subject.severalLists() != nil {
 		return nil
 	}
 	last, _ := membersOf(p.reading.Compared[n-1])

@@ -37,24 +37,24 @@
 //
 //   - Repeats: repeat.go items and requests that return, cursor.go a cursor that is the wrong item, key.go keys that
 //     occur twice, and size.go a page size that gets lost.
-//   - Lists: moved.go a list at another path, elsewhere.go where else the items may be, gap.go a page
+//   - Lists: moved.go a list at another path, other_places.go where else the items may be, missing_list.go a page
 //     without a list between others, nested.go lists within items, overlap.go items that several
-//     partitions have, position.go a position that was not requested, and beyond.go items on a page after the end.
+//     partitions have, position.go a position that was not requested, and page_beyond.go items on a page after the end.
 //   - Errors: error.go bodies that report errors (error_items.go in the list or in its place,
 //     error_only.go and error_stranger.go in its only item, error_last.go in the last line,
 //     error_text.go in a text, error_csv.go in the header of CSV), error_change.go statuses that change,
-//     and bare.go a page without any member of page 1.
+//     and bare_page.go a page without any member of page 1.
 //   - Paths: absence.go paths that no response has, missing_paths.go paths of a parent's items
 //     that no item has, warn.go oddities of a page that are logged, and since.go items before the kept value
 //     that the requests send.
 //
 // hints_body.go finds the hints in a body, and sighting.go has the page on which an item or a list was
-// seen. told.go records the facts that only the loop knows, and paging_value.go returns the values of a
+// seen. loop_facts.go records the facts that only the loop knows, and paging_value.go returns the values of a
 // page that contracts compare.
 //
 // # Decisions
 //
 // A limited number of hashes is kept from page to page, also in checkpoints (recall.go). Only items
 // where pages meet are compared, which costs less than one percent of the CPU time of a page. At the
-// end, only audit rules with evidence are evaluated: three of twenty in a typical list.
+// end, only audit rules whose facts were noticed are evaluated, which are few in a typical list.
 package evidence

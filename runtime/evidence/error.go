@@ -121,7 +121,7 @@ func (s errorSearch) noticeErrorBesideItems() {
 
 // emptyList returns the path of the first of several lists that is empty, or "".
 func (p *lastPage) emptyList() string {
-	for i, list := range p.subject.listsOf() {
+	for i, list := range p.subject.severalLists() {
 		if p.reading.Lists[i].Items.Len() == 0 {
 			return list.Text
 		}

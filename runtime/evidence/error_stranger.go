@@ -40,7 +40,7 @@ func (l *loneItem) sharesWith(names []string) bool {
 // with that of the next page that has items, and any other with the first item of page 1.
 func (s errorSearch) noticeStranger() {
 	c := s.context
-	if c.Count == 0 || s.reading.Columns != nil || s.subject.listsOf() != nil || c.Count > 1 && s.memory.Alone == nil {
+	if c.Count == 0 || s.reading.Columns != nil || s.subject.severalLists() != nil || c.Count > 1 && s.memory.Alone == nil {
 		return
 	}
 	item := loneItemOf(s.reading.Compared[0])

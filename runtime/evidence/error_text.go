@@ -16,11 +16,11 @@ import (
 // compared.
 func (s errorSearch) noticeOtherItems() {
 	items := s.reading.Compared
-	if s.subject.listsOf() == nil {
+	if s.subject.severalLists() == nil {
 		s.compareKinds(items, 0)
 		s.noticeListInItems(items)
 	}
-	for i := range s.subject.listsOf() {
+	for i := range s.subject.severalLists() {
 		var before [][]byte
 		for item := range s.reading.Lists[i].Items.All() {
 			if before = append(before, item); item[0] == '{' {

@@ -40,7 +40,7 @@ func (s comparison) rememberFirst() {
 		if s.first.FirstNames == nil {
 			s.first.FirstNames = names
 		}
-		if s.subject.listsOf() != nil {
+		if s.subject.severalLists() != nil {
 			s.first.NamesByList = append(s.first.NamesByList, names)
 		}
 	}
@@ -60,7 +60,7 @@ func (s comparison) firstNames(index int) []string {
 	if s.context.Page == 1 {
 		s.rememberFirst()
 	}
-	if s.subject.listsOf() == nil {
+	if s.subject.severalLists() == nil {
 		return s.first.FirstNames
 	}
 	if index < len(s.first.NamesByList) {

@@ -464,7 +464,7 @@ func contains(sent any, text string) bool {
 
 // countLists counts the items of each of several lists.
 func (s hintSearch) countLists() {
-	if s.subject.listsOf() == nil || len(s.reading.Lists) == 0 {
+	if s.subject.severalLists() == nil || len(s.reading.Lists) == 0 {
 		return
 	}
 	if len(s.memory.Counts) != len(s.reading.Lists) {

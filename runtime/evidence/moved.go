@@ -40,7 +40,7 @@ func (s gapSearch) notice() {
 func (s gapSearch) movedElement() string {
 	c := s.context
 	if !s.reading.Elements || c.Page < 2 || c.Count > 0 || c.Status >= http.StatusBadRequest || s.reading.Bytes > maxErrorBody ||
-		len(s.first.FirstPaths) == 0 || s.subject.listsOf() != nil {
+		len(s.first.FirstPaths) == 0 || s.subject.severalLists() != nil {
 		return ""
 	}
 	body, _ := s.lookup(nil)

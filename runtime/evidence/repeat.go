@@ -107,7 +107,7 @@ func (s repeatSearch) noticeTwice(id []byte, earlier, now itemSighting) {
 		s.memory.Ambiguous = true
 		return
 	}
-	if f := s.facts; s.subject.listsOf() == nil && s.subject.job.Spec().Key == nil {
+	if f := s.facts; s.subject.severalLists() == nil && s.subject.job.Spec().Key == nil {
 		if f.Twice++; f.Twice == 1 {
 			f.TwicePage, f.TwiceID = s.context.Page, value.Clip(string(id), 60)
 		}
@@ -142,7 +142,7 @@ func (s repeatSearch) beginsWithLastItems() bool {
 		switch {
 		case !s.subject.readsItems || !seen || !itemSighting(number).isOnPageBefore(now):
 			return false
-		case s.memory.LastItem == 0 || s.memory.LastItem == key.Half() || s.subject.listsOf() != nil:
+		case s.memory.LastItem == 0 || s.memory.LastItem == key.Half() || s.subject.severalLists() != nil:
 			return true
 		}
 	}

@@ -88,8 +88,8 @@ func NewSubject(job *compile.Job) *Subject {
 	}
 }
 
-// listsOf returns the lists of items if there are several, and nil otherwise.
-func (s *Subject) listsOf() []rules.ItemList {
+// severalLists returns the lists of items if there are several, and nil otherwise.
+func (s *Subject) severalLists() []rules.ItemList {
 	if f := s.job.Spec().DataField; f != nil && len(f.Lists) > 1 {
 		return f.Lists
 	}

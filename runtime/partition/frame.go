@@ -48,7 +48,7 @@ type frame struct {
 	parent         *frame // nil for the root
 	node           *node
 	partition      runtime.Partition
-	pageCheckpoint func() (position, error) // returns the position after the page that is being delivered; nil between pages
+	pageCheckpoint func() (position, error) // returns the position after the latest page; nil before the first one
 	err            error                    // error of the sink, or of a task for an item
 
 	// mu guards the fields below, and begun and slot of the children, against the goroutines of beginAhead.
