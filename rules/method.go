@@ -369,7 +369,7 @@ var builtinMethods = []Method{
 				When: `at(${connection}).pageInfo.hasNextPage == nil and (page > 1 or not empty(at(${connection}).pageInfo.endCursor))` +
 					` or at(${connection}).pageInfo.hasNextPage == "true"`,
 				Clause: "pageInfo of ${connection} does not say whether there is more, although it did on page 1 or has an endCursor, " +
-					"or says so with a text",
+					"or hasNextPage is the text \"true\"",
 				Message: "the response to page {page} does not say whether there is more: " +
 					"it has no pageInfo.hasNextPage that is true or false, so the rest of the list is unknown"},
 			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,

@@ -191,6 +191,7 @@ type ItemsExplanation struct {
 	ordered                  bool     // whether they are in the order of several paths
 	keepers                  []string // ids of the jobs whose kept values decide this, if they are not those of the job alone
 	beside, published, added string   // conditions under which the files are replaced, and under which rows are added
+	ofEvidence               string   // what the next run also does for a list with evidence; empty if evidence only warns
 }
 
 // RuleExplanation describes one rule.

@@ -97,7 +97,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	if len(j.For) > 1 {
 		nested = ", and the last variable changes first"
 	}
-	together := fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together)
+	together := fmt.Sprintf("With --jobs N, up to N run at the same time: %s, beside other jobs.", x.Together)
 	if x.capped {
 		together = "Because of limits.partitions, they run one after another, also with --jobs."
 	}
@@ -158,7 +158,7 @@ func emptyInterval(v *compile.ForVariable, isFirst bool) string {
 	}
 	switch {
 	case v.MayRunBackwards():
-		equal += none + ", and the log warns."
+		equal += none + ", and the log warns (exit status 0)."
 	case isFirst:
 		equal += "the run fails (" + statusConfig + ")."
 	default:
@@ -190,7 +190,7 @@ func windowFacts(v *compile.ForVariable) []string {
 	}
 	switch {
 	case w.Step.Number != nil:
-	case w.Stepped():
+	case w.Stepped() && !w.Computed:
 		sentences[0] += " Both are sent" + sentTimes
 	default: // from and to may be numbers
 		sentences[0] += " Times are sent" + sentTimes

@@ -33,7 +33,7 @@ func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
 	if err != nil && len(j.For) == 0 {
 		before := "the first request of the job"
 		if _, failed := j.BaseURL(run.Inputs); failed != nil || j.CheckEndpoint(run.Inputs) != nil {
-			before = "its first request"
+			before = "the first request of any job"
 		}
 		x.First.fails = fmt.Sprintf("run fails before %s (%s): %s.", before, statusConfig, j.redact(err.Error()))
 	}

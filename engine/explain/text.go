@@ -275,7 +275,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	switch {
 	case x.Method == "":
 	case x.Sequential == "":
-		byDefault := fmt.Sprintf("by default, while a page of %d KiB or more is read; ", ahead.LargePage>>10)
+		byDefault := fmt.Sprintf("by default one page, while one of %d KiB or more is read; ", ahead.LargePage>>10)
 		limited := ""
 		if len(x.stops(groupCutOff)) > 0 {
 			limited = ", but not beyond a limit on pages"

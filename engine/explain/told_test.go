@@ -145,7 +145,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is no object fails the run (exit status 5)"},
 		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more, or a 301 or 302 of another method than GET, fails the run (exit status 3)."},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
-		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins with the request that failed, or with that of the page on which a rule failed, whose rows it replaces; after exit status 0, and of a list with evidence, it requests everything again."},
+		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved, as all are but those of the last 200 ms, and replaces the rows after it (on standard output, they come again); after exit status 0, and of a list with evidence, it requests everything again. Without --state, every run requests everything."},
 		{"a retry", config("", users+"}"), "All requests share 20 retries (a success gives 1/5 back; a wait that the API gives costs 1/5); with none left, the run fails."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
@@ -173,7 +173,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a limit", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, users+"}"), "They are checked after a page, which is complete; they cut no wait, retry or response short."},
 		{"a token that is refused", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"headers": {"X": "login.body.t"}}}`, users+"}"),
 			"after 401, the credentials are renewed first, and the request is made again, once for each request"},
-		{"XML", config("", users+`, "dataField": "a.b", "response": {"format": "xml"}}`), "any other complete body that cannot be read (invalid XML or a web page, whatever its Content-Type)"},
+		{"XML", config("", users+`, "dataField": "a.b", "response": {"format": "xml"}}`), "any other complete body that cannot be read (invalid XML, or HTML under another Content-Type)"},
 		{"a number that ends the list", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "(audit.negative)"},
 		{"a query for the next page", config(`, "pagination": {"method": "response.url", "urlKey": "next", "paramIsQuery": true}`, users+`, "listStyle": "repeat"}`),
 			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a=1&a=2"},
@@ -183,13 +183,13 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"an address that needs a kept value", config(`, "pagination": {"method": "pagenum", "keep": {"at": "items[0].at"}}`, `{"endpoint": "a/{kept.at}"}`),
 			"Without kept values, the run fails before the first request of the job (exit status 2): rule endpoint: a value in the address is nil"},
 		{"a response that is a text", config("", users+"}"), "no list in an object, or status 204, is an empty page; several, or another response, fail the run (exit status 5)"},
-		{"a web page as CSV", config("", users+`, "response": {"format": "csv"}}`), "(invalid CSV or a web page, whatever its Content-Type)"},
+		{"a web page as CSV", config("", users+`, "response": {"format": "csv"}}`), "(invalid CSV, or HTML under another Content-Type)"},
 		{"a poll", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, users+"}"),
 			"samePage: every request after the first is a poll"},
 		{"no retries", config(`, "http": {"maxRetries": 0}`, users+"}"), "529, or with status 403 that reports a rate limit, 3 for an unknown host"},
 		{"several lists", config("", users+`, "dataField": ["b", "a"]}`), "less white space between values, in the order of the paths, to standard output"},
 		{"an interval of a later variable", config("", users+`, "for": {"a": {"values": [1]}, "w": {"from": "a", "to": 5, "step": 1}}, "params": {"w": {"expr": "w.from"}}}`),
-			"If for.w.from equals for.w.to, there is no window; if it is later or greater, there is none, and the log warns."},
+			"If for.w.from equals for.w.to, there is no window; if it is later or greater, there is none, and the log warns (exit status 0)."},
 		{"an interval up to now", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "now()", "granularity": "1d", "step": "1d"}}, "params": {"w": {"expr": "w.from"}}}`),
 			"If for.w.from is later or greater than for.w.to, the run fails (exit status 2)."},
 		{"a member that is nil", config("", users+`, "fields": {"a": "item.b"}}`), "each item, after the rules have seen the page; a member that is nil becomes null fields.a item.b"},
@@ -217,7 +217,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 // An address that the inputs alone make invalid is refused before the first request of a run, and other values when their job begins.
 func TestARequestThatCannotBeMadeFailsTheRun(t *testing.T) {
 	for job, want := range map[string]string{
-		`"endpoint": "a/{+input.x}"`:                                    "The run fails before its first request (exit status 2): rule endpoint: ",
+		`"endpoint": "a/{+input.x}"`:                                    "The run fails before the first request of any job (exit status 2): rule endpoint: ",
 		`"endpoint": "a", "params": {"p": {"expr": "number(input.x)"}}`: "The run fails before the first request of the job (exit status 2): rule params.p: ",
 	} {
 		cfg, jobs := compiletest.Config(t, `{"inputs": {"x": {}}, "api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{`+job+`}]}}`, nil)

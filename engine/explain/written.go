@@ -35,6 +35,9 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	if rules.SwitchesOf(cfg.Dialect).AcceptEvidence {
 		evidence, hasEvidence, haveEvidence, orEvidence = "", "", "", ""
 	}
+	if evidence != "" {
+		x.ofEvidence = ", and of a list with evidence"
+	}
 	x.published, x.added = "the list ends without an error"+evidence, "the list is complete"+hasEvidence
 	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
 		return other.ID != j.ID() && other.Emits &&
@@ -62,7 +65,7 @@ func (x ItemsExplanation) invalid() string {
 	case rules.Auto:
 		return "invalid in its format, or a web page"
 	}
-	return "invalid " + strings.ToUpper(x.Format) + " or a web page, whatever its Content-Type"
+	return "invalid " + strings.ToUpper(x.Format) + ", or HTML under another Content-Type"
 }
 
 // afterFailure says which rows there are when the run fails, and what becomes of them.
@@ -71,10 +74,22 @@ func (x *JobExplanation) afterFailure() string {
 	if x.Method != "" && !x.Bounds.onePage {
 		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
 			"or another expression fails it. "
-		begins = "begins with the request that failed, or with that of the page on which a rule failed, whose rows it replaces"
+		begins = "begins after the last page that was saved, as all are but those of the last 200 ms, and replaces the rows " +
+			"after it (on standard output, they come again)"
 	}
-	pages += "With --state FILE, the run after one that failed or was interrupted " + begins + "; after exit status 0, and of a list " +
-		"with evidence, it requests everything again. Without --state, every run does. "
+	if x.Partitions != nil {
+		begins += ", without partitions that are complete"
+	}
+	again, without := "requests everything again", "--state"
+	if x.Items.Added {
+		again, without = "begins with the kept values", "--state and --kept"
+	}
+	pages += "With --state FILE, the run after one that failed or was interrupted " + begins + "; after exit status 0" + x.Items.ofEvidence +
+		", it " + again
+	if slices.Contains(x.cutOff(), string(rules.Limited)) {
+		pages += " (after --fail-on limited, it requests nothing, and without that flag it publishes the rows)"
+	}
+	pages += ". Without " + without + ", every run requests everything. "
 	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
 }
 
@@ -85,6 +100,8 @@ func (x *JobExplanation) outputInWords() string {
 	}
 	form := "as the API sent them, less white space between values"
 	switch {
+	case slices.Equal(shapes(x.Shape), []string{"filter"}):
+		form = "after filter, otherwise " + form
 	case len(x.Shape) > 0:
 		form = "after " + strings.Join(shapes(x.Shape), " and ")
 	case x.Items.Format != "" && x.Items.Format != rules.NDJSON:
