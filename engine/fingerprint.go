@@ -202,6 +202,20 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 		}
 	}
 	add("granularity", units...)
+	var from []any // where the first run began: rows before it are not requested by later runs
+	for _, v := range job.For {
+		if v.From != nil && slices.ContainsFunc(v.From.Reads, func(r language.Read) bool { return r.Is("kept") }) {
+			from = append(from, v.Name, v.From.Rule.Source)
+		}
+	}
+	for _, e := range job.Computed {
+		if e.Rule.Since != nil {
+			from = append(from, e.Rule.Since.First)
+		}
+	}
+	add("from", from...)
+	add("listStyle", job.Spec().Lists)
+	add("pagination", len(job.NextParts) > 0) // a list that was one page may have more
 	if job.KeepFor != nil {
 		return part
 	}

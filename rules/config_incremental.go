@@ -75,7 +75,8 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 	}
 	j.increment = &increment{name: name, keep: newest + ")", path: given.path, cursor: path.path()}
 	if given.get("param").given() {
-		d.addSent(given, j, &Cursor{Keys: keys, Format: format.text(), Kept: name, Lags: lag.Value != nil}, sentSource(given, kept))
+		cursor := &Cursor{Keys: keys, Format: format.text(), Kept: name, Lags: lag.Value != nil, First: given.get("from").Value}
+		d.addSent(given, j, cursor, sentSource(given, kept))
 		return
 	}
 	for _, name := range []string{"lag", "from"} {

@@ -67,6 +67,7 @@ type Cursor struct {
 	Kept   string   // the name of the value that is kept of it
 	Within []string // the path of the value that is sent in that of the rule; empty: it is that value
 	Lags   bool     // the value that is sent may be from before the kept one, on purpose
+	First  any      // the value in the first run, or its expression, as it is configured; nil: none
 }
 
 // Auditing holds the fields of rules with role [RoleAudit].

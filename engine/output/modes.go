@@ -118,16 +118,19 @@ func (m modes) chooseMode(t *target) error {
 	if err := m.requireKept(t.file, continues); err != nil {
 		return err
 	}
-	if err := m.warnOfRows(t.file, starts); err != nil {
+	if err := m.warnOfRows(t, starts); err != nil {
 		return err
 	}
+	name := t.file.rows.Name()
 	switch {
 	case m.options.Append:
+		if len(continues) > 0 && !files.Exists(name) {
+			m.logContinued(name, strings.Join(continues, " and "))
+		}
 		return nil
 	case len(continues) == 0:
 		return m.requireOwn(t)
 	}
-	name := t.file.rows.Name()
 	again := slices.IndexFunc(starts, func(job string) bool { return !m.wasEmpty(job) })
 	if again >= 0 && !m.options.Merge {
 		return (&engine.Error{
@@ -179,7 +182,8 @@ func (m modes) keeps(job string) bool { return len(m.engine.Job(job).Keepers) > 
 // warnOfRows logs that the whole lists of jobs that have no kept values, although they keep some, are added to a file
 // that has rows: they may be those of earlier runs, whose values are lost. A file that has the rows up to the values of
 // another job is that of several jobs.
-func (m modes) warnOfRows(f *file, starts []string) error {
+func (m modes) warnOfRows(t *target, starts []string) error {
+	f := t.file
 	i := slices.IndexFunc(starts, m.keeps)
 	if i < 0 || !m.options.Append || f.rows.Finished() {
 		return nil
@@ -189,6 +193,9 @@ func (m modes) warnOfRows(f *file, starts []string) error {
 		return err
 	}
 	for job, values := range m.kept.before {
+		if !slices.ContainsFunc(t.jobs, func(own string) bool { return slices.Contains(m.engine.Job(own).Keepers, job) }) {
+			continue // a job that does not write to the file, or that the configuration has lost
+		}
 		snapshots, known := m.kept.files[job]
 		if len(values) > 0 && (!known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)) {
 			return nil
@@ -200,8 +207,8 @@ func (m modes) warnOfRows(f *file, starts []string) error {
 	return nil
 }
 
-// requireOwn refuses to replace a file that has the rows of a job that continues from kept values and now writes to
-// another file, because its dataType has changed: its rows would be lost.
+// requireOwn refuses to replace a file that has the rows up to the kept values of a job that does not write to it any
+// more, because its dataType or its id has changed, or because the configuration has lost it: its rows would be lost.
 func (m modes) requireOwn(t *target) error {
 	name := t.file.rows.Name()
 	isOf := func(snapshots map[string]checkpoint.Snapshot) bool {
@@ -215,19 +222,22 @@ func (m modes) requireOwn(t *target) error {
 	if err != nil || now.Bytes == 0 {
 		return err
 	}
-	for _, job := range m.engine.AllJobs() {
-		for _, keeper := range m.engine.Job(job).Keepers {
-			follows := func(own string) bool { return slices.Contains(m.engine.Job(own).Keepers, keeper) }
-			if m.kept.files[keeper][filepath.Base(name)] != now || slices.ContainsFunc(t.jobs, follows) {
-				continue
-			}
-			return &engine.Error{
-				Class: failure.State, Op: "output",
-				Message: fmt.Sprintf("%s has the rows up to the kept values of job %s, which writes to another file now; job %s would replace them",
-					name, keeper, strings.Join(t.jobs, " and ")),
-				Hint: fmt.Sprintf("give job %s the dataType that it had and each other job one of its own, or rename the file as its "+
-					"dataType says", keeper),
-			}
+	for _, keeper := range slices.Sorted(maps.Keys(m.kept.files)) {
+		follows := func(own string) bool { return slices.Contains(m.engine.Job(own).Keepers, keeper) }
+		if m.kept.files[keeper][filepath.Base(name)] != now || slices.ContainsFunc(t.jobs, follows) {
+			continue
+		}
+		why := "which writes to another file now"
+		hint := fmt.Sprintf("give job %s the dataType that it had and each other job one of its own, or rename the file as its "+
+			"dataType says", keeper)
+		if !slices.Contains(m.engine.AllJobs(), keeper) {
+			why = "which the configuration does not have any more"
+			hint = "give the job the id that it had, or move the file away to begin a new one"
+		}
+		return &engine.Error{
+			Class: failure.State, Op: "output", Hint: hint,
+			Message: fmt.Sprintf("%s has the rows up to the kept values of job %s, %s; job %s would replace them",
+				name, keeper, why, strings.Join(t.jobs, " and ")),
 		}
 	}
 	return nil

@@ -149,7 +149,9 @@ func TestTheTypeOfAParquetColumnHoldsItsValues(t *testing.T) {
 		{"9007199254740993 0.5", "STRING", "9007199254740993 0.5", "integers and numbers"},
 		{"12345678901234567890 1", "STRING", "12345678901234567890 1", "integers and numbers that 64 bits do not hold"},
 		{"0.123456789012345678", "STRING", "0.123456789012345678", "numbers that 64 bits do not hold"},
-		{"0.12345678901234567", "DOUBLE", "0.12345678901234566", ""},
+		{"0.12345678901234567", "STRING", "0.12345678901234567", "numbers that 64 bits do not hold"},
+		{"9007199254740993.0", "STRING", "9007199254740993.0", "numbers that 64 bits do not hold"},
+		{"0.10000000000000001", "DOUBLE", "0.1", ""}, // the number of 64 bits, in 17 digits
 		{"1e400 1e-400", "STRING", "1e400 1e-400", "numbers that 64 bits do not hold"},
 		{"0.0 -0", "DOUBLE", "0 -0", ""},
 		{"true false null", "BOOLEAN", "true false <null>", ""},

@@ -114,15 +114,19 @@ func TypeOf(value []byte) Types {
 	return typeOfNumber(value)
 }
 
-// maxDigits is the number of significant digits that suffice for every floating-point number of 64
-// bits. A number with more digits was not meant as a floating-point number.
+// exactDigits is the number of significant digits that every floating-point number of 64 bits preserves. A number with
+// more digits may be rounded.
+const exactDigits = 15
+
+// maxDigits is the number of significant digits that suffice to tell a floating-point number of 64 bits from others. A
+// number with more digits was not meant as a floating-point number.
 const maxDigits = 17
 
 func typeOfNumber(value []byte) Types {
 	if _, ok := ShortInteger(value); ok {
 		return Integer
 	}
-	if len(value) <= maxDigits && bytes.IndexByte(value, 'e') < 0 && bytes.IndexByte(value, 'E') < 0 && bytes.IndexByte(value, '.') > 0 {
+	if len(value) <= exactDigits+1 && bytes.IndexByte(value, 'e') < 0 && bytes.IndexByte(value, 'E') < 0 && bytes.IndexByte(value, '.') > 0 {
 		return Number
 	}
 	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
@@ -137,10 +141,16 @@ func typeOfNumber(value []byte) Types {
 	}
 	digits := bytes.Trim(bytes.ReplaceAll(bytes.TrimPrefix(mantissa, minus), []byte("."), nil), "0")
 	n, err := strconv.ParseFloat(string(value), 64) // too large a number is an error
-	if err != nil || len(digits) > maxDigits || n == 0 && len(digits) > 0 {
+	if err != nil || len(digits) > maxDigits || n == 0 && len(digits) > 0 || len(digits) > exactDigits && isRounded(digits, n) {
 		return Decimal
 	}
 	return Number
+}
+
+// isRounded reports whether the nearest number to some significant digits is written with other ones.
+func isRounded(digits []byte, n float64) bool {
+	mantissa, _, _ := bytes.Cut(strconv.AppendFloat(nil, n, 'e', len(digits)-1, 64), []byte("e"))
+	return !bytes.Equal(digits, bytes.Trim(bytes.ReplaceAll(bytes.TrimPrefix(mantissa, minus), []byte("."), nil), "0"))
 }
 
 // ShortInteger returns the value of an integer of at most 15 digits.
