@@ -1,5 +1,6 @@
 // Package value is the value model that configurations, parameters and decoded
-// responses share, with the two conversions that the specification defines on it.
+// responses share, with the two conversions that the specification defines on it,
+// and with the words for values and lists of them in messages (text.go).
 package value
 
 import (

@@ -9,6 +9,11 @@ import (
 // A Watcher finds signs, page by page, that a list may be incomplete. The audit rules judge them at
 // the end of the list. Its searches, such as [errorSearch], share the last page, and each has its own part of
 // the history.
+//
+// The order of the calls matters. A list that continues begins with [Watcher.Resume]. SetValues comes before the first
+// request. For each page, Notice comes first, and WarnOfRules after it. Once the page is judged, NoticeWritten says that its
+// items are written, and NoticeKeys has them as they are written. NoticeContinued comes if the list goes on, before the
+// variables change. Audit and then Seen come at the end of the list. The other methods may come between them.
 type Watcher struct {
 	last      lastPage
 	history   *history

@@ -164,8 +164,8 @@ var slashes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 // the parts that usually are secret: user name, password, and the values of parameters such as token.
 func (r *Redactor) Shown(text string) string { return r.Text(Parameters(text)) }
 
-// Parameters returns a text with the values of such parameters hidden in its addresses. In a form without an address, the
-// first parameter must follow a "&".
+// Parameters returns a text with the values of parameters that usually are secret, such as token, hidden in its
+// addresses. In a form without an address, the first parameter must follow a "&".
 func Parameters(text string) string {
 	var b strings.Builder
 	copied := 0

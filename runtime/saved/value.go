@@ -161,8 +161,8 @@ func RestoreUnsaved(to *rules.Context, from rules.Context) {
 	}
 }
 
-// Variables returns the variables of a job as a resumed run reads them, so that a run does the same
-// whether it is interrupted or not.
+// Variables replaces the variables of a job by what a resumed run reads, and returns them, so that a run does the same
+// whether it is interrupted or not. After an error, some of them are replaced.
 func Variables(variables map[string]any) (map[string]any, error) {
 	for name, v := range variables {
 		switch v.(type) {
