@@ -269,7 +269,7 @@ func IsErrorObject(object value.Object) bool {
 			return false
 		}
 		text, _ := m.Value.(string)
-		reports = reports || IsFailure(text) || ReportsError(m) || NamesErrors(m.Name) && saysEmpty(text)
+		reports = reports || IsFailure(text) || ReportsError(m) || NamesOnlyErrors(m.Name) && saysEmpty(text)
 	}
 	return reports
 }
@@ -484,8 +484,8 @@ func isWarning(severity any) bool {
 // IsErrorMessage reports whether a key is usual for the message of an error.
 func IsErrorMessage(key string) bool { return slices.Contains(errorMessages, key) }
 
-// NamesErrors reports whether a key has no other meaning than an error or errors.
-func NamesErrors(key string) bool {
+// NamesOnlyErrors reports whether a key has no other meaning than an error or errors.
+func NamesOnlyErrors(key string) bool {
 	_, ok := errorsBeside().others[key]
 	return ok
 }
@@ -506,8 +506,8 @@ var namesOfErrors = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// IsStatus reports whether a key is usual for errors and their messages, or has a word for an error in it.
-func IsStatus(key string) bool { return NamesError(key) || namesErrorByWord(key) }
+// MayNameError reports whether a key is usual for errors and their messages, or has a word for an error in it.
+func MayNameError(key string) bool { return NamesError(key) || namesErrorByWord(key) }
 
 // namesErrorByWord reports whether a word of a key, in camel case or snake case, names an error.
 func namesErrorByWord(key string) bool { return errorWord().MatchString(key) }
@@ -530,7 +530,7 @@ func IsFailedStatus(key string, v any) bool {
 // error if good pages of the same list have another one. Small numbers have other meanings, and those from 200 to 299 are success.
 func IsOwnCode(key string, v any) bool {
 	text, _ := value.Text(v)
-	return IsCode(key) && (ownCode().MatchString(text) || unsettled().MatchString(text))
+	return isCode(key) && (ownCode().MatchString(text) || unsettled().MatchString(text))
 }
 
 // unsettled matches a word for a result that is not ready.
@@ -555,8 +555,8 @@ var unsettledEnd = sync.OnceValue(func() *regexp.Regexp {
 		`系统繁忙|处理中|正在处理|排队中|请稍后(再试|重试)?|处理失败|処理中|準備中|처리 ?중|대기 ?중)$`)
 })
 
-// IsCode reports whether a key is usual for a code or word that says how a request went.
-func IsCode(key string) bool { return slices.ContainsFunc(ErrorSignsOf(key), ErrorSign.IsCode) }
+// isCode reports whether a key is usual for a code or word that says how a request went.
+func isCode(key string) bool { return slices.ContainsFunc(ErrorSignsOf(key), ErrorSign.IsCode) }
 
 var ownCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-[0-9]+|1[0-9][0-9]|[3-9][0-9][0-9]|[0-9]{4,})$`) })
 

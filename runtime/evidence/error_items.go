@@ -56,7 +56,7 @@ func (s errorSearch) noticeErrorItem(item []byte) {
 // Without dataField, it is taken for the list of items.
 func (s errorSearch) noticeListOfErrors() {
 	name := strings.TrimPrefix(s.reading.Place, "body.")
-	isOfErrors := apinames.NamesErrors(name) || apinames.NamesErrors(strings.ToLower(name))
+	isOfErrors := apinames.NamesOnlyErrors(name) || apinames.NamesOnlyErrors(strings.ToLower(name))
 	if s.context.Page > 1 || !isOfErrors {
 		return
 	}

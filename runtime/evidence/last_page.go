@@ -204,7 +204,7 @@ type status struct {
 func (p *lastPage) statuses() (statuses []status) {
 	paths := slices.DeleteFunc(p.placesOfItems(), func(path []string) bool {
 		isItems := func(list itemList) bool { return slices.Equal(list.keys, path) }
-		return !apinames.IsStatus(path[len(path)-1]) || slices.ContainsFunc(p.subject.lists, isItems)
+		return !apinames.MayNameError(path[len(path)-1]) || slices.ContainsFunc(p.subject.lists, isItems)
 	})
 	if len(paths) == 0 {
 		return nil
