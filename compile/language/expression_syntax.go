@@ -160,12 +160,16 @@ func (e *Expression) CheckKept(kept map[string]any) error {
 }
 
 func neededKept(condition ast.Node) string {
+	name := neededBy(condition)
+	if name == "" { // as for nearly every expression
+		return ""
+	}
 	for node := range nodes(condition) {
 		if b, ok := node.(*ast.BinaryNode); ok && (b.Operator == "==" || b.Operator == "!=") && (isNil(b.Left) || isNil(b.Right)) {
 			return ""
 		}
 	}
-	return neededBy(condition)
+	return name
 }
 
 func isNil(node ast.Node) bool { _, ok := node.(*ast.NilNode); return ok }
@@ -233,11 +237,7 @@ func (e *Expression) Composite(compute func(source string) any) (any, bool) {
 // comparesNil reports whether a condition is that a value is nil.
 func comparesNil(node ast.Node) bool {
 	n, ok := node.(*ast.BinaryNode)
-	if !ok || n.Operator != "==" {
-		return false
-	}
-	_, ok = n.Right.(*ast.NilNode)
-	return ok
+	return ok && n.Operator == "==" && isNil(n.Right)
 }
 
 func compositeValue(node ast.Node, compute func(source string) any) any {

@@ -124,7 +124,7 @@ func (m modes) chooseMode(t *target) error {
 	name := t.file.rows.Name()
 	switch {
 	case m.options.Append:
-		if len(continues) > 0 && !files.Exists(name) {
+		if len(continues) > 0 {
 			m.logContinued(name, strings.Join(continues, " and "))
 		}
 		return nil
@@ -193,7 +193,7 @@ func (m modes) warnOfRows(t *target, starts []string) error {
 		return err
 	}
 	for job, values := range m.kept.before {
-		if !slices.ContainsFunc(t.jobs, func(own string) bool { return slices.Contains(m.engine.Job(own).Keepers, job) }) {
+		if !m.writesWith(t, job) {
 			continue // a job that does not write to the file, or that the configuration has lost
 		}
 		snapshots, known := m.kept.files[job]
@@ -223,8 +223,7 @@ func (m modes) requireOwn(t *target) error {
 		return err
 	}
 	for _, keeper := range slices.Sorted(maps.Keys(m.kept.files)) {
-		follows := func(own string) bool { return slices.Contains(m.engine.Job(own).Keepers, keeper) }
-		if m.kept.files[keeper][filepath.Base(name)] != now || slices.ContainsFunc(t.jobs, follows) {
+		if m.kept.files[keeper][filepath.Base(name)] != now || m.writesWith(t, keeper) {
 			continue
 		}
 		why := "which writes to another file now"
@@ -241,6 +240,11 @@ func (m modes) requireOwn(t *target) error {
 		}
 	}
 	return nil
+}
+
+// writesWith reports whether a job that follows the kept values of another one, or its own, writes to a target.
+func (m modes) writesWith(t *target, keeper string) bool {
+	return slices.ContainsFunc(t.jobs, func(job string) bool { return slices.Contains(m.engine.Job(job).Keepers, keeper) })
 }
 
 // refuseChanged refuses to add rows to a file that is not as it was when a job's values were saved.
@@ -266,7 +270,7 @@ func (m modes) logContinued(name, jobs string) {
 		m.log.Warn(fmt.Sprintf("%s does not exist, although job %s continues from the values of an earlier run: it will have the rows "+
 			"of this run alone (those of earlier runs may be in another format, directory or dataType)", name, jobs),
 			"event", "append_new", "file", name)
-	case !m.options.Merge:
+	case !m.options.Merge && !m.options.Append: // the rows are added without being told to
 		m.log.Info(fmt.Sprintf("%s: rows are added, since job %s continues from the values of an earlier run", name, jobs),
 			"event", "append", "file", name)
 	}

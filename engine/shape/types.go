@@ -139,7 +139,7 @@ func typeOfNumber(value []byte) Types {
 	if i := bytes.IndexAny(value, "eE"); i >= 0 {
 		mantissa = value[:i]
 	}
-	digits := bytes.Trim(bytes.ReplaceAll(bytes.TrimPrefix(mantissa, minus), []byte("."), nil), "0")
+	digits := significant(mantissa)
 	n, err := strconv.ParseFloat(string(value), 64) // too large a number is an error
 	if err != nil || len(digits) > maxDigits || n == 0 && len(digits) > 0 || len(digits) > exactDigits && isRounded(digits, n) {
 		return Decimal
@@ -150,7 +150,12 @@ func typeOfNumber(value []byte) Types {
 // isRounded reports whether the nearest number to some significant digits is written with other ones.
 func isRounded(digits []byte, n float64) bool {
 	mantissa, _, _ := bytes.Cut(strconv.AppendFloat(nil, n, 'e', len(digits)-1, 64), []byte("e"))
-	return !bytes.Equal(digits, bytes.Trim(bytes.ReplaceAll(bytes.TrimPrefix(mantissa, minus), []byte("."), nil), "0"))
+	return !bytes.Equal(digits, significant(mantissa))
+}
+
+// significant returns the digits of a number without an exponent, without zeros at either end.
+func significant(mantissa []byte) []byte {
+	return bytes.Trim(bytes.ReplaceAll(bytes.TrimPrefix(mantissa, minus), []byte("."), nil), "0")
 }
 
 // ShortInteger returns the value of an integer of at most 15 digits.
