@@ -186,7 +186,7 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 		r.watcher.NoticeWritten()
 	}
 	failed = r.shape(ctx, page, failed)
-	r.watcher.NoticeKeys(page.Items)
+	r.watcher.NoticeKeys(page.Lists)
 	if r.PagingValues {
 		page.PagingValues = r.watcher.PagingValues()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -134,6 +135,10 @@ func appendHeader(line []byte, columns []string) []byte {
 		if i > 0 {
 			line = append(line, ',')
 		}
+		if strings.HasPrefix(name, byteOrderMark) || strings.ContainsRune(name, 0) { // so that no reader takes it for an encoding
+			line = appendQuoted(line, []byte(name))
+			continue
+		}
 		line = appendText(line, []byte(name))
 	}
 	return append(line, '\n')
@@ -164,6 +169,11 @@ func appendText(line, s []byte) []byte {
 	if len(s) > 0 && !bytes.ContainsAny(s, ",\"\r\n") && !isBlank(s[0]) && !isBlank(s[len(s)-1]) {
 		return append(line, s...)
 	}
+	return appendQuoted(line, s)
+}
+
+// appendQuoted appends a text in quotes.
+func appendQuoted(line, s []byte) []byte {
 	line = append(line, '"')
 	for i := bytes.IndexByte(s, '"'); i >= 0; i = bytes.IndexByte(s, '"') {
 		line = append(append(line, s[:i+1]...), '"')

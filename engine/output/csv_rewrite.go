@@ -42,7 +42,7 @@ func readHeader(file io.Reader) ([]string, error) {
 	var raw bytes.Buffer
 	r := csv.NewReader(io.TeeReader(withoutMark(file), &raw)) // before a quote
 	columns, err := r.Read()
-	if line, _, _ := bytes.Cut(raw.Bytes(), newline); !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
+	if line, _, _ := bytes.Cut(raw.Bytes(), newline); !utf8.Valid(line) || hasUnquoted(line, 0) {
 		return nil, errors.New("the header is not UTF-8 text")
 	}
 	if errors.Is(err, io.EOF) {
@@ -57,7 +57,7 @@ func readHeader(file io.Reader) ([]string, error) {
 	if strings.HasPrefix(columns[0], "sep=") {
 		return nil, fmt.Errorf("the first line is %s, for a spreadsheet, and not the header", strings.Join(columns, ","))
 	}
-	if endsInCR(raw.Bytes()[:r.InputOffset()]) {
+	if hasUnquoted(bytes.TrimRight(raw.Bytes()[:r.InputOffset()], "\r\n"), '\r') { // not the end of a line for any reader here
 		return nil, errors.New("the lines end in CR instead of LF or CR LF")
 	}
 	for i, name := range columns {
@@ -68,10 +68,10 @@ func readHeader(file io.Reader) ([]string, error) {
 	return columns, nil
 }
 
-// endsInCR reports whether a header has a CR outside of quoted names, which is not the end of a line for any reader here.
-func endsInCR(header []byte) bool {
-	for i, text := range bytes.Split(bytes.TrimRight(header, "\r\n"), []byte{'"'}) {
-		if i%2 == 0 && bytes.IndexByte(text, '\r') >= 0 {
+// hasUnquoted reports whether a header has a byte outside of quoted names.
+func hasUnquoted(header []byte, b byte) bool {
+	for i, text := range bytes.Split(header, []byte{'"'}) {
+		if i%2 == 0 && bytes.IndexByte(text, b) >= 0 {
 			return true
 		}
 	}

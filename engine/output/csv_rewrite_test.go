@@ -2,6 +2,7 @@ package output
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"strings"
 	"testing"
@@ -43,4 +44,15 @@ func TestQuotesAreReadAsWhereColumnsAreAdded(t *testing.T) {
 		require.Equal(t, want == nil, checkQuotes(strings.NewReader(text)) == nil, "%q", text)
 		require.Equal(t, want == nil, checkQuotes(iotest.OneByteReader(strings.NewReader(text))) == nil, "%q", text)
 	})
+}
+
+// A header that the writer has written is read back with the same names, and with no other
+// encoding: rows can be added to every file of its own.
+func TestAHeaderIsReadAsItWasWritten(t *testing.T) {
+	for _, columns := range [][]string{{"\ufeffid", "a"}, {"\ufeff\"id\"", "a"}, {"i\x00d", "a"}, {"a", "\x00", "\r"}, {" a ", "b,c", ""}} {
+		header := appendHeader(nil, columns)
+		read, err := readHeader(bytes.NewReader(header))
+		require.NoError(t, err, "%q", header)
+		require.Equal(t, columns, read, "%q", header)
+	}
 }

@@ -7,15 +7,26 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// NoticeKeys notices items whose key an earlier item has, and items without a key. items are the items
-// of the last page that are written. The keys of the latest items are remembered; see [Recall].
-func (w *Watcher) NoticeKeys(items document.Items) { w.repeats().noticeKeys(items) }
+// NoticeKeys notices items whose key an earlier item of the same type has, and items without a key. lists are the
+// items of the last page that are written. The keys of the latest items are remembered; see [Recall].
+func (w *Watcher) NoticeKeys(lists []document.TypedItems) { w.repeats().noticeKeys(lists) }
 
 // noticeKeys is [Watcher.NoticeKeys].
-func (s repeatSearch) noticeKeys(items document.Items) {
+func (s repeatSearch) noticeKeys(lists []document.TypedItems) {
 	if len(s.subject.keys) == 0 {
 		return
 	}
+	for _, list := range lists {
+		var file document.Digest // types have files of their own, so their keys may be the same
+		if list.DataType != s.subject.job.Spec().DataType {
+			file = document.DigestOf([]byte(list.DataType), file)
+		}
+		s.noticeKeysIn(list.Items, file)
+	}
+}
+
+// noticeKeysIn notices the keys of the items of one type. file is the seed of their digests.
+func (s repeatSearch) noticeKeysIn(items document.Items, file document.Digest) {
 	f, page := s.facts, s.context.Page
 	var key []byte
 	for item := range items.All() {
@@ -26,7 +37,7 @@ func (s repeatSearch) noticeKeys(items document.Items) {
 			}
 			continue
 		}
-		digest := document.DigestOf(key, document.Digest{})
+		digest := document.DigestOf(key, file)
 		if earlier, known := s.memory.Keys.Get(digest); known {
 			if f.SameKey++; f.SameKey == 1 {
 				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(itemSighting(earlier).page()), s.subject.keyPaths
