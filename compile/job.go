@@ -80,7 +80,7 @@ func (t *Trigger) StatedCounts() (counts []language.Read) {
 			continue
 		}
 		name := names[len(names)-1]
-		if converts || apinames.IsHint(name, apinames.HintTotal) || apinames.IsHint(name, apinames.HintPages) {
+		if converts || apinames.Key(name).Is(apinames.HintTotal) || apinames.Key(name).Is(apinames.HintPages) {
 			counts = append(counts, read)
 		}
 	}

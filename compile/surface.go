@@ -201,7 +201,7 @@ func (j *Job) Watches() []Watch {
 			return Watch{
 				Total:    e.Rule.ID == rules.LimitStopAbsent,
 				Flag:     slices.Contains(rules.FlagRules, e.Rule.ID),
-				Link:     i >= len(j.Stops) || apinames.IsNext(r.Path[len(r.Path)-1]),
+				Link:     i >= len(j.Stops) || apinames.Key(r.Path[len(r.Path)-1]).Is(apinames.HintNext),
 				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.ExpectsRead && checksPresence(e, r),
 			}
 		})

@@ -75,7 +75,7 @@ func drawTruthful(t *rapid.T) *truthfulAPI {
 			`"data_truncated": false, "view": {"id": 3, "total": 570}`, `"message": "Data retrieved", "remark": "from the cache", "took": 3`),
 		headers: rapid.Bool().Draw(t, "headers"), counts: !slices.Contains(names, "count") && rapid.Bool().Draw(t, "counts"),
 	}
-	if !slices.ContainsFunc(names, func(name string) bool { return apinames.HintsOf(name)[0].Kind == apinames.HintTotal }) {
+	if !slices.ContainsFunc(names, func(name string) bool { return apinames.Key(name).Hints()[0].Kind == apinames.HintTotal }) {
 		a.rough = draw("rough", "", "", `"total_size": 48210`, `"total": 1000, "filtered_total": %d`,
 			`"total": 1000, "approximate": true`, `"estimated_total": 1000`)
 	}
@@ -157,7 +157,7 @@ func (a *truthfulAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		return a.flags[0]
 	}
 	for _, name := range a.signs {
-		switch hint := apinames.HintsOf(name)[0].Kind; {
+		switch hint := apinames.Key(name).Hints()[0].Kind; {
 		case name == a.read:
 		case hint == apinames.HintTotal:
 			add(name, fmt.Sprintf(a.numbers, len(a.items)))

@@ -232,7 +232,7 @@ func (p *pagination) settingsOfNestedFlag(path string, switches Switches) string
 func (p *pagination) checkFlagPolarity(diags *diag.Collector) {
 	field := p.settings.get("nextPageFlag.field")
 	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn"), p.settings.get("nextPageFlag.ifNotSet")
-	kind := apinames.FlagKind(field.Spelling)
+	kind := apinames.Key(field.Spelling).FlagKind()
 	suggestsMore := func(at setting, name string) *diag.Diagnostic {
 		return diags.Warnf(diag.Value(at.path()), "paging stops when %s, although its name suggests that more pages follow", name)
 	}
@@ -247,7 +247,7 @@ func (p *pagination) checkFlagPolarity(diags *diag.Collector) {
 			WithHint("if only the last page has it, set ifNotSet to false")
 	}
 	hasMore := p.settings.get("hasMore")
-	if keys := SplitPath(hasMore.text()); len(keys) > 0 && apinames.FlagKind(keys[len(keys)-1]) == apinames.HintLast {
+	if keys := SplitPath(hasMore.text()); len(keys) > 0 && apinames.Key(keys[len(keys)-1]).FlagKind() == apinames.HintLast {
 		suggestsMore(hasMore, hasMore.Spelling+" is false").
 			WithHint(fmt.Sprintf("for a flag that is true on the last page write \"stopRules\": [\"truthy(body.%s)\"]", hasMore.Spelling))
 	}

@@ -87,7 +87,7 @@ func (s size) honoured() bool { return s.param != "" && s.asked == s.items }
 // sizeOf finds the parameter that carries the page size.
 func sizeOf(c *call, items int) size {
 	found := size{items: items}
-	for _, name := range apinames.PageSizes() {
+	for _, name := range apinames.PageSizeNames() {
 		if at, n, ok := c.param(name); ok && n > 0 && !found.honoured() && (found.param == "" || n == items) {
 			found.param, found.path, found.asked = at.name(), at, n
 		}

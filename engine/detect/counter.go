@@ -31,7 +31,7 @@ func (d *detection) counter(h hypothesis) []candidate {
 			return d.counted(h, typed, d.call.nameOf(at), n)
 		}
 	}
-	isLike := when(h.kind.pages, apinames.LikePageNumber, apinames.LikeItemIndex)
+	isLike := when(h.kind.pages, apinames.MayBePageNumber, apinames.MayBeItemIndex)
 	for _, f := range d.call.numbers() {
 		if n, _ := number(f.value); isLike(f.name()) && (n == 0 || n == 1) && !slices.Equal(f.path, d.size.path) {
 			return d.counted(h, typed, d.call.nameOf(f.path), n)
@@ -172,7 +172,7 @@ func (d *detection) counted(h hypothesis, score int, param string, first int) []
 // isComplete reports whether the response says that there is nothing more.
 func (d *detection) isComplete() bool {
 	f, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
-	if ok && !apinames.MayCountPage(f.name()) {
+	if ok && !apinames.Key(f.name()).MayCountPage() {
 		return true
 	}
 	return slices.ContainsFunc(d.page.flags(), func(f flag) bool { return !f.more })
@@ -206,7 +206,7 @@ func (d *detection) key(h hypothesis) []candidate {
 	var out []candidate
 	params := h.params
 	for _, m := range d.call.params {
-		if !h.descending && apinames.AlikeAny(m.Name, apinames.ItemKeys()) {
+		if !h.descending && apinames.AlikeAny(m.Name, apinames.ItemKeyNames()) {
 			params = append([]string{m.Name}, params...)
 		}
 	}
@@ -228,7 +228,7 @@ func (d *detection) key(h hypothesis) []candidate {
 // identifier returns the key of the items whose values identify them, and whether these
 // ascend (1), descend (-1) or neither (0).
 func (d *detection) identifier() (name string, order int) {
-	for _, id := range apinames.Identifiers() {
+	for _, id := range apinames.IdentifierNames() {
 		var texts []string
 		for _, item := range d.items.items {
 			object, _ := item.(value.Object)

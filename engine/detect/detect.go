@@ -251,7 +251,7 @@ func isRival(chosen, other list) bool {
 	const margin = 25
 	siblings := len(other.path) > 0 && len(chosen.path) == len(other.path) && slices.Equal(chosen.parent(), other.parent())
 	_, objects := other.first().(value.Object)
-	if apinames.ListKindOf(other.name()) == apinames.UnlikelyList {
+	if apinames.Key(other.name()).ListKind() == apinames.UnlikelyList {
 		return false
 	}
 	return siblings && (objects || len(other.items) == 0) || objects && chosen.score-other.score < margin

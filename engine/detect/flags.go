@@ -24,19 +24,20 @@ func (f fact) says() string { return f.String() + " is " + value.Preview(f.value
 func (p *page) flags() []flag {
 	var out []flag
 	for _, f := range p.facts {
-		kind, ambiguous := apinames.FlagKind(f.name()), apinames.MayBeNumber(f.name())
-		flagged, ok := apinames.Flag(f.value, ambiguous)
+		key := apinames.Key(f.name())
+		kind := key.FlagKind()
+		flagged, ok := key.Flag(f.value)
 		if !ok || kind == "" {
 			continue
 		}
 		if candidate := (flag{fact: f, more: flagged == (kind == apinames.HintMore)}); candidate.more {
 			candidate.setting, candidate.value = settingOf(f, kind)
 			out = append(out, candidate)
-		} else if !ambiguous { // "complete" may describe the request
+		} else if !key.MayBeNumber() { // "complete" may describe the request
 			out = append(out, candidate)
 		}
 	}
-	for _, f := range p.named(apinames.Pending()...) {
+	for _, f := range p.named(apinames.PendingNames()...) {
 		if n, ok := number(f.value); ok && n > 0 {
 			candidate := flag{fact: f, more: true, setting: "nextPageFlag", value: object("field", f.name(), "stopOn", false)}
 			if len(f.path) > 1 {

@@ -79,7 +79,7 @@ var (
 // shortPages is the hypothesis of an index whose list does not end with a short page: the API
 // chooses the items of a page first and leaves out some of them afterwards.
 var shortPages = hypothesis{
-	id: "item-index-short-pages", kind: indexSign, names: apinames.ItemIndexes(), params: []string{"offset"},
+	id: "item-index-short-pages", kind: indexSign, names: apinames.ItemIndexNames(), params: []string{"offset"},
 	pagination: append(expression("count == 0", object("params", object("${param}", "${first} + page * limit"))),
 		value.Member{Name: "limit", Value: "${limit}"}, value.Member{Name: "limitParam", Value: "${limitParam}"}),
 	says: "${param} is the index of the first item of a page",
@@ -119,12 +119,12 @@ var hypotheses = []hypothesis{
 		says:       "${at} has a link to the next page",
 	},
 	{
-		id: "next-url", kind: urlSign, names: apinames.NextURLs(),
+		id: "next-url", kind: urlSign, names: apinames.NextURLNames(),
 		pagination: method("response.url", "urlKey", "${at}"),
 		says:       "${at} is the address of the next page",
 	},
 	{
-		id: "next-query", kind: urlSign, names: apinames.NextURLs(),
+		id: "next-query", kind: urlSign, names: apinames.NextURLNames(),
 		pagination: method("response.url", "urlKey", "${at}", "paramIsQuery", true, "includeParams", true),
 		says:       "${at} has the parameters of the next page",
 	},
@@ -218,41 +218,41 @@ var hypotheses = []hypothesis{
 		says: "${param} and ${endParam} are the indexes at which a page begins and ends",
 	},
 	{
-		id: "page-count", kind: numberSign, names: apinames.PageNumbers(), params: []string{"page"},
+		id: "page-count", kind: numberSign, names: apinames.PageNumberNames(), params: []string{"page"},
 		needs: "pagesAt", pagesKnown: true,
 		pagination: pageCountPagination("pagesField", "${pagesAt}"),
 		says:       "${param} is the number of a page, and ${pagesAt} says how many there are",
 	},
 	{
-		id: "page-count-header", kind: numberSign, names: apinames.PageNumbers(), params: []string{"page"},
+		id: "page-count-header", kind: numberSign, names: apinames.PageNumberNames(), params: []string{"page"},
 		needs: "pagesHeader", pagesKnown: true,
 		pagination: pageCountPagination("pagesHeader", "${pagesHeader}"),
 		says:       "${param} is the number of a page, and the header ${pagesHeader} says how many there are",
 	},
 	{
-		id: "page-number", kind: numberSign, names: apinames.PageNumbers(), params: []string{"page"},
+		id: "page-number", kind: numberSign, names: apinames.PageNumberNames(), params: []string{"page"},
 		pagination: method("pagenum", "pageParam", "${param}", "firstPage", "${first}",
 			"limit", "${limit}", "limitParam", "${limitParam}", "firstPageParams", "${sendFirst}"),
 		says: "${param} is the number of a page",
 	},
 	{
-		id: "item-index-counted", kind: indexSign, names: apinames.ItemIndexes(), params: []string{"offset"}, needs: "counted",
+		id: "item-index-counted", kind: indexSign, names: apinames.ItemIndexNames(), params: []string{"offset"}, needs: "counted",
 		pagination: expression("count == 0", object("params", object("${param}", "${first} + total.items"))),
 		says:       "${param} is the index of the first item of a page",
 	},
 	{
-		id: "item-index", kind: indexSign, names: apinames.ItemIndexes(), params: []string{"offset"}, needs: "limit",
+		id: "item-index", kind: indexSign, names: apinames.ItemIndexNames(), params: []string{"offset"}, needs: "limit",
 		pagination: method("offset", "limit", "${limit}", "limitParam", "${limitParam}", "offsetParam", "${param}",
 			"offsetFromJob", "${fromJob}", "firstPageParams", "${sendFirst}"),
 		says: "${param} is the index of the first item of a page",
 	},
 	{
-		id: "page-number-in-body", kind: numberSign, post: true, names: apinames.PageNumbers(),
+		id: "page-number-in-body", kind: numberSign, post: true, names: apinames.PageNumberNames(),
 		pagination: expression("count == 0", object("body", object("${param}", "page + ${first}"))),
 		says:       "${param} in the body is the number of a page",
 	},
 	{
-		id: "item-index-in-body", kind: indexSign, post: true, names: apinames.ItemIndexes(),
+		id: "item-index-in-body", kind: indexSign, post: true, names: apinames.ItemIndexNames(),
 		pagination: method("expression", "limit", "${limit}",
 			"nextRequest", object("body", object("${param}", "${first} + total.items")), "stopRules", []any{"count == 0"}),
 		says: "${param} in the body is the index of the first item of a page",

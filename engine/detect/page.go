@@ -237,7 +237,7 @@ func isEnvelope(list []any) bool {
 // and its depth.
 func listScore(at path, items []any) int {
 	score := min(len(items), 10) - 2*len(at)
-	switch apinames.ListKindOf(at.name()) {
+	switch apinames.Key(at.name()).ListKind() {
 	case apinames.LikelyList:
 		score += 20
 	case apinames.UnlikelyList:
@@ -298,7 +298,7 @@ func (p *page) hints(kind apinames.HintKind) []fact {
 			f.path = f.parent().child(apinames.JQGridRecords)
 			f.value = p.at(f.String())
 			out = append(out, f)
-		case pages && kind == apinames.HintPages, !pages && apinames.IsHint(f.name(), kind):
+		case pages && kind == apinames.HintPages, !pages && apinames.Key(f.name()).Is(kind):
 			out = append(out, f)
 		}
 	}
@@ -329,7 +329,7 @@ func (p *page) countsPages(f fact) bool {
 		return false
 	}
 	records := p.at(f.parent().child(apinames.JQGridRecords).String())
-	return apinames.CountsPages(f.name(), f.value, records, len(p.lists[0].items))
+	return apinames.IsJQGridTotal(f.name(), f.value, records, len(p.lists[0].items))
 }
 
 // numberOr returns an integer that a text holds, or the text.
@@ -363,7 +363,7 @@ func (p *page) previous() string {
 		}
 	}
 	for _, f := range p.facts {
-		if text := textOf(f.value); apinames.AlikeAny(f.name(), apinames.Previous()) && text != "" && text != "0" && f.value != false {
+		if text := textOf(f.value); apinames.AlikeAny(f.name(), apinames.PreviousNames()) && text != "" && text != "0" && f.value != false {
 			return f.String()
 		}
 	}
@@ -394,7 +394,7 @@ func exactly(want int) check { return func(n int) bool { return n == want } }
 func (p *page) hint(kind apinames.HintKind, ok check) (f fact, n int, found bool) {
 	for _, f := range p.hints(kind) {
 		_, isObject := f.value.(value.Object)
-		n, least, isNumber := apinames.TotalOf(f.value)
+		n, least, isNumber := apinames.Total(f.value)
 		if isObject {
 			f.path = f.child("value")
 		}

@@ -159,7 +159,7 @@ func queryOf(body []byte) string {
 // holdsItems reports whether a list has items that are objects, or has a name of a list.
 func holdsItems(l list) bool {
 	_, objects := l.first().(value.Object)
-	return objects || apinames.ListKindOf(l.name()) == apinames.LikelyList && len(l.items) > 0
+	return objects || apinames.Key(l.name()).ListKind() == apinames.LikelyList && len(l.items) > 0
 }
 
 // exchangeOf returns a recorded exchange, or nil if it has no response.

@@ -97,8 +97,8 @@ func (d *detection) doubtStart(ctx context.Context, t *trial) {
 	if source := d.page.previous(); source != "" {
 		d.doubt("%s points to a page before this one, so this may not be the first page: the items before it are not read.", source)
 	}
-	for _, name := range slices.Concat(apinames.PageNumbers(), apinames.ItemIndexes()) {
-		isSize := slices.Contains(apinames.PageSizes(), name)
+	for _, name := range slices.Concat(apinames.PageNumberNames(), apinames.ItemIndexNames()) {
+		isSize := slices.Contains(apinames.PageSizeNames(), name)
 		source, n, ok := d.call.param(name)
 		if ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != source.name() {
 			d.doubt("The address has %s=%d, so this may not be the first page: the items before it are not read.", source.name(), n)
@@ -161,7 +161,7 @@ func (d *detection) doubtLink(t *trial) {
 	var missing []string
 	for _, m := range d.call.params {
 		name := strings.TrimPrefix(m.Name, "#")
-		if !u.Query().Has(name) && !apinames.AlikeAny(name, apinames.PageSizes()) && u.Path == d.page.address.Path && !d.opaque(u) {
+		if !u.Query().Has(name) && !apinames.AlikeAny(name, apinames.PageSizeNames()) && u.Path == d.page.address.Path && !d.opaque(u) {
 			missing = append(missing, name)
 		}
 	}

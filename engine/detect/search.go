@@ -276,7 +276,7 @@ func (d *detection) pointer() string {
 // pointsOn reports whether the name of the value at a path says that it leads to another page. text is the
 // value; some names do not say so of a number.
 func pointsOn(place path, text string) bool {
-	if _, names := apinames.NextParam(place.name()); names || apinames.IsNext(place.name()) {
+	if _, names := apinames.Key(place.name()).NextParam(); names || apinames.Key(place.name()).Is(apinames.HintNext) {
 		return true
 	}
 	kinds := []*kind{urlSign, tokenSign, tokensSign, objectSign}
@@ -322,7 +322,7 @@ const (
 
 // nextIsNull reports whether the response has a key for the next page without a value.
 func (d *detection) nextIsNull() bool {
-	return slices.ContainsFunc(d.page.facts, func(f fact) bool { return apinames.IsNext(f.name()) && value.Empty(f.value) })
+	return slices.ContainsFunc(d.page.facts, func(f fact) bool { return apinames.Key(f.name()).Is(apinames.HintNext) && value.Empty(f.value) })
 }
 
 // adviseSeveralPages advises how to see a second page of a list that ended after its first page.
@@ -342,7 +342,7 @@ func (d *detection) adviseSmallerPage() {
 	}
 	name := d.size.param
 	if name == "" {
-		name = apinames.PageSizes()[0]
+		name = apinames.PageSizeNames()[0]
 	}
 	d.advise("Ask for a smaller page, so that there is a second one: add %s=%d to the address.", name, max(len(d.items.items)/3, 1))
 }

@@ -70,7 +70,7 @@ func (d *detection) address(h hypothesis) []candidate {
 	if _, asQuery := h.pagination.Get("paramIsQuery"); asQuery {
 		score = namedParam - 1
 	}
-	isNext := func(key string) bool { return apinames.IsNext(key) || slices.Contains(h.names, key) }
+	isNext := func(key string) bool { return apinames.Key(key).Is(apinames.HintNext) || slices.Contains(h.names, key) }
 	var out []candidate
 	for _, f := range d.page.facts {
 		inner := slices.Contains([]string{"href", "url", "uri", "link"}, f.name()) && isNext(f.parent().name())
@@ -132,7 +132,7 @@ func (d *detection) token(h hypothesis) []candidate {
 		if isFlag || text == "" || text == "0" || text == "-1" || isAddress(text) || isNumber && h.textOnly {
 			continue
 		}
-		if param := d.advanced(n); isNumber && apinames.IsNext(f.name()) && param != "" {
+		if param := d.advanced(n); isNumber && apinames.Key(f.name()).Is(apinames.HintNext) && param != "" {
 			c := candidate{score: namedParam, values: at(f.path)}
 			c.values["param"] = param
 			out = append(out, c)
@@ -140,12 +140,12 @@ func (d *detection) token(h hypothesis) []candidate {
 		}
 		sign := h
 		if items := len(d.items.items); isNumber && apinames.Alike(f.name(), "next") && n == items && items > 2 { // it numbers no page
-			sign.params = slices.Concat(apinames.ItemIndexes()[:3], h.params)
+			sign.params = slices.Concat(apinames.ItemIndexNames()[:3], h.params)
 		}
 		for _, m := range d.call.params { // a parameter of the address that pages is tried first
 			name := d.call.nameOf(path{m.Name})
 			marks := apinames.IsPosition(name) && !apinames.AlikeAny(name, []string{"token", "since"}) &&
-				!apinames.AlikeAny(name, apinames.ItemKeys())
+				!apinames.AlikeAny(name, apinames.ItemKeyNames())
 			if marks && textOf(m.Value) != text && name != d.size.param {
 				sign.params = slices.Concat([]string{name}, sign.params)
 			}
@@ -174,7 +174,7 @@ func (d *detection) advanced(to int) string {
 	for _, f := range d.call.numbers() {
 		from, _ := number(f.value)
 		if step := to - from; !slices.Equal(f.path, d.size.path) && (step == len(d.items.items) ||
-			step == 1 && !apinames.AlikeAny(f.name(), apinames.ItemIndexes())) {
+			step == 1 && !apinames.AlikeAny(f.name(), apinames.ItemIndexNames())) {
 			return d.call.nameOf(f.path)
 		}
 	}
@@ -190,7 +190,7 @@ func (d *detection) follower() []candidate {
 		if _, isFlag := f.value.(bool); isFlag || text == "" || isAddress(text) {
 			continue
 		}
-		param, next := apinames.NextParam(f.name())
+		param, next := apinames.Key(f.name()).NextParam()
 		known := !next && apinames.IsPosition(f.name())
 		if known {
 			param = f.name()

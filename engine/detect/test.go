@@ -161,9 +161,9 @@ func (d *detection) shorten(v any, keys []string, s shortening) any {
 			inner := append(slices.Clone(keys), m.Name)
 			switch {
 			case s.last && d.isPointer(m, inner):
-			case s.last && m.Value == true && apinames.IsHint(m.Name, apinames.HintMore):
+			case s.last && m.Value == true && apinames.Key(m.Name).Is(apinames.HintMore):
 				out = append(out, value.Member{Name: m.Name, Value: false})
-			case s.last && m.Value == false && apinames.IsHint(m.Name, apinames.HintLast):
+			case s.last && m.Value == false && apinames.Key(m.Name).Is(apinames.HintLast):
 				out = append(out, value.Member{Name: m.Name, Value: true})
 			default:
 				out = append(out, value.Member{Name: m.Name, Value: d.shorten(d.withoutSecret(m), inner, s)})
@@ -213,7 +213,7 @@ func brief(item any) any {
 	out := value.Object{}
 	for _, m := range object {
 		text, isText := m.Value.(string)
-		id := slices.Contains(apinames.Identifiers(), m.Name)
+		id := slices.Contains(apinames.IdentifierNames(), m.Name)
 		if id || len(out) < maxItems && !(isText && len(text) > longest) && !value.Exceeds(m.Value, longest) {
 			out = append(out, m)
 		}

@@ -226,7 +226,7 @@ func hinted(p compile.ResponseValue) string {
 		}
 	}
 	if n := len(p.Path); n > 0 {
-		if hints := apinames.HintsOf(p.Path[n-1]); len(hints) > 0 {
+		if hints := apinames.Key(p.Path[n-1]).Hints(); len(hints) > 0 {
 			return hintedMeanings[hints[0].Kind]
 		}
 	}
@@ -256,11 +256,11 @@ func byParameter(p compile.ResponseValue) []string {
 	switch {
 	case n == 0 || hinted(p) != "":
 		return nil
-	case apinames.AlikeAny(p.Path[n-1], apinames.PageNumbers()) || p.Path[n-1] == "number":
+	case apinames.AlikeAny(p.Path[n-1], apinames.PageNumberNames()) || p.Path[n-1] == "number":
 		return []string{"page", "page0"}
-	case apinames.AlikeAny(p.Path[n-1], apinames.ItemIndexes()):
+	case apinames.AlikeAny(p.Path[n-1], apinames.ItemIndexNames()):
 		return []string{"index"}
-	case apinames.AlikeAny(p.Path[n-1], apinames.PageSizes()):
+	case apinames.AlikeAny(p.Path[n-1], apinames.PageSizeNames()):
 		return []string{"size"}
 	}
 	return nil

@@ -235,7 +235,7 @@ func sizesOf(job *compile.Job, surface compile.Surface) []int {
 func saysSize(job *compile.Job, size int) bool {
 	for _, m := range job.Spec().Constants() {
 		text, _ := value.Text(m.Value)
-		if apinames.AlikeAny(m.Name, apinames.PageSizes()) && text == strconv.Itoa(size) {
+		if apinames.AlikeAny(m.Name, apinames.PageSizeNames()) && text == strconv.Itoa(size) {
 			return true
 		}
 	}

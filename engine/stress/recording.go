@@ -127,13 +127,13 @@ func signalsIn(v any, path []string, surface compile.Surface) (signals []*signal
 	var inner []*signal
 	for _, m := range object {
 		memberPath := append(slices.Clone(path), m.Name)
-		if len(path) == 0 && apinames.HoldsHints(m.Name) {
+		if len(path) == 0 && apinames.Key(m.Name).HoldsHints() {
 			inner = append(inner, signalsIn(m.Value, memberPath, surface)...)
 		}
 		if slices.ContainsFunc(surface.Values, func(p compile.ResponseValue) bool { return slices.Equal(p.Path, memberPath) }) {
 			continue
 		}
-		for _, hint := range apinames.HintsOf(m.Name) {
+		for _, hint := range apinames.Key(m.Name).Hints() {
 			if m, ok := meaningLike(hint.Kind, m.Value); ok {
 				signals = append(signals, &signal{compile.ResponseValue{Path: memberPath}, m})
 			}

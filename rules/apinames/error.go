@@ -84,8 +84,8 @@ var errorMessages = append([]string{
 // captions are the keys among them that may describe a list as well: "Failed payments".
 var captions = []string{"details", "title", "reason", "description"}
 
-// IsCaption reports whether a key of [ErrorMessages] may describe a list as well.
-func IsCaption(key string) bool { return slices.Contains(captions, key) }
+// IsErrorCaption reports whether the key, which [Key.IsErrorMessage], may describe a list as well: title, details.
+func (k Key) IsErrorCaption() bool { return slices.Contains(captions, string(k)) }
 
 // The words, in lower case, that tell success from failure.
 var (
@@ -109,31 +109,31 @@ var codeText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // zeros matches a code of no error.
 var zeros = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^s?0+$`) })
 
-// isSuccess reports whether a text, in lower case, says that there is no error.
-func isSuccess(text string) bool {
+// saysSuccess reports whether a text, in lower case, says that there is no error.
+func saysSuccess(text string) bool {
 	return slices.Contains(successWords, text) || zeros().MatchString(text)
 }
 
-// IsSuccess reports whether a member of a body says that the request has succeeded: "success": true, "code": 0.
-func IsSuccess(name string, v any) bool {
+// IsSuccess reports whether the value under the key says that the request has succeeded: "success": true, "code": 0.
+func (k Key) IsSuccess(v any) bool {
 	for _, row := range errorNames {
-		if !slices.Contains(row.names, name) {
+		if !slices.Contains(row.names, string(k)) {
 			continue
 		}
 		switch row.kind {
 		case ErrorDenial:
-			flag, ok := Flag(v, false)
+			flag, ok := Flag(v)
 			return ok && flag
 		case ErrorStatus, ErrorCode:
 			text, ok := value.Text(v)
-			return ok && isSuccess(strings.ToLower(text))
+			return ok && saysSuccess(strings.ToLower(text))
 		}
 	}
 	return false
 }
 
-// HoldsErrors reports whether the object under a key may hold errors and their messages.
-func HoldsErrors(key string) bool { return key != "" && slices.Contains(errorContainers, key) }
+// HoldsErrors reports whether the object under the key may hold errors and their messages.
+func (k Key) HoldsErrors() bool { return k != "" && slices.Contains(errorContainers, string(k)) }
 
 // An ErrorSign is a path at which a body may report an error.
 type ErrorSign struct {
@@ -183,9 +183,9 @@ var aboveLists = []ErrorSign{
 // containersNextToData are the objects beside a list in which the signs of nextToData count, too.
 var containersNextToData = []string{"meta", "metadata", "status"}
 
-// ErrorsNextToData returns the signs that count in a response with items, too: in its root, in objects that
+// ErrorSignsNextToData returns the signs that count in a response with items, too: in its root, in objects that
 // describe it, and in each object above the lists of items, whose paths are given. Callers must not change the result.
-func ErrorsNextToData(lists [][]string) []ErrorSign {
+func ErrorSignsNextToData(lists [][]string) []ErrorSign {
 	if slices.ContainsFunc(lists, func(list []string) bool { return len(list) > 1 }) {
 		return errorsNextToLists(lists)
 	}
@@ -218,9 +218,9 @@ func errorsNextToLists(lists [][]string) []ErrorSign {
 	return signs
 }
 
-// ErrorBeside returns the sign that the name of a member beside a list is, or in the place of one. It reports
-// false for any other name. If the list has items, only the names of [ErrorsNextToData] are signs.
-func ErrorBeside(name string, hasItems bool) (sign ErrorSign, ok bool) {
+// ErrorSignBeside returns the sign that the name of a member beside a list is, or in the place of one. It reports
+// false for any other name. If the list has items, only the names of [ErrorSignsNextToData] are signs.
+func ErrorSignBeside(name string, hasItems bool) (sign ErrorSign, ok bool) {
 	table := errorsBeside()
 	if sign, ok = table.nextToData[name]; !ok && !hasItems {
 		if sign, ok = table.others[name]; !ok {
@@ -265,38 +265,38 @@ func HasError(object value.Object) bool {
 func IsErrorObject(object value.Object) bool {
 	reports := false
 	for _, m := range object {
-		if !NamesError(m.Name) {
+		if !Key(m.Name).NamesErrors() {
 			return false
 		}
 		text, _ := m.Value.(string)
-		reports = reports || IsFailure(text) || ReportsError(m) || NamesOnlyErrors(m.Name) && saysEmpty(text)
+		reports = reports || SaysFailure(text) || IsError(m) || Key(m.Name).NamesOnlyErrors() && saysEmpty(text)
 	}
 	return reports
 }
 
-// TellsOfError reports whether a member of an object, which is not like the items of its list, tells of an error: a sign
-// of one, a status, a message about a failure, or an identifier that is one. Prefixes and capitals of a status do not count:
-// "$severity", "Code".
-func TellsOfError(m value.Member) bool {
+// MayBeError reports whether a member of an object that is not like the items of its list tells of an error: [IsError]
+// reports true, or the member is a status, a message about a failure, or an identifier that is one. Prefixes and capitals
+// of a status do not count: "$severity", "Code".
+func MayBeError(m value.Member) bool {
 	name := strings.TrimLeft(m.Name, "$@_")
 	text, _ := m.Value.(string)
-	return ReportsError(m) || IsFailedStatus(name, m.Value) || IsFailedStatus(strings.ToLower(name), m.Value) ||
-		slices.Contains(severities, strings.ToLower(name)) && isFailureWord(m.Value) || IsIdentifier(m.Name) && IsFailure(text)
+	return IsError(m) || Key(name).IsFailedStatus(m.Value) || Key(strings.ToLower(name)).IsFailedStatus(m.Value) ||
+		slices.Contains(severities, strings.ToLower(name)) && isFailureWord(m.Value) || IsIdentifier(m.Name) && SaysFailure(text)
 }
 
-// ReportsError reports whether a member has the name of a sign, and a value that reports an error.
-func ReportsError(m value.Member) bool {
-	return slices.ContainsFunc(ErrorSignsOf(m.Name), func(sign ErrorSign) bool { return sign.Matches(m.Value) })
+// IsError reports whether a member has the name of a sign, and a value that reports an error.
+func IsError(m value.Member) bool {
+	return slices.ContainsFunc(Key(m.Name).ErrorSigns(), func(sign ErrorSign) bool { return sign.Matches(m.Value) })
 }
 
-// WrapsError reports whether an object has nothing but errors, and one of them is an object, as in the events of streams:
+// IsErrorEvent reports whether an object has nothing but errors, and one of them is an object, as in the events of streams:
 // {"type": "ERROR", "object": {"status": "Failure", "code": 410}}.
-func WrapsError(object value.Object) bool {
+func IsErrorEvent(object value.Object) bool {
 	wraps := false
 	for _, m := range object {
 		inner, isObject := value.Members(m.Value)
-		isError := isObject && slices.ContainsFunc(inner, ReportsError)
-		if !isError && !ReportsError(m) {
+		isError := isObject && slices.ContainsFunc(inner, IsError)
+		if !isError && !IsError(m) {
 			return false
 		}
 		wraps = wraps || isError
@@ -325,8 +325,8 @@ var errorSigns = sync.OnceValue(func() []ErrorSign {
 	return out
 })
 
-// ErrorSignsOf returns the signs whose path is a key alone. The list is shared, and must not be changed.
-func ErrorSignsOf(key string) []ErrorSign { return errorSignsByKey()[key] }
+// ErrorSigns returns the signs whose path is the key alone. The list is shared, and must not be changed.
+func (k Key) ErrorSigns() []ErrorSign { return errorSignsByKey()[string(k)] }
 
 var errorSignsByKey = sync.OnceValue(func() map[string][]ErrorSign {
 	byKey := map[string][]ErrorSign{}
@@ -338,9 +338,9 @@ var errorSignsByKey = sync.OnceValue(func() map[string][]ErrorSign {
 	return byKey
 })
 
-// ErrorMessages returns the paths of messages that belong to the signs. It is shared,
+// ErrorMessagePaths returns the paths of messages that belong to the signs. It is shared,
 // and must not be changed.
-func ErrorMessages() [][]string { return errorMessagePaths() }
+func ErrorMessagePaths() [][]string { return errorMessagePaths() }
 
 var errorMessagePaths = sync.OnceValue(func() [][]string {
 	var out [][]string
@@ -383,14 +383,14 @@ func (s ErrorSign) Matches(v any) bool {
 		text, _ := v.(string)
 		return v == true || strings.EqualFold(text, "true")
 	case ErrorDenial:
-		flag, ok := Flag(v, false)
+		flag, ok := Flag(v)
 		return ok && !flag
 	case ErrorWord:
 		return isFailureWord(v)
 	case ErrorStatus:
 		text, _ := v.(string)
 		words := wordsOf(splitCamel(text))
-		return isFailureWord(v) || len(words) > 1 && saysFailure(words) || codeText().MatchString(text)
+		return isFailureWord(v) || len(words) > 1 && haveFailure(words) || codeText().MatchString(text)
 	case ErrorCode:
 		n, ok := wholeNumber(v)
 		return ok && (n < 0 || n >= 400 && n < 600)
@@ -411,7 +411,7 @@ func (s ErrorSign) Matches(v any) bool {
 	case ErrorCut:
 		return saysCut(v)
 	}
-	return isError(v)
+	return isErrorValue(v)
 }
 
 // wholeNumber returns a number that is no text, in any type that JSON is decoded to.
@@ -481,17 +481,17 @@ func isWarning(severity any) bool {
 	return slices.Contains(warningWords, strings.ToLower(word))
 }
 
-// IsErrorMessage reports whether a key is usual for the message of an error.
-func IsErrorMessage(key string) bool { return slices.Contains(errorMessages, key) }
+// IsErrorMessage reports whether the key is usual for the message of an error.
+func (k Key) IsErrorMessage() bool { return slices.Contains(errorMessages, string(k)) }
 
-// NamesOnlyErrors reports whether a key has no other meaning than an error or errors.
-func NamesOnlyErrors(key string) bool {
-	_, ok := errorsBeside().others[key]
+// NamesOnlyErrors reports whether the key has no other meaning than an error or errors.
+func (k Key) NamesOnlyErrors() bool {
+	_, ok := errorsBeside().others[string(k)]
 	return ok
 }
 
-// NamesError reports whether a key is usual for errors and their messages.
-func NamesError(key string) bool { return namesOfErrors()[key] }
+// NamesErrors reports whether the key is usual for errors and their messages.
+func (k Key) NamesErrors() bool { return namesOfErrors()[string(k)] }
 
 var namesOfErrors = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
@@ -506,8 +506,8 @@ var namesOfErrors = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// MayNameError reports whether a key is usual for errors and their messages, or has a word for an error in it.
-func MayNameError(key string) bool { return NamesError(key) || namesErrorByWord(key) }
+// MayNameErrors reports whether the key is usual for errors and their messages, or has a word for an error in it.
+func (k Key) MayNameErrors() bool { return k.NamesErrors() || namesErrorByWord(string(k)) }
 
 // namesErrorByWord reports whether a word of a key, in camel case or snake case, names an error.
 func namesErrorByWord(key string) bool { return errorWord().MatchString(key) }
@@ -518,19 +518,20 @@ var errorWord = sync.OnceValue(func() *regexp.Regexp {
 		`(E|[a-z0-9]E)(rror|xception)s?([A-Z_-]|$)|[a-z0-9](Fault|Failure)s?([A-Z_-]|$)`)
 })
 
-// IsFailedStatus reports whether a value whose key names a status reports an error, given that a good page of the same
-// list has no such value.
-func IsFailedStatus(key string, v any) bool {
+// IsFailedStatus reports whether the value under the key, which names a status, reports an error, given that a good page of
+// the same list has no such value.
+func (k Key) IsFailedStatus(v any) bool {
 	text, _ := v.(string)
 	isSign := func(s ErrorSign) bool { return s.Matches(v) }
-	return IsErrorMessage(key) && IsFailure(text) || namesErrorByWord(key) && isError(v) || slices.ContainsFunc(ErrorSignsOf(key), isSign)
+	return k.IsErrorMessage() && SaysFailure(text) || namesErrorByWord(string(k)) && isErrorValue(v) ||
+		slices.ContainsFunc(k.ErrorSigns(), isSign)
 }
 
-// IsOwnCode reports whether a value is a code of an API's own, or a word for a result that is not ready, which tells of an
+// IsOwnCode reports whether the value under the key is a code of an API's own, or a word for a result that is not ready, which tells of an
 // error if good pages of the same list have another one. Small numbers have other meanings, and those from 200 to 299 are success.
-func IsOwnCode(key string, v any) bool {
+func (k Key) IsOwnCode(v any) bool {
 	text, _ := value.Text(v)
-	return isCode(key) && (ownCode().MatchString(text) || unsettled().MatchString(text))
+	return isCode(string(k)) && (ownCode().MatchString(text) || unsettled().MatchString(text))
 }
 
 // unsettled matches a word for a result that is not ready.
@@ -538,9 +539,9 @@ var unsettled = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(processing|running|pending|queued|in[ _]?progress|scheduled|partial|partial[ _]?data|incomplete)$`)
 })
 
-// IsUnsettled reports whether a text says that a result is not ready, or was given up: PENDING, EXPORT_IN_PROGRESS. Words
+// SaysPending reports whether a text says that a result is not ready, or was given up: PENDING, EXPORT_IN_PROGRESS. Words
 // that a name often ends with count alone, in capitals or after a space: FAILED, but not emails_failed.
-func IsUnsettled(text string) bool {
+func SaysPending(text string) bool {
 	text = strings.TrimRight(text, " .!…")
 	if text == strings.ToUpper(text) {
 		text = strings.ReplaceAll(text, "_", " ")
@@ -556,22 +557,22 @@ var unsettledEnd = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // isCode reports whether a key is usual for a code or word that says how a request went.
-func isCode(key string) bool { return slices.ContainsFunc(ErrorSignsOf(key), ErrorSign.IsCode) }
+func isCode(key string) bool { return slices.ContainsFunc(Key(key).ErrorSigns(), ErrorSign.IsCode) }
 
 var ownCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-[0-9]+|1[0-9][0-9]|[3-9][0-9][0-9]|[0-9]{4,})$`) })
 
-// isError reports whether the value of a key such as error is an error, and does not
+// isErrorValue reports whether the value of a key such as error is an error, and does not
 // just say that there is no error.
-func isError(v any) bool {
+func isErrorValue(v any) bool {
 	if object, ok := value.Members(v); ok {
 		if slices.ContainsFunc(object, memberSaysEmpty) { // {"code": 404, "message": "No records found"}
 			return slices.ContainsFunc(object, isFailedRequest)
 		}
 		if text, has := object.Get("#text"); has {
-			return isError(text)
+			return isErrorValue(text)
 		}
 		for _, name := range []string{"code", "status"} { // {"code": 0, "message": "OK"}
-			if code, has := object.Get(name); has && !isError(code) {
+			if code, has := object.Get(name); has && !isErrorValue(code) {
 				return false
 			}
 		}
@@ -581,15 +582,15 @@ func isError(v any) bool {
 			}
 		}
 		return slices.ContainsFunc(object, func(m value.Member) bool { // {"total": 0} has none, and neither has {"warnings": […]}
-			return !isWarning(strings.TrimSuffix(m.Name, "s")) && isError(m.Value)
+			return !isWarning(strings.TrimSuffix(m.Name, "s")) && isErrorValue(m.Value)
 		})
 	}
 	if list, ok := v.([]any); ok {
-		return slices.ContainsFunc(list, isError)
+		return slices.ContainsFunc(list, isErrorValue)
 	}
 	text, ok := value.Text(v)
 	text = strings.TrimSpace(text)
-	return ok && text != "" && !isSuccess(strings.ToLower(text)) && !saysEmpty(text)
+	return ok && text != "" && !saysSuccess(strings.ToLower(text)) && !saysEmpty(text)
 }
 
 // memberSaysEmpty reports whether a member is a message, or a code, that nothing was found.

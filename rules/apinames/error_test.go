@@ -108,7 +108,7 @@ func TestAStatusOfALaterPageIsComparedWithPageOne(t *testing.T) {
 		{"detail", "2 of 5", false, false},
 		{"success", 0, true, false},
 	} {
-		require.Equal(t, c.failed, apinames.IsFailedStatus(c.key, c.v), "%s: %v", c.key, c.v)
-		require.Equal(t, c.own, apinames.IsOwnCode(c.key, c.v), "%s: %v", c.key, c.v)
+		require.Equal(t, c.failed, apinames.Key(c.key).IsFailedStatus(c.v), "%s: %v", c.key, c.v)
+		require.Equal(t, c.own, apinames.Key(c.key).IsOwnCode(c.v), "%s: %v", c.key, c.v)
 	}
 }

@@ -1,6 +1,11 @@
-// Package apinames has the names that many APIs use: for totals, flags, links and tokens in
-// responses, for errors, for the parameters of requests, and for lists. The audit, the
-// detection of a pagination and the model of an API take them from here.
+// Package apinames has the names that many APIs use. The audit, the detection of a pagination and the model of an API
+// take them from here.
+//
+// A [Key] is a name in a response, and says what it means there: a total, a flag, a link, a token, an error, a list. The
+// functions whose names begin with Says read messages, and the others whose names begin with Is or MayBe are about members,
+// objects or the parameters of requests.
+//
+// The tables are shared: callers must not change the lists that functions return.
 package apinames
 
 import (
@@ -28,7 +33,7 @@ const (
 	HintLast  HintKind = "last"  // true: there is no more
 	HintRough HintKind = "rough" // true: the number of items is an estimate
 
-	HintPrevious HintKind = "previous" // true: there are pages before this one; see [PlaceOf]
+	HintPrevious HintKind = "previous" // true: there are pages before this one; see [Key.PlaceKind]
 	HintFirst    HintKind = "first"    // true: there are none
 	HintBack     HintKind = "back"     // a link to the page before
 	HintSize     HintKind = "size"     // the number of items of a full page
@@ -48,11 +53,11 @@ var placeHints = sync.OnceValue(func() map[string]HintKind {
 	return names
 })
 
-// PlaceOf returns what a key says about the page that has it: [HintPrevious], [HintFirst], [HintSize], [HintBack] or
-// nothing.
-func PlaceOf(key string) HintKind {
+// PlaceKind returns what the key says about the page that has it: [HintPrevious], [HintFirst], [HintSize], [HintBack] or
+// an empty kind.
+func (k Key) PlaceKind() HintKind {
 	var buffer [maxBare]byte
-	return placeHints()[string(appendBare(buffer[:0], key))]
+	return placeHints()[string(appendBare(buffer[:0], string(k)))]
 }
 
 // hintTable lists the names under which responses describe their lists, in the root, next to the items, and
@@ -181,11 +186,11 @@ var partialNames = setOf([]string{
 	"incompleteresults", "resultsincomplete",
 })
 
-// IsPartial reports whether a member says that the object that has it lacks data, given its value as JSON, and in ok whether it
-// says so or the opposite: "partialData": true, or "StatusCode": "PartialData".
-func IsPartial(name string, raw []byte) (partial, ok bool) {
+// IsPartial reports whether the value under the key, as JSON, says that the object that has it lacks data, and in ok whether
+// it says so or the opposite: "partialData": true, or "StatusCode": "PartialData".
+func (k Key) IsPartial(raw []byte) (partial, ok bool) {
 	var buffer [maxBare]byte
-	switch bare, text := appendBare(buffer[:0], name), string(raw); {
+	switch bare, text := appendBare(buffer[:0], string(k)), string(raw); {
 	case partialNames()[string(bare)]:
 		return text == "true", text == "true" || text == "false"
 	case string(bare) == "statuscode":
@@ -259,7 +264,7 @@ func (h HintHeader) Member(text string) (key string, v any) {
 		return "", nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if _, isObject := object[name].(map[string]any); IsHint(name, h.Kind) && !isObject && object[name] != nil {
+		if _, isObject := object[name].(map[string]any); Key(name).Is(h.Kind) && !isObject && object[name] != nil {
 			if n, ok := object[name].(json.Number); ok {
 				if i, err := strconv.Atoi(n.String()); err == nil {
 					return name, i
@@ -310,8 +315,8 @@ func HintHeaders() []HintHeader { return hintHeaders }
 // identifiers are keys whose values identify an item.
 var identifiers = []string{"id", "_id", "uuid", "guid", "Id", "ID", "UUID", "GUID"}
 
-// Identifiers returns the names of keys that identify an item. The list must not be changed.
-func Identifiers() []string { return identifiers }
+// IdentifierNames returns the names of members that identify an item. The list must not be changed.
+func IdentifierNames() []string { return identifiers }
 
 // IsIdentifier reports whether many APIs use a key for the identifier of an item.
 func IsIdentifier(key string) bool { return slices.Contains(identifiers, key) }
@@ -337,11 +342,11 @@ type Hint struct {
 	Rank int
 }
 
-// HintsOf returns the meanings of a key, which are several if the key of a number and that of a flag
+// Hints returns the meanings of the key, which are several if the key of a number and that of a flag
 // are alike. The list must not be changed.
-func HintsOf(key string) []Hint {
+func (k Key) Hints() []Hint {
 	var buffer [maxBare]byte
-	return hintsByName()[string(appendBare(buffer[:0], key))]
+	return hintsByName()[string(appendBare(buffer[:0], string(k)))]
 }
 
 // hintsByName holds the meanings by bare names.
@@ -357,9 +362,9 @@ var hintsByName = sync.OnceValue(func() map[string][]Hint {
 	return hints
 })
 
-// IsHint reports whether a key has a meaning.
-func IsHint(key string, kind HintKind) bool {
-	return slices.ContainsFunc(HintsOf(key), func(h Hint) bool { return h.Kind == kind })
+// Is reports whether the key has a meaning of [Key.Hints].
+func (k Key) Is(kind HintKind) bool {
+	return slices.ContainsFunc(k.Hints(), func(h Hint) bool { return h.Kind == kind })
 }
 
 // HintNames returns the bare names of a kind. The list must not be changed.
@@ -375,17 +380,19 @@ func HintNames(kind HintKind) []string {
 // restCount is the bare name of a number of items that are still to come, which Kubernetes sends.
 const restCount = "remainingitemcount"
 
-// CountsRest reports whether a number under a key is that of the items that are still to come.
-func CountsRest(key string) bool { return Alike(key, restCount) }
+// IsRestCount reports whether a number under the key is that of the items that are still to come.
+func (k Key) IsRestCount() bool { return Alike(string(k), restCount) }
 
-// NumbersPage reports whether a number under a key that hints at the next page is a page number.
-func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(nil, key)), "nextpage") }
+// IsNextPageNumber reports whether a number under the key, which hints at the next page, is a page number.
+func (k Key) IsNextPageNumber() bool {
+	return strings.HasSuffix(string(appendBare(nil, string(k))), "nextpage")
+}
 
-// MayDescribe reports whether the value under a key may describe a list or a page of it: the key has a meaning of
-// [HintsOf], [FlagKind], [PlaceOf] or [RoughNext].
-func MayDescribe(key string) bool {
+// MayBeHint reports whether a value under the key may describe a list or a page of it: the key has a meaning of
+// [Key.Hints], [Key.FlagKind], [Key.PlaceKind] or [Key.IsRoughNext].
+func (k Key) MayBeHint() bool {
 	var buffer [maxBare]byte
-	return describing()[string(appendBare(buffer[:0], key))]
+	return describing()[string(appendBare(buffer[:0], string(k)))]
 }
 
 // describing has the bare names of values that may describe a list or a page of it.
@@ -403,18 +410,18 @@ var describing = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// Bare names of tokens and of positions of the next page that also have other meanings; see [RoughNext].
+// Bare names of tokens and of positions of the next page that also have other meanings; see [Key.IsRoughNext].
 var (
 	roughTokens  = []string{"offset", "iterator", "cursor", "after", "marker", "moreurl"}
 	roughOffsets = []string{"nextoffset", "nextstart", "nextskip", "nextstartat", "nextstartindex", "nextpagestart"}
 )
 
-// RoughNext reports whether a value may be a token of the next page, or its position, by a name that also has
+// IsRoughNext reports whether a value may be a token of the next page, or its position, by a name that also has
 // other meanings: the text under offset, iterator, cursor, after or marker, or the number under next_offset, which some APIs
 // send on every page. The text under more_url may lead to a description.
-func RoughNext(key string, v any) bool {
+func (k Key) IsRoughNext(v any) bool {
 	var buffer [maxBare]byte
-	bare := string(appendBare(buffer[:0], key))
+	bare := string(appendBare(buffer[:0], string(k)))
 	if slices.Contains(roughTokens, bare) {
 		text, isText := v.(string)
 		_, err := strconv.Atoi(text)
@@ -423,11 +430,8 @@ func RoughNext(key string, v any) bool {
 	return slices.Contains(roughOffsets, bare)
 }
 
-// NextLink returns the link to the next page in a list of links, or a single link, such as
-// {"rel": "next", "href": "/users?page=2"}, or nil if there is none.
-func NextLink(links any) any { return LinkTo(links, "next") }
-
-// LinkTo is [NextLink] for a link with one of some relations.
+// LinkTo returns the first link with one of the relations in a list of links, or a single link, such as
+// {"rel": "next", "href": "/users?page=2"}. It returns nil if there is none.
 func LinkTo(links any, relations ...any) any {
 	list, isList := links.([]any)
 	if !isList {
@@ -448,10 +452,10 @@ func LinkTo(links any, relations ...any) any {
 	return nil
 }
 
-// Plain returns the text of an element of XML that has attributes, or its value in an attribute, or the only element
+// Unwrap returns the text of an element of XML that has attributes, or its value in an attribute, or the only element
 // of a list that is neither an object nor a list, since all values of eBay are in lists. It returns any other value as
 // it is.
-func Plain(v any) any {
+func Unwrap(v any) any {
 	if list, ok := v.([]any); ok && len(list) == 1 {
 		if _, ok := value.Text(list[0]); ok {
 			return list[0]
@@ -471,16 +475,16 @@ var linkNames = []string{
 	"href", "url", "uri", "page", "cursor", "token", "offset", "after", "starting_after", "link", "@href", "@url", "@id", "#text",
 }
 
-// NextIn returns the value that leads to the next page in an object under a key, such as {"href": "/users?page=2"}
+// NextIn returns the value that leads to the next page in an object under the key, such as {"href": "/users?page=2"}
 // or, in HubSpot, {"after": "2"} under next, or nil if there is none. Under LastEvaluatedKey (DynamoDB), continue and
 // query-continue (MediaWiki), any member leads there: the object is a key of a database, or has the parameters of the next request.
-func NextIn(key string, object value.Object) any {
+func (k Key) NextIn(object value.Object) any {
 	for _, name := range linkNames {
 		if v, ok := object.Get(name); ok {
 			return v
 		}
 	}
-	for len(object) > 0 && AlikeAny(key, []string{"lastEvaluatedKey", "continue", "queryContinue"}) {
+	for len(object) > 0 && AlikeAny(string(k), []string{"lastEvaluatedKey", "continue", "queryContinue"}) {
 		inner, ok := value.Members(object[0].Value)
 		if !ok {
 			return object[0].Value
@@ -490,14 +494,10 @@ func NextIn(key string, object value.Object) any {
 	return nil
 }
 
-// IsNext reports whether a key is one that many APIs use for a link to or a token of the next
-// page.
-func IsNext(key string) bool { return IsHint(key, HintNext) }
-
-// NextParam returns the parameter whose next value a key names, in the key's spelling: since for
+// NextParam returns the parameter whose next value the key names, in the key's spelling: since for
 // next_since and position for nextPosition. It reports false for any other key.
-func NextParam(key string) (param string, ok bool) {
-	m := nextParamPattern().FindStringSubmatch(key)
+func (k Key) NextParam() (param string, ok bool) {
+	m := nextParamPattern().FindStringSubmatch(string(k))
 	if m == nil {
 		return "", false
 	}
@@ -509,19 +509,19 @@ func NextParam(key string) (param string, ok bool) {
 
 var nextParamPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(next|Next|NEXT)([_.-]?)(\w+)$`) })
 
-// CountsPages reports whether total is the number of pages and records the number of items, as in responses
+// IsJQGridTotal reports whether total is the number of pages and records the number of items, as in responses
 // for jqGrid. key is the key of total, and page the number of items on a full page.
-func CountsPages(key string, total, records any, page int) bool {
+func IsJQGridTotal(key string, total, records any, page int) bool {
 	if !Alike(key, "total") {
 		return false
 	}
-	pages, _, ok := TotalOf(total)
-	items, _, known := TotalOf(records)
+	pages, _, ok := Total(total)
+	items, _, known := Total(records)
 	return ok && known && page > 0 && items > pages && pages == (items+page-1)/page
 }
 
 // JQGridRecords is the key of the number of items next to a total that may be the number of pages. Its value
-// has the meaning of a total only if [CountsPages] says so.
+// has the meaning of a total only if [IsJQGridTotal] says so.
 const JQGridRecords = "records"
 
 // moneyNames are the bare names of members beside an amount, and amounts those that may also be numbers of items.
@@ -539,8 +539,8 @@ var (
 	})
 )
 
-// MayBeMoney reports whether a total is an amount of money, or may be one, given the names of the members beside it.
-func MayBeMoney(beside []string) (is, may bool) {
+// IsMoney reports whether a total is an amount of money, or may be one, given the names of the members beside it.
+func IsMoney(beside []string) (is, may bool) {
 	among := func(set map[string]bool) bool {
 		return slices.ContainsFunc(beside, func(name string) bool { return set[string(appendBare(nil, name))] })
 	}
@@ -550,33 +550,33 @@ func MayBeMoney(beside []string) (is, may bool) {
 	return among(moneyNames()), among(amounts())
 }
 
-// AddsUp reports whether a member of the elements of a list has the name of a number that a total beside the list may add
+// IsSummand reports whether the key, in the elements of a list, is that of a number that a total beside the list may add
 // up, as in the lines of an order.
-func AddsUp(name string) bool {
+func (k Key) IsSummand() bool {
 	var buffer [maxBare]byte
-	bare := appendBare(buffer[:0], name)
+	bare := appendBare(buffer[:0], string(k))
 	return quantities()[string(bare)] || amounts()[string(bare)] || moneyNames()[string(bare)]
 }
 
 // quantities are bare names of numbers of units.
 var quantities = setOf([]string{"quantity", "qty", "units", "unitprice", "linetotal", "total", "count", "value"})
 
-// MayCountPage reports whether a total under a name may be the number of items on the page, because it is called a
+// MayCountPage reports whether a total under the key may be the number of items on the page, because it is called a
 // count: count, itemCount, X-Total-Count. A count of what a filter leaves is that of the list.
-func MayCountPage(name string) bool {
-	bare := string(appendBare(nil, name))
+func (k Key) MayCountPage() bool {
+	bare := string(appendBare(nil, string(k)))
 	return strings.HasSuffix(bare, "count") && !strings.Contains(bare, "filter")
 }
 
-// ListOf returns the name of the list that a member beside it describes, and what of the list it is:
+// SplitList returns the name of the list that a member under the key, beside it, describes, and what of the list the member is:
 // members and odata.nextLink for members@odata.nextLink, files and truncated for files_truncated, comments and
-// hasmore for has_more_comments. ListOf reports false for any other name.
-func ListOf(name string) (list, sign string, ok bool) {
-	if at := strings.IndexByte(name, '@'); at > 0 {
-		return name[:at], name[at+1:], HintsOf(name[at+1:]) != nil
+// hasmore for has_more_comments. SplitList reports false for any other name.
+func (k Key) SplitList() (list, sign string, ok bool) {
+	if at := strings.IndexByte(string(k), '@'); at > 0 {
+		return string(k)[:at], string(k)[at+1:], Key(string(k)[at+1:]).Hints() != nil
 	}
 	var buffer [maxBare]byte
-	bare := appendBare(buffer[:0], name)
+	bare := appendBare(buffer[:0], string(k))
 	if hintsByName()[string(bare)] != nil {
 		return "", "", false
 	}
@@ -593,11 +593,11 @@ func ListOf(name string) (list, sign string, ok bool) {
 	return "", "", false
 }
 
-// CountsList reports whether a name is that of a number of the items of a list with the given name: total_users,
+// CountsList reports whether a number under the key is that of the items of a list with the given name: total_users,
 // users_count, release-group-count for release-groups.
-func CountsList(name, list string) bool {
+func (k Key) CountsList(list string) bool {
 	var one, two [maxBare]byte
-	bare, items := appendBare(one[:0], name), appendBare(two[:0], list)
+	bare, items := appendBare(one[:0], string(k)), appendBare(two[:0], list)
 	rest, ok := bytes.CutPrefix(bare, items)
 	if item := bytes.TrimSuffix(items, []byte("s")); !ok {
 		rest, ok = bytes.CutPrefix(bare, item)
@@ -608,30 +608,30 @@ func CountsList(name, list string) bool {
 	return ok && slices.Contains([]string{"total", "count", "totalcount", "num", "numberof"}, string(rest))
 }
 
-// HoldsHints reports whether the object under a key may hold hints.
-func HoldsHints(key string) bool {
+// HoldsHints reports whether the object under the key may hold hints.
+func (k Key) HoldsHints() bool {
 	var buffer [maxBare]byte
-	return containers()[string(appendBare(buffer[:0], key))]
+	return containers()[string(appendBare(buffer[:0], string(k)))]
 }
 
-// HoldsHintsIn is HoldsHints for an object in the object under another key, which is "" in the root.
-func HoldsHintsIn(parent, key string) bool {
+// HoldsHintsIn is [Key.HoldsHints] for an object in the object under another key, which is "" in the root.
+func (k Key) HoldsHintsIn(parent string) bool {
 	var buffer [maxBare]byte
-	return HoldsHints(key) || AlikeAny(parent, nestedIn[string(appendBare(buffer[:0], key))])
+	return k.HoldsHints() || AlikeAny(parent, nestedIn[string(appendBare(buffer[:0], string(k)))])
 }
 
-// Holds reports whether a value of a kind, with the given name in the object under a key that [HoldsHints], may be a hint. The
-// total of a summary or of statistics may be an amount, or count something else.
-func Holds(key, name string, kind HintKind) bool {
+// MayHold reports whether the value under a name in the object under the key may be a hint of a kind, if the object may hold
+// hints (see [Key.HoldsHints]). The total of a summary or of statistics may be an amount, or count something else.
+func (k Key) MayHold(name string, kind HintKind) bool {
 	var buffer [maxBare]byte
-	only := narrow[string(appendBare(buffer[:0], key))]
-	return only == "" || only == kind && (!AlikeAny(key, []string{"summary", "stats"}) || DescribesPage(name))
+	only := narrow[string(appendBare(buffer[:0], string(k)))]
+	return only == "" || only == kind && (!AlikeAny(string(k), []string{"summary", "stats"}) || Key(name).IsPagingOnly())
 }
 
-// FlagKind returns what the name of a flag suggests: [HintMore], [HintLast] or nothing.
-func FlagKind(name string) HintKind {
+// FlagKind returns what a flag under the key suggests: [HintMore], [HintLast] or an empty kind.
+func (k Key) FlagKind() HintKind {
 	var buffer [maxBare]byte
-	return flagsByName()[string(appendBare(buffer[:0], name))]
+	return flagsByName()[string(appendBare(buffer[:0], string(k)))]
 }
 
 // flagsByName holds what flags suggest by their bare names.
@@ -647,15 +647,15 @@ var flagsByName = sync.OnceValue(func() map[string]HintKind {
 	return flags
 })
 
-// RoughTotal reports whether a number of items may be an estimate, as in {"value": 57, "relation":
+// IsRoughTotal reports whether a number of items may be an estimate, as in {"value": 57, "relation":
 // "approximate"}, or, by its key, may count something else.
-func RoughTotal(key string, v any) bool {
-	if slices.Contains(ambiguous, string(appendBare(nil, key))) {
+func (k Key) IsRoughTotal(v any) bool {
+	if slices.Contains(ambiguous, string(appendBare(nil, string(k)))) {
 		return true
 	}
 	object, _ := value.Members(v)
 	return slices.ContainsFunc(object, func(m value.Member) bool {
-		return m.Name == "relation" && m.Value != "eq" && m.Value != "gte" && m.Value != "gt" || m.Value == true && IsHint(m.Name, HintRough)
+		return m.Name == "relation" && m.Value != "eq" && m.Value != "gte" && m.Value != "gt" || m.Value == true && Key(m.Name).Is(HintRough)
 	})
 }
 
@@ -666,54 +666,38 @@ var pagers = setOf([]string{
 	"nextpagetoken", "nexttoken", "nextcursor", "odatanextlink", "startat", "startindex", "maxresults", "perpage", "pagesize", "offset",
 })
 
-// DescribesPage reports whether a key has no other meaning than a page of a list.
-func DescribesPage(key string) bool {
+// IsPagingOnly reports whether the key has no other meaning than a page of a list.
+func (k Key) IsPagingOnly() bool {
 	var buffer [maxBare]byte
-	return pagers()[string(appendBare(buffer[:0], key))]
+	return pagers()[string(appendBare(buffer[:0], string(k)))]
 }
 
-// maxBare is the size of a buffer that is large enough for most names.
-const maxBare = 64
-
-// appendBare appends a name in lower case, without separators and without the prefix of a namespace: hasmore for
-// has_more, totalitems for hydra:totalItems, nextlink for @odata.nextLink.
-func appendBare(out []byte, name string) []byte {
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'A' && c <= 'Z':
-			out = append(out, c+'a'-'A')
-		case c == ':', c == '.' && name[0] == '@':
-			out = out[:0]
-		case c != '_' && c != '-' && c != '.' && c != ' ' && c != '@' && c != '$' && c != '[' && c != ']':
-			out = append(out, c)
-		}
+// Flag is the function [Flag] for the value under the key. If [Key.MayBeNumber] reports true, 0 and 1 are no flags.
+func (k Key) Flag(v any) (flag, ok bool) {
+	if text, _ := value.Text(v); (text == "0" || text == "1") && k.MayBeNumber() {
+		return false, false
 	}
-	return out
+	return Flag(v)
 }
 
 // Flag returns the value of a flag: a boolean, 1 or 0, or one of the texts true, yes, y and 1 and their
-// opposites. It reports false for any other value. If counts is set, 0 and 1 are no flags either,
-// because the key may be that of a number of pages.
-func Flag(v any, counts bool) (flag, ok bool) {
-	text, isText := value.Text(v)
-	if !isText || counts && (text == "0" || text == "1") {
-		return false, false
-	}
+// opposites. It reports false for any other value.
+func Flag(v any) (flag, ok bool) {
+	text, _ := value.Text(v)
 	text = strings.ToLower(text)
 	yes := slices.Contains([]string{"true", "yes", "y", "1"}, text)
 	return yes, yes || slices.Contains([]string{"false", "no", "n", "0"}, text)
 }
 
-// MayBeNumber reports whether the key of a flag may also be that of a number or a token, such as
-// lastPage or next.
-func MayBeNumber(key string) bool {
-	return slices.ContainsFunc(HintsOf(key), func(h Hint) bool { return h.Kind != HintMore && h.Kind != HintLast }) ||
-		!IsHint(key, HintMore) && !IsHint(key, HintLast)
+// MayBeNumber reports whether the key of a flag may also be that of a number or a token: lastPage, next.
+func (k Key) MayBeNumber() bool {
+	return slices.ContainsFunc(k.Hints(), func(h Hint) bool { return h.Kind != HintMore && h.Kind != HintLast }) ||
+		!k.Is(HintMore) && !k.Is(HintLast)
 }
 
-// PlainTotal returns a total whose digits are in groups, or that has a zero after its point, as plain digits: 1000 for
+// Ungroup returns a total whose digits are in groups, or that has a zero after its point, as plain digits: 1000 for
 // "1,000" and "1 000", 100 for "100.0". It returns any other value as it is: a point may separate groups or a fraction.
-func PlainTotal(v any) any {
+func Ungroup(v any) any {
 	text, _ := v.(string)
 	if grouped().MatchString(text) {
 		return strings.TrimSuffix(strings.NewReplacer(",", "", " ", "", "\u00a0", "", "\u202f", "").Replace(text), ".0")
@@ -725,12 +709,12 @@ var grouped = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:[1-9]\d{0,2}(?:(?:,\d{3})+|(?:[ \x{a0}\x{202f}]\d{3})+)|\d+\.0)$`)
 })
 
-// TotalOf returns a number of items or pages: an integer, an integer as text, or an object such as
+// Total returns a number of items or pages: an integer, an integer as text, or an object such as
 // {"value": 25}. It reports in least whether there may be more, as in {"value": 10000, "relation":
 // "gte"}, and in ok whether the value is such a number. An object with a currency is an amount of money.
-func TotalOf(v any) (n int, least, ok bool) {
+func Total(v any) (n int, least, ok bool) {
 	if object, isObject := value.Members(v); isObject {
-		if isMoney, _ := MayBeMoney(value.Map(object, func(m value.Member) string { return m.Name })); isMoney {
+		if isMoney, _ := IsMoney(value.Map(object, func(m value.Member) string { return m.Name })); isMoney {
 			return 0, false, false
 		}
 		v, _ = object.Get("value")

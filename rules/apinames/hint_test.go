@@ -21,16 +21,16 @@ func TestAHintIsFoundInAnySpelling(t *testing.T) {
 		apinames.HintLast:  {"isLast", "is_last", "last", "IsLastPage", "eof", "end_of_stream", "lastPage"},
 	} {
 		for _, name := range names {
-			require.True(t, apinames.IsHint(name, kind), "%s is no %s", name, kind)
+			require.True(t, apinames.Key(name).Is(kind), "%s is no %s", name, kind)
 		}
 	}
 	for _, name := range []string{"", "_", "id", "totally", "subtotal", "next_of_kin", "counter", "pagesize"} {
-		require.Empty(t, apinames.HintsOf(name), name)
+		require.Empty(t, apinames.Key(name).Hints(), name)
 	}
 	for _, name := range []string{"meta", "Meta", "page_info", "pageInfo", "response_metadata", "_links", "search-results"} {
-		require.True(t, apinames.HoldsHints(name), name)
+		require.True(t, apinames.Key(name).HoldsHints(), name)
 	}
-	require.False(t, apinames.HoldsHints("next"))
+	require.False(t, apinames.Key("next").HoldsHints())
 }
 
 func TestAFlagHasTheMeaningOfItsName(t *testing.T) {
@@ -38,7 +38,7 @@ func TestAFlagHasTheMeaningOfItsName(t *testing.T) {
 		"hasMore": apinames.HintMore, "Next": apinames.HintMore, "incomplete": apinames.HintMore,
 		"last_page": apinames.HintLast, "Complete": apinames.HintLast, "final": apinames.HintLast, "total": "", "": "",
 	} {
-		require.Equal(t, kind, apinames.FlagKind(name), name)
+		require.Equal(t, kind, apinames.Key(name).FlagKind(), name)
 	}
 }
 
@@ -48,12 +48,12 @@ func TestANameMayHaveThatOfTheListBesideIt(t *testing.T) {
 		"files_truncated": {"files", "truncated"}, "filesIsTruncated": {"files", "istruncated"}, "has_more_comments": {"comments", "hasmore"},
 		"comments_has_more": {"comments", "hasmore"}, "moreReplies": {"replies", "more"},
 	} {
-		list, sign, ok := apinames.ListOf(name)
+		list, sign, ok := apinames.Key(name).SplitList()
 		require.True(t, ok, name)
 		require.Equal(t, want, [2]string{list, sign}, name)
 	}
 	for _, name := range []string{"truncated", "has_more", "@odata.nextLink", "members@odata.type", "files", ""} {
-		_, _, ok := apinames.ListOf(name)
+		_, _, ok := apinames.Key(name).SplitList()
 		require.False(t, ok, name)
 	}
 }
@@ -62,19 +62,19 @@ func TestANumberMayHaveTheNameOfAList(t *testing.T) {
 	for name, list := range map[string]string{
 		"total_users": "users", "usersCount": "users", "user_count": "users", "release-group-count": "release-groups", "numUsers": "users",
 	} {
-		require.True(t, apinames.CountsList(name, list), name)
+		require.True(t, apinames.Key(name).CountsList(list), name)
 	}
 	for name, list := range map[string]string{"users": "users", "user_id": "users", "total_spent": "users", "usersMax": "users", "total": "users"} {
-		require.False(t, apinames.CountsList(name, list), name)
+		require.False(t, apinames.Key(name).CountsList(list), name)
 	}
 }
 
 func TestSomeObjectsHaveOneKindOfHints(t *testing.T) {
-	require.True(t, apinames.Holds("hydra:view", "next", apinames.HintNext))
-	require.False(t, apinames.Holds("view", "total", apinames.HintTotal))
-	require.True(t, apinames.Holds("context", "total", apinames.HintTotal))
-	require.False(t, apinames.Holds("@context", "next", apinames.HintNext))
-	require.True(t, apinames.Holds("meta", "next", apinames.HintNext))
+	require.True(t, apinames.Key("hydra:view").MayHold("next", apinames.HintNext))
+	require.False(t, apinames.Key("view").MayHold("total", apinames.HintTotal))
+	require.True(t, apinames.Key("context").MayHold("total", apinames.HintTotal))
+	require.False(t, apinames.Key("@context").MayHold("next", apinames.HintNext))
+	require.True(t, apinames.Key("meta").MayHold("next", apinames.HintNext))
 }
 
 func TestATotalMayBeALowerBound(t *testing.T) {
@@ -95,7 +95,7 @@ func TestATotalMayBeALowerBound(t *testing.T) {
 		{true, 0, false, false},
 		{nil, 0, false, false},
 	} {
-		n, least, ok := apinames.TotalOf(c.v)
+		n, least, ok := apinames.Total(c.v)
 		require.Equal(t, c.ok, ok, "%#v", c.v)
 		if ok {
 			require.Equal(t, c.n, n)

@@ -53,7 +53,7 @@ func saysEmpty(text string) bool {
 	if !strings.Contains(words, " ") {
 		words = strings.NewReplacer("_", " ", "-", " ").Replace(words)
 	}
-	return emptyResult().MatchString(words) && !IsFailure(words)
+	return emptyResult().MatchString(words) && !SaysFailure(words)
 }
 
 // noMore matches a text that says that there are no items, or no more. "Not found" may be about something else.
@@ -64,23 +64,23 @@ var noMore = sync.OnceValue(func() *regexp.Regexp {
 // clauseEnd matches what separates the clauses of a message.
 var clauseEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[.:;,!?()\n]+|\b(due to|because|since|but)\b`) })
 
-// IsComplaint reports whether the message of a page without a list is about a failure, as
+// SaysTrouble reports whether the message of a page without a list is about a failure, as
 // far as its words tell: it says more than that there are no more items, or something else.
-func IsComplaint(message string) bool {
+func SaysTrouble(message string) bool {
 	ends, fails := judge(withoutAnnouncement(message))
 	return fails || !ends && len(wordsOf(message)) > 0
 }
 
-// IsFailure reports whether the message of a page with an empty list says that a request has failed. Its
+// SaysFailure reports whether the message of a page with an empty list says that a request has failed. Its
 // words must say so, since many APIs have a message on every page.
-func IsFailure(message string) bool {
+func SaysFailure(message string) bool {
 	message = withoutAnnouncement(message)
 	words := wordsOf(message)
 	if len(words) == 0 {
 		return false
 	}
 	ends, fails := judge(message)
-	return fails || !ends && (saysFailure(words) || saysTrouble(words))
+	return fails || !ends && (haveFailure(words) || haveTrouble(words))
 }
 
 // pastEnd matches a message that the position of a request is after the end of the list. A position after a maximum is not.
@@ -97,7 +97,7 @@ func SaysPastEnd(message string) bool { return pastEnd().MatchString(strings.ToL
 // SaysNoMore reports whether a message only says that there are no items, or no more, so that a code of
 // failure beside it means the same. "Not found" and "success" do not say so.
 func SaysNoMore(message string) bool {
-	return strings.EqualFold(message, "EOF") || !IsComplaint(message) && noMore().MatchString(strings.Join(wordsOf(message), " "))
+	return strings.EqualFold(message, "EOF") || !SaysTrouble(message) && noMore().MatchString(strings.Join(wordsOf(message), " "))
 }
 
 // judge reports whether a clause of a message says that there is nothing, or no more, and whether a clause
@@ -130,8 +130,8 @@ func judgeClause(words []string) (ends, fails bool) {
 	at := slices.IndexFunc(words, func(word string) bool { return slices.Contains(endWords, word) })
 	switch {
 	case at < 0:
-		return false, saysFailure(words)
-	case saysFailure(words[:at]):
+		return false, haveFailure(words)
+	case haveFailure(words[:at]):
 		return false, true
 	case slices.Contains(doneWords, words[at]):
 		return at == 0 || words[at-1] != "not", false
@@ -153,7 +153,7 @@ func judgeClause(words []string) (ends, fails bool) {
 	if scope := slices.IndexFunc(rest, func(word string) bool { return slices.Contains(scopeWords, word) }); scope >= 0 {
 		rest = rest[:scope]
 	}
-	fails = saysFailure(rest)
+	fails = haveFailure(rest)
 	return !fails, fails
 }
 
@@ -206,8 +206,8 @@ func phrases(first, second string) (all []string) {
 	return all
 }
 
-// saysTrouble reports whether words have one of [troublePhrases].
-func saysTrouble(words []string) bool {
+// haveTrouble reports whether words have one of [troublePhrases].
+func haveTrouble(words []string) bool {
 	phrases := troublePhrases()
 	for i, word := range words {
 		for _, rest := range phrases[word] {
@@ -219,8 +219,8 @@ func saysTrouble(words []string) bool {
 	return false
 }
 
-// saysFailure reports whether words have a word or a phrase of failure.
-func saysFailure(words []string) bool {
+// haveFailure reports whether words have a word or a phrase of failure.
+func haveFailure(words []string) bool {
 	phrase := strings.Join(words, " ")
 	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(complaintWords, word) }) ||
 		slices.ContainsFunc(complaintPhrases, func(p string) bool { return strings.Contains(phrase, p) })

@@ -16,8 +16,8 @@ func TestAMessageThatThereIsNothingIsNoComplaint(t *testing.T) {
 		"No permission sets found", "No access tokens", "No results found for failed", "No items match the filters provided",
 		"No data available for this period", "Nothing to show", "No data; this endpoint is deprecated and will be unavailable soon", "Request successful",
 	} {
-		require.False(t, apinames.IsComplaint(text), text)
-		require.False(t, apinames.IsFailure(text), text)
+		require.False(t, apinames.SaysTrouble(text), text)
+		require.False(t, apinames.SaysFailure(text), text)
 	}
 	for _, text := range []string{
 		"No permission", "No access", "No healthy upstream", "No token provided", "No API key found in request",
@@ -26,15 +26,15 @@ func TestAMessageThatThereIsNothingIsNoComplaint(t *testing.T) {
 		"The last request timed out", "This endpoint is no longer available", "No route to host",
 		"No data (rate limit)", "Empty response: timeout",
 	} {
-		require.True(t, apinames.IsComplaint(text), text)
-		require.True(t, apinames.IsFailure(text), text)
+		require.True(t, apinames.SaysTrouble(text), text)
+		require.True(t, apinames.SaysFailure(text), text)
 	}
 	for text, failure := range map[string]bool{
 		"Please try again later": true, "Access token has been revoked": true, "Could not be loaded": true,
 		"Nothing found, try again later": false, "Entries of the log in March": false, "Welcome": false, "not successful": false, "Deprecated and will be unavailable soon": false, "": false, "Rate limit exceeded": true,
 	} {
-		require.Equal(t, failure, apinames.IsFailure(text), text)
-		require.Equal(t, text != "" && !strings.HasPrefix(text, "Nothing"), apinames.IsComplaint(text), text)
+		require.Equal(t, failure, apinames.SaysFailure(text), text)
+		require.Equal(t, text != "" && !strings.HasPrefix(text, "Nothing"), apinames.SaysTrouble(text), text)
 	}
 }
 

@@ -1,9 +1,6 @@
 package apinames
 
-import (
-	"bytes"
-	"slices"
-)
+import "slices"
 
 // The names of parameters are bare: pageSize, page_size and page[size] are pagesize; see [Alike].
 var (
@@ -56,7 +53,7 @@ func PageNumberWith(has func(header string) bool) string {
 // the given name; empty: unknown.
 func PageNumberBeside(size string) string { return partners[size].page }
 
-// ItemIndexBeside is PageNumberBeside for the index of an item. flag is the name of the flag that says that there
+// ItemIndexBeside is [PageNumberBeside] for the index of an item. flag is the name of the flag that says that there
 // is more, if there is any: APIs whose flag is more have offset next to limit.
 func ItemIndexBeside(size, flag string) string {
 	if Alike(size, "limit") && Alike(flag, "more") {
@@ -65,58 +62,41 @@ func ItemIndexBeside(size, flag string) string {
 	return partners[size].index
 }
 
-// Alike reports whether two names differ in nothing but case and separators, such as brackets.
-func Alike(a, b string) bool {
-	var one, two [maxBare]byte
-	return bytes.Equal(appendBare(one[:0], a), appendBare(two[:0], b))
-}
+// PageSizeNames returns the bare names of parameters that carry the number of items of a page.
+func PageSizeNames() []string { return pageSizeNames }
 
-// AlikeAny reports whether a name is [Alike] one of several.
-func AlikeAny(name string, names []string) bool {
-	return slices.ContainsFunc(names, func(one string) bool { return Alike(name, one) })
-}
+// PreviousNames returns the bare names of keys for a link to or a token of the page before.
+func PreviousNames() []string { return previousNames }
 
-// PageSizes returns the bare names of parameters that carry the number of items of a page.
-func PageSizes() []string { return pageSizeNames }
+// PageNumberNames returns the bare names of parameters that carry the number of a page.
+func PageNumberNames() []string { return pageNumberNames }
 
-// Previous returns the bare names of keys for a link to or a token of the page before.
-func Previous() []string { return previousNames }
+// ItemIndexNames returns the bare names of parameters that carry the index of an item.
+func ItemIndexNames() []string { return itemIndexNames }
 
-// PageNumbers returns the bare names of parameters that carry the number of a page.
-func PageNumbers() []string { return pageNumberNames }
-
-// ItemIndexes returns the bare names of parameters that carry the index of an item.
-func ItemIndexes() []string { return itemIndexNames }
-
-// LikePageNumber reports whether a name is probably that of a parameter with the number of a page, such
-// as resultPage.
-func LikePageNumber(name string) bool {
+// MayBePageNumber reports whether the words of a name are those of a parameter with the number of a page: resultPage.
+func MayBePageNumber(name string) bool {
 	return contains(name, "page") && !contains(name, "size", "limit", "count", "per", "len", "max", "token", "total", "items", "offset",
 		"id", "type", "name", "url", "key")
 }
 
-// LikeItemIndex reports whether a name is probably that of a parameter with the index of an item, such
-// as row_offset.
-func LikeItemIndex(name string) bool { return contains(name, "offset", "skip") }
+// MayBeItemIndex reports whether the words of a name are those of a parameter with the index of an item: row_offset.
+func MayBeItemIndex(name string) bool { return contains(name, "offset", "skip") }
 
-// IsPageNumber reports whether a parameter of a name carries the number of a page.
-func IsPageNumber(name string) bool { return AlikeAny(name, PageNumbers()) || LikePageNumber(name) }
+// IsPageNumber reports whether a parameter of a name carries the number of a page: the name is one of [PageNumberNames],
+// or [MayBePageNumber] reports true.
+func IsPageNumber(name string) bool {
+	return AlikeAny(name, PageNumberNames()) || MayBePageNumber(name)
+}
 
-// IsItemIndex reports whether a parameter of a name carries the index of an item. The names from and
-// begin are more often those of times.
+// IsItemIndex reports whether a parameter of a name carries the index of an item: the name is one of [ItemIndexNames], or
+// [MayBeItemIndex] reports true. The names from and begin are more often those of times.
 func IsItemIndex(name string) bool {
-	return AlikeAny(name, ItemIndexes()) && !Alike(name, "from") && !Alike(name, "begin") || LikeItemIndex(name)
+	return AlikeAny(name, ItemIndexNames()) && !Alike(name, "from") && !Alike(name, "begin") || MayBeItemIndex(name)
 }
 
-// contains reports whether a bare name contains one of several words.
-func contains(name string, words ...string) bool {
-	var buffer [maxBare]byte
-	bare := appendBare(buffer[:0], name)
-	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(bare, []byte(word)) })
-}
-
-// ItemKeys returns the bare names of parameters after whose value the next page begins.
-func ItemKeys() []string { return itemKeyNames }
+// ItemKeyNames returns the bare names of parameters after whose value the next page begins.
+func ItemKeyNames() []string { return itemKeyNames }
 
 // IsPosition reports whether a parameter of a name carries a position in a list, which is neither the
 // number of a page nor the index of an item.
@@ -124,11 +104,11 @@ func IsPosition(name string) bool {
 	return AlikeAny(name, positionNames) || AlikeAny(name, itemKeyNames)
 }
 
-// NextURLs returns the names of keys for the address of the next page, besides those of hints.
-func NextURLs() []string { return nextURLNames }
+// NextURLNames returns the names of keys for the address of the next page, besides those of hints.
+func NextURLNames() []string { return nextURLNames }
 
-// Pending returns the names of keys whose number is zero on the last page.
-func Pending() []string { return []string{"pending"} }
+// PendingNames returns the names of keys whose number is zero on the last page.
+func PendingNames() []string { return []string{"pending"} }
 
 // ListKind says how likely a list with a name is the list of items.
 type ListKind int
@@ -152,12 +132,12 @@ var (
 	}
 )
 
-// ListKindOf says whether a name is usual for lists of items.
-func ListKindOf(name string) ListKind {
+// ListKind says whether the key is usual for lists of items.
+func (k Key) ListKind() ListKind {
 	switch {
-	case slices.Contains(likelyLists, name):
+	case slices.Contains(likelyLists, string(k)):
 		return LikelyList
-	case slices.Contains(unlikelyLists, name):
+	case slices.Contains(unlikelyLists, string(k)):
 		return UnlikelyList
 	}
 	return UnknownList

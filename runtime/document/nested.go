@@ -69,7 +69,7 @@ func (s nestedSearch) search(object []byte, path []string, which searched) {
 		s.search(raw, append(slices.Clip(path), name), inner)
 	})
 	if which == partOfItem && signs.lists == 1 {
-		signs.numbers = slices.DeleteFunc(signs.numbers, func(sign nestedSign) bool { return apinames.IsHint(sign.path[0], apinames.HintTotal) })
+		signs.numbers = slices.DeleteFunc(signs.numbers, func(sign nestedSign) bool { return apinames.Key(sign.path[0]).Is(apinames.HintTotal) })
 	}
 	for key, span := range scan.Members(object) {
 		if len(signs.named) == 0 && len(signs.numbers) == 0 {
@@ -95,10 +95,10 @@ func (s nestedSearch) search(object []byte, path []string, which searched) {
 	if inItem {
 		signs.found = slices.DeleteFunc(signs.found, func(sign nestedSign) bool {
 			isFlag := sign.kind == apinames.HintMore || sign.kind == apinames.HintLast
-			return which == wholeItem && s.outer != nil || !isFlag || !apinames.DescribesPage(sign.path[len(sign.path)-1])
+			return which == wholeItem && s.outer != nil || !isFlag || !apinames.Key(sign.path[len(sign.path)-1]).IsPagingOnly()
 		})
 	}
-	if !inItem && apinames.ListKindOf(string(signs.name)) == apinames.LikelyList {
+	if !inItem && apinames.Key(signs.name).ListKind() == apinames.LikelyList {
 		signs.paged = signs.paged || slices.ContainsFunc(signs.found, func(sign nestedSign) bool {
 			return sign.kind == apinames.HintTotal && len(sign.path) == 1 && signs.countsElements(sign.path[0])
 		})
@@ -142,7 +142,7 @@ func signsIn(object []byte, known scan.Span, f func(name string, raw []byte)) (s
 			}
 		case '{':
 			name := string(scan.Unquote(key.Of(object)))
-			if apinames.HoldsHints(name) {
+			if apinames.Key(name).HoldsHints() {
 				for inner, at := range scan.Members(raw) {
 					signs.add(scan.Unquote(inner.Of(raw)), at.Of(raw), name)
 				}
@@ -165,7 +165,7 @@ type nestedSigns struct {
 
 	numbers []nestedSign // numbers, of which each may be that of the elements of a list whose name it has
 
-	partial nestedSign // says whether the object lacks data; see [apinames.IsPartial]
+	partial nestedSign // says whether the object lacks data; see [apinames.Key.IsPartial]
 
 	paged bool // whether a sign means nothing but a page of a list
 	bare  bool // whether the object is nothing but a page of a list, so that any text that may be a token is one
@@ -181,21 +181,21 @@ type nestedSign struct {
 
 // add adds a member of the object, or of an object with hints in it.
 func (s *nestedSigns) add(name, raw []byte, parent string) {
-	if apinames.DescribesPage(string(name)) {
+	if apinames.Key(name).IsPagingOnly() {
 		s.paged = true
 	}
-	if partial, ok := apinames.IsPartial(string(name), raw); ok && parent == "" {
+	if partial, ok := apinames.Key(name).IsPartial(raw); ok && parent == "" {
 		s.partial = nestedSign{path: []string{string(name)}, kind: apinames.HintLast, raw: raw}
 		if partial {
 			s.partial.kind = apinames.HintMore
 		}
 	}
-	for _, hint := range apinames.HintsOf(string(name)) {
+	for _, hint := range apinames.Key(name).Hints() {
 		path := []string{string(name)}
 		if parent != "" {
 			path = []string{parent, string(name)}
 		}
-		if parent == "" || apinames.Holds(parent, string(name), hint.Kind) {
+		if parent == "" || apinames.Key(parent).MayHold(string(name), hint.Kind) {
 			s.found = append(s.found, nestedSign{path: path, kind: hint.Kind, raw: raw})
 		}
 	}
@@ -203,8 +203,8 @@ func (s *nestedSigns) add(name, raw []byte, parent string) {
 		s.numbers = append(s.numbers, nestedSign{path: []string{string(name)}, kind: apinames.HintTotal, raw: raw})
 	}
 	if isFlag := string(raw) == "true" || string(raw) == "false"; parent == "" && (isFlag || bytes.IndexByte(name, '@') > 0) {
-		if list, sign, ok := apinames.ListOf(string(name)); ok {
-			kind := apinames.HintsOf(sign)[0].Kind
+		if list, sign, ok := apinames.Key(name).SplitList(); ok {
+			kind := apinames.Key(sign).Hints()[0].Kind
 			s.named = append(s.named, nestedSign{[]string{string(name)}, kind, raw, list})
 		}
 	}
@@ -219,7 +219,7 @@ func (s *nestedSigns) nestedIn(path []string, name string, raw []byte) (nested N
 		}
 	}
 	for _, sign := range s.numbers {
-		if apinames.CountsList(sign.path[0], name) && about.countsElements(sign.path[0]) {
+		if apinames.Key(sign.path[0]).CountsList(name) && about.countsElements(sign.path[0]) {
 			about.found = append(about.found, sign)
 		}
 	}
@@ -270,7 +270,7 @@ func (s *nestedSigns) countsElements(name string) bool {
 		switch first := element.Of(s.list); scan.KindOf(first) {
 		case scan.Object:
 			for key := range scan.Members(first) {
-				if apinames.AddsUp(string(scan.Unquote(key.Of(first)))) {
+				if apinames.Key(string(scan.Unquote(key.Of(first)))).IsSummand() {
 					return false
 				}
 			}
@@ -297,7 +297,7 @@ func (s nestedSign) follows(bare bool) bool {
 		return false
 	}
 	text := string(s.raw)
-	if bare || apinames.DescribesPage(s.path[len(s.path)-1]) {
+	if bare || apinames.Key(s.path[len(s.path)-1]).IsPagingOnly() {
 		return len(text) > len(`""`) && text[0] == '"'
 	}
 	return strings.HasPrefix(text, `"http://`) || strings.HasPrefix(text, `"https://`)

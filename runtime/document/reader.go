@@ -84,7 +84,7 @@ type Reading struct {
 	Place        string // where the list was found without [Options.DataField], such as body or body.users; "" otherwise
 	Stray        *Stray // the first error below a star of [Options.DataField]; nil if there is none
 	Truncated    Truncated
-	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
+	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorSignsNextToData]
 	Compared     [][]byte // items to compare with the items of other pages: all, or a selection from a large page
 
 	Origin
@@ -132,7 +132,7 @@ func NewReader(o Options) *Reader {
 		r.field = nil
 	}
 	r.blank = Reading{Access: Access{Names: r.names, Lookup: r.lookup, Visit: r.visit}}
-	r.signs = apinames.ErrorsNextToData(r.field.Places())
+	r.signs = apinames.ErrorSignsNextToData(r.field.Places())
 	r.targets = r.newTargets()
 	r.nodes = value.Map(r.signs, func(sign apinames.ErrorSign) *scan.Node { return r.targets.Body.Root.At(sign.Keys...) })
 	r.doc = r.newDocument()

@@ -77,7 +77,7 @@ func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step in
 	hasItems := kind == scan.Object || kind == scan.List && found.End-found.Start > len("[]")
 	for key, at := range (scan.Walk{Data: raw, Known: found}).Members(in.Start) {
 		name := string(scan.Unquote(key.Of(raw)))
-		if sign, ok := apinames.ErrorBeside(name, hasItems); ok && sign.MayMatch(at.Of(raw)) && sign.Matches(decodeSmall(at.Of(raw))) {
+		if sign, ok := apinames.ErrorSignBeside(name, hasItems); ok && sign.MayMatch(at.Of(raw)) && sign.Matches(decodeSmall(at.Of(raw))) {
 			if named := Identity(in.Of(raw)) != nil; !named || g.stray == nil {
 				g.addStray(append(g.pathTo(list, step), name), at)
 				g.stray.Named = named
@@ -127,7 +127,7 @@ func isErrorBeside(raw []byte, except string) bool {
 		if name == except {
 			continue
 		}
-		if !apinames.NamesError(name) {
+		if !apinames.Key(name).NamesErrors() {
 			return false
 		}
 		break

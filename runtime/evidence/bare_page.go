@@ -28,7 +28,7 @@ func (s gapSearch) noticeBareEnd() {
 	}
 	for _, path := range s.placesOfItems() {
 		place := rules.FormatPath("body", path)
-		isMessage := slices.ContainsFunc(apinames.ErrorMessages(), func(keys []string) bool { return slices.Equal(keys, path) })
+		isMessage := slices.ContainsFunc(apinames.ErrorMessagePaths(), func(keys []string) bool { return slices.Equal(keys, path) })
 		if isMessage || slices.Contains(neighbours, place) {
 			return
 		}
@@ -45,6 +45,6 @@ func (s comparison) neighbours() []string {
 	return slices.DeleteFunc(slices.Clone(s.first.FirstPaths), func(path string) bool {
 		name := strings.Trim(path[strings.LastIndexAny(path, ".[")+1:], `"]`)
 		leads := func(h apinames.Hint) bool { return h.Kind == apinames.HintNext }
-		return path == list || slices.ContainsFunc(apinames.HintsOf(name), leads)
+		return path == list || slices.ContainsFunc(apinames.Key(name).Hints(), leads)
 	})
 }

@@ -103,10 +103,10 @@ func (s errorSearch) noticeErrorBesideItems() {
 		s.noticeStrangeHeader()
 	}
 	if s.facts.AbsentPage == s.context.Page {
-		s.noticeMessage("there is no list at "+s.facts.AbsentList, apinames.IsFailure, rules.DoubtNone)
+		s.noticeMessage("there is no list at "+s.facts.AbsentList, apinames.SaysFailure, rules.DoubtNone)
 	}
 	if empty := s.emptyList(); empty != "" {
-		s.noticeMessage(empty+" is empty", apinames.IsFailure, rules.DoubtNone)
+		s.noticeMessage(empty+" is empty", apinames.SaysFailure, rules.DoubtNone)
 	}
 	if s.subject.listsErrors {
 		return
@@ -140,17 +140,17 @@ func (s errorSearch) noticeErrorWithoutItems() {
 	case s.reading.Columns != nil:
 		s.noticeStrangeHeader()
 	case s.lostItems():
-		complains := func(text string) bool { return apinames.IsComplaint(text) && !apinames.SaysPastEnd(text) }
+		complains := func(text string) bool { return apinames.SaysTrouble(text) && !apinames.SaysPastEnd(text) }
 		if root, _ := s.lookup(nil); saysSuccess(root) {
-			complains = apinames.IsFailure
+			complains = apinames.SaysFailure
 		}
 		s.noticeMessage("there is no list of items", complains, rules.DoubtNone)
 	case s.reading.HasField && (c.Page == 1 || len(s.first.FirstPaths) > 0):
-		s.noticeMessage("the list of items is empty", apinames.IsFailure, rules.DoubtNone)
+		s.noticeMessage("the list of items is empty", apinames.SaysFailure, rules.DoubtNone)
 	case c.Page == 1:
-		s.noticeMessage("there is no list of items", apinames.IsFailure, rules.DoubtNone)
+		s.noticeMessage("there is no list of items", apinames.SaysFailure, rules.DoubtNone)
 		if s.facts.Error == "" && s.hasOnlyErrors() {
-			s.noticeMessage("there is no list of items", apinames.IsComplaint, rules.DoubtEmpty)
+			s.noticeMessage("there is no list of items", apinames.SaysTrouble, rules.DoubtEmpty)
 		}
 	}
 	if !s.reading.HasField && !s.hasError() {
@@ -161,7 +161,7 @@ func (s errorSearch) noticeErrorWithoutItems() {
 // saysSuccess reports whether a body says that the request has succeeded.
 func saysSuccess(body any) bool {
 	object, _ := value.Members(body)
-	return slices.ContainsFunc(object, func(m rules.Member) bool { return apinames.IsSuccess(m.Name, m.Value) })
+	return slices.ContainsFunc(object, func(m rules.Member) bool { return apinames.Key(m.Name).IsSuccess(m.Value) })
 }
 
 // noticeErrorBelow notices an error in the objects to which a page without the list leads, as documents of XML
@@ -176,7 +176,7 @@ func (s errorSearch) noticeErrorBelow() {
 		s.noticeErrorIn(object, path, "", scan.Null)
 		for _, m := range object {
 			inner, ok := value.Members(m.Value)
-			if ok && apinames.HoldsErrors(m.Name) && !s.hasError() {
+			if ok && apinames.Key(m.Name).HoldsErrors() && !s.hasError() {
 				s.noticeErrorIn(inner, append(slices.Clip(path), m.Name), "", scan.Null)
 			}
 		}
@@ -217,7 +217,7 @@ func (s errorSearch) noticeSign(signs []apinames.ErrorSign, paths *document.Path
 		doubt := rules.DoubtNone
 		if text, isText := v.(string); isMild {
 			doubt = rules.DoubtItem
-		} else if isText && c.Page == 1 && c.Count == 0 && s.reading.HasField && !apinames.IsComplaint(text) {
+		} else if isText && c.Page == 1 && c.Count == 0 && s.reading.HasField && !apinames.SaysTrouble(text) {
 			doubt = rules.DoubtEmpty
 		}
 		s.reportError(read.String()+" is "+shortText(v)+errorMessage(page, sign.Keys), doubt)
@@ -251,7 +251,7 @@ func (s errorSearch) isExcused(v any, page *rules.Context) bool {
 // saysEmpty reports whether a page has a message that there are no items, beside a code. After page 1, where the API has
 // shown what a page is, the message must say nothing else, save beside a code of 404.
 func (s errorSearch) saysEmpty(code any, page *rules.Context) bool {
-	says := func(message string) bool { return !apinames.IsComplaint(message) }
+	says := func(message string) bool { return !apinames.SaysTrouble(message) }
 	if s.context.Page > 1 && code != http.StatusNotFound && code != "404" {
 		says = func(message string) bool { return apinames.SaysNoMore(message) || apinames.SaysPastEnd(message) }
 	}
@@ -265,7 +265,8 @@ func hasMessage(page *rules.Context, says func(message string) bool) bool {
 		text, _ := message.(string)
 		return text != "" && says(text)
 	}
-	return slices.ContainsFunc(apinames.ErrorMessages(), isMessage) || isMessage([]string{"error"}) || isMessage([]string{"error", "message"})
+	return slices.ContainsFunc(apinames.ErrorMessagePaths(), isMessage) || isMessage([]string{"error"}) ||
+		isMessage([]string{"error", "message"})
 }
 
 // readsRoot reports whether the response itself is the only item.
@@ -277,7 +278,7 @@ func (p *lastPage) readsRoot() bool {
 // hasOnlyErrors reports whether all members of the root of the page are usual for errors and their messages.
 func (p *lastPage) hasOnlyErrors() bool {
 	names := p.reading.Names(nil)
-	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.NamesError(name) })
+	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.Key(name).NamesErrors() })
 }
 
 // listsErrors reports whether a job lists errors on purpose, given the signs of errors next to its items.
@@ -327,7 +328,7 @@ func (s errorSearch) noticeErrorAbove(keys []string, found scan.Kind) {
 		if list, ok := v.([]any); v == nil || v == "" || ok && len(list) == 0 { // an empty object, as PHP writes it
 			return
 		}
-		if text, _ := value.Marshal(v); s.lostItems() || apinames.IsFailure(string(text)) {
+		if text, _ := value.Marshal(v); s.lostItems() || apinames.SaysFailure(string(text)) {
 			at := rules.FormatPath("body", keys[:depth])
 			s.reportError(at+" is "+shortText(v)+", where an object with the list of items should be", rules.DoubtNone)
 		}
@@ -339,9 +340,9 @@ func (s errorSearch) noticeErrorAbove(keys []string, found scan.Kind) {
 // with the given key leads to. A message counts only if page 1 has none.
 func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key string, found scan.Kind) {
 	page := &rules.Context{Body: object}
-	complains := apinames.IsFailure
+	complains := apinames.SaysFailure
 	if found == "" && s.context.Page > 1 {
-		complains = apinames.IsComplaint
+		complains = apinames.SaysTrouble
 	}
 	for _, m := range object {
 		if m.Name == key {
@@ -351,10 +352,10 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 		name := strings.TrimPrefix(m.Name, "@") // an attribute of XML
 		local := localName(name)
 		text, _ := m.Value.(string)
-		isMessage := apinames.IsErrorMessage(name) || name == "#text"
-		isCaption := s.context.Page == 1 && found != "" && apinames.IsCaption(name)
+		isMessage := apinames.Key(name).IsErrorMessage() || name == "#text"
+		isCaption := s.context.Page == 1 && found != "" && apinames.Key(name).IsErrorCaption()
 		isSign := func(sign apinames.ErrorSign) bool { return s.isError(sign, m.Value, page, found != "") }
-		if isMessage && !isCaption && !s.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.ErrorSignsOf(local), isSign) {
+		if isMessage && !isCaption && !s.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.Key(local).ErrorSigns(), isSign) {
 			isOfItem := s.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
 			s.reportError(at+" is "+shortText(m.Value)+errorMessage(page, []string{m.Name}), mayBeItemIf(isOfItem))
 			return
@@ -365,7 +366,7 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 // errorMessage returns the text of a body that describes the error at a path, apart from the value
 // there.
 func errorMessage(page *rules.Context, sign []string) string {
-	for _, path := range apinames.ErrorMessages() {
+	for _, path := range apinames.ErrorMessagePaths() {
 		read := language.Read{Root: "body", Path: path}
 		if v, present := read.Lookup(page); present && !slices.Equal(path, sign) {
 			if text, ok := v.(string); ok && text != "" {
@@ -381,7 +382,7 @@ var errorPaths = sync.OnceValue(func() *document.Paths { return pathsOfErrors(ap
 
 // pathsOfErrors returns the paths of signs of errors and of messages.
 func pathsOfErrors(signs []apinames.ErrorSign) *document.Paths {
-	paths := slices.Clone(apinames.ErrorMessages())
+	paths := slices.Clone(apinames.ErrorMessagePaths())
 	for _, sign := range signs {
 		paths = append(paths, sign.Keys)
 	}

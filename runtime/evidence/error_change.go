@@ -23,12 +23,13 @@ func (s errorSearch) noticeChange() {
 		first, known := s.first.FirstStatuses[found.at]
 		text := shortText(found.value)
 		switch {
-		case slices.Contains(s.first.FirstFailures, found.at), known && text == first, s.isKnown(found.at) && apinames.IsCaption(found.name),
+		case slices.Contains(s.first.FirstFailures, found.at), known && text == first,
+			s.isKnown(found.at) && apinames.Key(found.name).IsErrorCaption(),
 			text == "0" && first != "1", // the number of items that succeeded
 			s.context.Count == 0 && s.isExcused(found.value, page):
 			continue
 		}
-		if !apinames.IsFailedStatus(found.name, found.value) && !apinames.IsOwnCode(found.name, found.value) {
+		if !apinames.Key(found.name).IsFailedStatus(found.value) && !apinames.Key(found.name).IsOwnCode(found.value) {
 			continue
 		}
 		if !known {

@@ -27,13 +27,13 @@ func (s errorSearch) noticeStrangeHeader() {
 	case strange && !single:
 		s.reportError("its first line is "+shortText(line)+", which is not the header of page 1", rules.DoubtNone)
 	case strange && len(columns) == 1 && len(s.first.FirstNames) > 1 && apinames.SaysNoMore(line):
-	case strange, single && len(columns) == 1 && apinames.IsUnsettled(line),
-		single && isSentence(columns) && (apinames.IsFailure(line) || endsSentence(line) && apinames.IsComplaint(line)):
+	case strange, single && len(columns) == 1 && apinames.SaysPending(line),
+		single && isSentence(columns) && (apinames.SaysFailure(line) || endsSentence(line) && apinames.SaysTrouble(line)):
 		s.reportError("its only line is "+shortText(line)+", which is not the header of the list", rules.DoubtNone)
-	case len(columns) == 1 && apinames.IsFailure(line) && !strings.Contains(line, "_") &&
+	case len(columns) == 1 && apinames.SaysFailure(line) && !strings.Contains(line, "_") &&
 		(single || isSentence(columns) && strings.Contains(line, ": ")):
 		s.reportError("its first line is "+shortText(line)+", which may be no header", rules.DoubtItem)
-	case single && len(columns) == 1 && apinames.IsComplaint(line) && !s.hasError():
+	case single && len(columns) == 1 && apinames.SaysTrouble(line) && !s.hasError():
 		s.reportError("its only line is "+shortText(line)+", which may be no header", rules.DoubtItem)
 	case s.context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !s.hasError():
 		s.reportError("its first line, "+shortText(line)+", is taken for the header and may be a row that is lost "+

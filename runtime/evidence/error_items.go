@@ -56,7 +56,7 @@ func (s errorSearch) noticeErrorItem(item []byte) {
 // Without dataField, it is taken for the list of items.
 func (s errorSearch) noticeListOfErrors() {
 	name := strings.TrimPrefix(s.reading.Place, "body.")
-	isOfErrors := apinames.NamesOnlyErrors(name) || apinames.NamesOnlyErrors(strings.ToLower(name))
+	isOfErrors := apinames.Key(name).NamesOnlyErrors() || apinames.Key(strings.ToLower(name)).NamesOnlyErrors()
 	if s.context.Page > 1 || !isOfErrors {
 		return
 	}

@@ -40,12 +40,12 @@ func (s errorSearch) noticeLastLine() {
 		names = namesOf(members)
 	}
 	isLikeItem := func(m rules.Member) bool {
-		return first && !apinames.NamesError(m.Name) || !first && slices.Contains(names, m.Name)
+		return first && !apinames.Key(m.Name).NamesErrors() || !first && slices.Contains(names, m.Name)
 	}
-	isEnvelope := func(line []byte) bool { members, _ := membersOf(line); return apinames.WrapsError(members) }
+	isEnvelope := func(line []byte) bool { members, _ := membersOf(line); return apinames.IsErrorEvent(members) }
 	switch isLike := slices.ContainsFunc(last, isLikeItem); {
 	case !isLike:
-		if slices.ContainsFunc(last, apinames.ReportsError) || n > 0 && slices.ContainsFunc(last, apinames.TellsOfError) {
+		if slices.ContainsFunc(last, apinames.IsError) || n > 0 && slices.ContainsFunc(last, apinames.MayBeError) {
 			s.reportError("its last line is "+shortText(last)+", which has no member of the other lines", rules.DoubtNone)
 		}
 	case n > 0 && isEnvelope(lines[n]) && !slices.ContainsFunc(lines[:n], isEnvelope):
@@ -69,7 +69,7 @@ func isFailureText(line []byte) bool {
 		return false
 	}
 	message, _ := text.(string)
-	return apinames.IsFailure(message)
+	return apinames.SaysFailure(message)
 }
 
 // maxShown is the length of the longest part of a line in a message.
@@ -159,7 +159,7 @@ func (p *lastPage) totalRow() (total any, ok bool) {
 	if len(row) != 2 || !hasTotalWord(row) {
 		return nil, false
 	}
-	_, _, isNumber := apinames.TotalOf(row[1])
+	_, _, isNumber := apinames.Total(row[1])
 	return row[1], isNumber
 }
 

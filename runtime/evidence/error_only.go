@@ -56,7 +56,7 @@ func (s errorSearch) noticeErrorInItems() {
 		return
 	}
 	object, _ := membersOf(item)
-	isData := func(m rules.Member) bool { return !apinames.NamesError(m.Name) && !value.Empty(m.Value) }
+	isData := func(m rules.Member) bool { return !apinames.Key(m.Name).NamesErrors() && !value.Empty(m.Value) }
 	if s.readsRoot() && !slices.ContainsFunc(object, isData) { // {"error": "denied", "data": null}
 		return
 	}
@@ -74,11 +74,11 @@ func (s errorSearch) noticeFailureMessage() {
 		return
 	}
 	for _, name := range names {
-		if !apinames.IsErrorMessage(name) || apinames.IsCaption(name) {
+		if !apinames.Key(name).IsErrorMessage() || apinames.Key(name).IsErrorCaption() {
 			continue
 		}
 		v, _ := s.lookup([]string{name})
-		if text, _ := v.(string); apinames.IsFailure(text) {
+		if text, _ := v.(string); apinames.SaysFailure(text) {
 			s.reportError("body."+name+" is "+shortText(v), rules.DoubtItem)
 			return
 		}

@@ -20,10 +20,10 @@ func loneItemOf(item []byte) *loneItem {
 	if !ok {
 		return nil
 	}
-	lone := &loneItem{Text: shortText(object), Error: slices.ContainsFunc(object, apinames.TellsOfError)}
+	lone := &loneItem{Text: shortText(object), Error: slices.ContainsFunc(object, apinames.MayBeError)}
 	for _, m := range object {
 		text, _ := m.Value.(string)
-		if !apinames.IsIdentifier(m.Name) || !value.Empty(m.Value) && !apinames.IsFailure(text) {
+		if !apinames.IsIdentifier(m.Name) || !value.Empty(m.Value) && !apinames.SaysFailure(text) {
 			lone.Names = append(lone.Names, m.Name)
 		}
 	}

@@ -44,7 +44,7 @@ func (s errorSearch) compareKinds(items [][]byte, list int) {
 	only := s.context.Page > 1 && !s.memory.HadOthers && !slices.ContainsFunc(items, isObject) &&
 		!(len(items) == 1 && items[0][0] == 'n')
 	isStrange := func(item []byte) bool { // the names of page 1 are only looked up for a failure
-		return item[0] == '"' && apinames.IsFailure(string(item)) &&
+		return item[0] == '"' && apinames.SaysFailure(string(item)) &&
 			(len(s.firstNames(list)) > 0 || slices.ContainsFunc(items, isObject))
 	}
 	for _, item := range items {
@@ -71,13 +71,13 @@ func isObject(item []byte) bool { return item[0] == '{' }
 // on the first page, a caption does not count, since no page before shows that the API has none.
 func (s errorSearch) noticeMessage(state string, complains func(message string) bool, doubt rules.ErrorDoubt) {
 	first, page := s.context.Page == 1 && s.reading.HasField, s.pageOfErrors(errorPaths())
-	for _, path := range apinames.ErrorMessages() {
-		if first && apinames.IsCaption(path[len(path)-1]) {
+	for _, path := range apinames.ErrorMessagePaths() {
+		if first && apinames.Key(path[len(path)-1]).IsErrorCaption() {
 			continue
 		}
 		read := language.Read{Root: "body", Path: path}
 		v, _ := read.Lookup(page)
-		near := len(path) == 1 || !apinames.IsCaption(path[len(path)-1])
+		near := len(path) == 1 || !apinames.Key(path[len(path)-1]).IsErrorCaption()
 		if text, ok := v.(string); ok && near && !s.isUsual(read.String(), text) && complains(text) {
 			s.reportError(read.String()+" is "+shortText(v)+", and "+state, doubt)
 			return

@@ -74,9 +74,9 @@ func (s comparison) rememberStatuses() {
 	s.first.FirstFailures, s.first.FirstStatuses = nil, nil
 	for _, found := range s.statuses() {
 		switch {
-		case apinames.IsFailedStatus(found.name, found.value):
+		case apinames.Key(found.name).IsFailedStatus(found.value):
 			s.first.FirstFailures = append(s.first.FirstFailures, found.at)
-		case !apinames.IsErrorMessage(found.name):
+		case !apinames.Key(found.name).IsErrorMessage():
 			if s.first.FirstStatuses == nil {
 				s.first.FirstStatuses = map[string]string{}
 			}
@@ -93,5 +93,5 @@ func (s comparison) isKnown(at string) bool {
 // isUsual reports whether a message on a later page can be ignored, because page 1 has a message at the same path, unless
 // only this one reports a failure.
 func (s comparison) isUsual(at, text string) bool {
-	return s.isKnown(at) && (slices.Contains(s.first.FirstFailures, at) || !apinames.IsFailure(text))
+	return s.isKnown(at) && (slices.Contains(s.first.FirstFailures, at) || !apinames.SaysFailure(text))
 }

@@ -271,7 +271,7 @@ func (s hintSearch) noticeTotal(hints *rules.Hints) {
 		s.memory.FirstMore = hints.MoreAt
 	}
 	if hints.Total != nil {
-		total, _, _ := apinames.TotalOf(hints.Total)
+		total, _, _ := apinames.Total(hints.Total)
 		s.memory.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough}
 	}
 }
@@ -332,22 +332,22 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 	read := hint.by != nil && slices.ContainsFunc(s.subject.decisives, hint.by)
 	switch hint.kind {
 	case apinames.HintTotal:
-		n, least, ok := apinames.TotalOf(apinames.PlainTotal(v))
+		n, least, ok := apinames.Total(apinames.Ungroup(v))
 		least = least || hint.least
-		if hints.Total == nil && ok && !(apinames.MayCountPage(hint.name()) && n == s.countOf(hint.lists)) {
+		if hints.Total == nil && ok && !(apinames.Key(hint.name()).MayCountPage() && n == s.countOf(hint.lists)) {
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
-			hints.TotalIsRough = hints.TotalIsRough || hint.rough || apinames.RoughTotal(hint.name(), v)
+			hints.TotalIsRough = hints.TotalIsRough || hint.rough || apinames.Key(hint.name()).IsRoughTotal(v)
 		}
 	case apinames.HintPages:
-		if n, _, ok := apinames.TotalOf(v); hints.Pages == nil && ok {
+		if n, _, ok := apinames.Total(v); hints.Pages == nil && ok {
 			hints.Pages, hints.PagesAt = n, path
 		}
 	case apinames.HintNext:
-		if hints.Next == nil && s.isNext(hint.name(), v) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
+		if hints.Next == nil && s.isNext(hint.name(), v) && !(apinames.Key(hint.name()).IsNextPageNumber() && isPast(v, c)) {
 			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough, hints.NextInBody = v, path, read, hint.rough, hint.inBody
 		}
 	case apinames.HintPrevious, apinames.HintFirst:
-		if flag, ok := apinames.Flag(v, false); ok && flag == (hint.kind == apinames.HintPrevious) && hints.Before == "" {
+		if flag, ok := apinames.Flag(v); ok && flag == (hint.kind == apinames.HintPrevious) && hints.Before == "" {
 			hints.Before = fmt.Sprintf("%s is %v", path, v)
 		}
 	case apinames.HintBack:
@@ -355,14 +355,14 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 			hints.Before, hints.BackToZero = path+" leads to the page before", now == 1 && to == 0
 		}
 	case apinames.HintSize:
-		if n, _, ok := apinames.TotalOf(v); hints.Size == nil && ok {
+		if n, _, ok := apinames.Total(v); hints.Size == nil && ok {
 			hints.Size, hints.SizeAt = n, path
 		}
 	case apinames.HintMore, apinames.HintLast:
-		if n, _, ok := apinames.TotalOf(v); ok && apinames.CountsRest(hint.name()) {
+		if n, _, ok := apinames.Total(v); ok && apinames.Key(hint.name()).IsRestCount() {
 			v = n > 0
 		}
-		if flag, ok := apinames.Flag(v, apinames.MayBeNumber(hint.name())); ok && hints.More == nil {
+		if flag, ok := apinames.Key(hint.name()).Flag(v); ok && hints.More == nil {
 			hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = flag == (hint.kind == apinames.HintMore), path, read, hint.rough
 		}
 	}
@@ -390,7 +390,7 @@ func (p *lastPage) isNext(key string, v any) bool {
 		}
 	}
 	if object, ok := value.Members(v); ok {
-		v = apinames.NextIn(key, object)
+		v = apinames.Key(key).NextIn(object)
 	}
 	text, ok := value.Text(v)
 	if _, flag := v.(bool); !ok || flag || value.Empty(v) || slices.Contains(noNext, strings.ToLower(text)) {
@@ -411,7 +411,7 @@ var rangeStart = sync.OnceValue(func() *regexp.Regexp {
 // after page=1.
 func leadsBack(key string, v any, sent string) (now, to int, ok bool) {
 	if object, ok := value.Members(v); ok {
-		v = apinames.NextIn(key, object)
+		v = apinames.Key(key).NextIn(object)
 	}
 	text, _ := v.(string)
 	if !strings.Contains(text, "?") {
@@ -443,7 +443,7 @@ func isPast(v any, c *rules.Context) bool {
 	params, _ := value.Members(c.Sent.Params)
 	for _, m := range params {
 		text, _ := value.Text(m.Value)
-		if page, err := strconv.Atoi(text); err == nil && apinames.AlikeAny(m.Name, apinames.PageNumbers()) {
+		if page, err := strconv.Atoi(text); err == nil && apinames.AlikeAny(m.Name, apinames.PageNumberNames()) {
 			return next <= page
 		}
 	}

@@ -67,14 +67,14 @@ func (s *bodySearch) wants(path []string) (value, members bool) {
 	}
 	name := s.subject.nameOfSign(path)
 	members = s.subject.holdsHints(path) && !isLinks(name)
-	return apinames.MayDescribe(name) || name == apinames.JQGridRecords || isLinks(name) || name == listCount, members
+	return apinames.Key(name).MayBeHint() || name == apinames.JQGridRecords || isLinks(name) || name == listCount, members
 }
 
 // visit adds the hints of the value at a path.
 func (s *bodySearch) visit(path []string, v any) {
 	name := s.subject.nameOfSign(path)
 	hint := foundHint{
-		path: path, at: language.Read{Root: "body", Path: path}.String(), value: apinames.Plain(v), inBody: true, by: s.readsTo(path),
+		path: path, at: language.Read{Root: "body", Path: path}.String(), value: apinames.Unwrap(v), inBody: true, by: s.readsTo(path),
 	}
 	if s.trailer != nil {
 		hint.at, hint.by, hint.least = strings.TrimPrefix(hint.at, "body.")+" in the last line", nil, true
@@ -89,10 +89,10 @@ func (s *bodySearch) visit(path []string, v any) {
 		}
 	}
 	switch {
-	case isLinks(name) && apinames.NextLink(v) != nil:
-		hint.value = apinames.NextLink(v)
+	case isLinks(name) && apinames.LinkTo(v, "next") != nil:
+		hint.value = apinames.LinkTo(v, "next")
 		s.add(hint, apinames.HintNext, 0, false)
-	case isLinks(name), links != nil && apinames.IsHint(name, apinames.HintPages): // as in Intercom: {"pages": {"next": …}}
+	case isLinks(name), links != nil && apinames.Key(name).Is(apinames.HintPages): // as in Intercom: {"pages": {"next": …}}
 		for _, m := range links {
 			s.visit(append(slices.Clip(path), m.Name), m.Value)
 		}
@@ -101,28 +101,28 @@ func (s *bodySearch) visit(path []string, v any) {
 	case name == apinames.JQGridRecords:
 		hint.kind = apinames.HintTotal
 		s.records = append(s.records, hint)
-	case apinames.HintsOf(name) != nil:
+	case apinames.Key(name).Hints() != nil:
 		isMoney, mayBeMoney := false, false
 		if apinames.Alike(name, "total") {
-			isMoney, mayBeMoney = apinames.MayBeMoney(s.reading.Names(path[:len(path)-1]))
+			isMoney, mayBeMoney = apinames.IsMoney(s.reading.Names(path[:len(path)-1]))
 		}
-		for _, h := range apinames.HintsOf(name) {
+		for _, h := range apinames.Key(name).Hints() {
 			if h.Kind != apinames.HintTotal || !isMoney {
 				s.add(hint, h.Kind, h.Rank, h.Kind == apinames.HintTotal && mayBeMoney)
 			}
 		}
-	case apinames.RoughNext(name, v):
+	case apinames.Key(name).IsRoughNext(v):
 		s.add(hint, apinames.HintNext, 0, true)
-	case isFlag && apinames.FlagKind(name) != "":
-		s.add(hint, apinames.FlagKind(name), 0, true)
-	case apinames.PlaceOf(name) != "":
-		s.add(hint, apinames.PlaceOf(name), 0, false)
+	case isFlag && apinames.Key(name).FlagKind() != "":
+		s.add(hint, apinames.Key(name).FlagKind(), 0, true)
+	case apinames.Key(name).PlaceKind() != "":
+		s.add(hint, apinames.Key(name).PlaceKind(), 0, false)
 	}
 }
 
 // add adds a hint of a kind, unless the object that has it holds no hints of that kind.
 func (s *bodySearch) add(hint foundHint, kind apinames.HintKind, rank int, rough bool) {
-	if n := len(hint.path); n > 1 && hint.path[n-2] != "0" && !apinames.Holds(hint.path[n-2], hint.path[n-1], kind) {
+	if n := len(hint.path); n > 1 && hint.path[n-2] != "0" && !apinames.Key(hint.path[n-2]).MayHold(hint.path[n-1], kind) {
 		return
 	}
 	hint.kind, hint.rank, hint.rough = kind, rank, rough
@@ -135,7 +135,7 @@ func (s *bodySearch) addRecords() {
 		parent := record.path[:len(record.path)-1]
 		for i, hint := range s.found {
 			if hint.kind == apinames.HintTotal && slices.Equal(hint.path[:len(hint.path)-1], parent) &&
-				apinames.CountsPages(hint.name(), hint.value, record.value, max(*s.largest, s.context.Count)) {
+				apinames.IsJQGridTotal(hint.name(), hint.value, record.value, max(*s.largest, s.context.Count)) {
 				s.found[i].kind = apinames.HintPages
 				s.found = append(s.found, record)
 				break
@@ -151,7 +151,9 @@ func (p *lastPage) trailer() rules.Object {
 		return nil
 	}
 	last := apinames.Trailer(p.reading.Compared, func(line []byte) rules.Object { members, _ := membersOf(line); return members })
-	other := func(m rules.Member) bool { return apinames.HintsOf(m.Name) == nil && !apinames.HoldsHints(m.Name) }
+	other := func(m rules.Member) bool {
+		return apinames.Key(m.Name).Hints() == nil && !apinames.Key(m.Name).HoldsHints()
+	}
 	if slices.ContainsFunc(last, other) {
 		return nil
 	}

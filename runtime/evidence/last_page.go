@@ -183,7 +183,7 @@ func (p *lastPage) listIsNull() bool {
 // members that describe a list.
 func (p *lastPage) isBareList() bool {
 	return !slices.ContainsFunc(p.reading.Names(nil), func(name string) bool {
-		return apinames.ListKindOf(name) != apinames.LikelyList && apinames.HintsOf(name) == nil && !apinames.HoldsHints(name)
+		return apinames.Key(name).ListKind() != apinames.LikelyList && apinames.Key(name).Hints() == nil && !apinames.Key(name).HoldsHints()
 	})
 }
 
@@ -204,7 +204,7 @@ type status struct {
 func (p *lastPage) statuses() (statuses []status) {
 	paths := slices.DeleteFunc(p.placesOfItems(), func(path []string) bool {
 		isItems := func(list itemList) bool { return slices.Equal(list.keys, path) }
-		return !apinames.MayNameError(path[len(path)-1]) || slices.ContainsFunc(p.subject.lists, isItems)
+		return !apinames.Key(path[len(path)-1]).MayNameErrors() || slices.ContainsFunc(p.subject.lists, isItems)
 	})
 	if len(paths) == 0 {
 		return nil

@@ -257,7 +257,7 @@ func onlyList(body any) place {
 		for _, m := range object {
 			at := append(slices.Clip(path), m.Name)
 			switch list, _ := m.Value.([]any); {
-			case apinames.ListKindOf(m.Name) == apinames.UnlikelyList, describesList(m.Name) && !apinames.HoldsHints(m.Name):
+			case apinames.Key(m.Name).ListKind() == apinames.UnlikelyList, describesList(m.Name) && !apinames.Key(m.Name).HoldsHints():
 			case len(list) > 0 && isItem(list[0]):
 				paths = append(paths, rules.JoinPath(at...))
 			case len(at) < maxNestedPlaces:
@@ -286,14 +286,14 @@ func isItem(v any) bool {
 
 // countsNone reports whether a member says that a list has no items: {"count": 0}.
 func countsNone(m rules.Member) bool {
-	n, _, ok := apinames.TotalOf(m.Value)
-	return ok && n == 0 && apinames.IsHint(m.Name, apinames.HintTotal)
+	n, _, ok := apinames.Total(m.Value)
+	return ok && n == 0 && apinames.Key(m.Name).Is(apinames.HintTotal)
 }
 
 // describesList reports whether a member has a name that is usual beside a list: of a total or a status, say.
 func describesList(name string) bool {
 	name = strings.TrimPrefix(name, "@")
-	return apinames.HintsOf(name) != nil || apinames.HoldsHints(name) || apinames.NamesError(name) ||
-		apinames.ListKindOf(name) == apinames.UnlikelyList ||
-		apinames.AlikeAny(name, apinames.PageNumbers()) || strings.HasPrefix(name, "xsi:")
+	return apinames.Key(name).Hints() != nil || apinames.Key(name).HoldsHints() || apinames.Key(name).NamesErrors() ||
+		apinames.Key(name).ListKind() == apinames.UnlikelyList ||
+		apinames.AlikeAny(name, apinames.PageNumberNames()) || strings.HasPrefix(name, "xsi:")
 }

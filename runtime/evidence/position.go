@@ -60,7 +60,7 @@ func (p *lastPage) statedPosition(params rules.Object) *statedPosition {
 	var paths [][]string
 	for _, name := range p.reading.Names(nil) {
 		paths = append(paths, []string{name})
-		if apinames.HoldsHints(name) {
+		if apinames.Key(name).HoldsHints() {
 			for _, inner := range p.reading.Names([]string{name}) {
 				paths = append(paths, []string{name, inner})
 			}
@@ -68,13 +68,13 @@ func (p *lastPage) statedPosition(params rules.Object) *statedPosition {
 	}
 	for _, m := range params {
 		requested, ok := position(m.Value)
-		isPage := apinames.AlikeAny(m.Name, apinames.PageNumbers())
+		isPage := apinames.AlikeAny(m.Name, apinames.PageNumberNames())
 		if !ok || !isPage && !apinames.IsItemIndex(m.Name) {
 			continue
 		}
 		for _, path := range paths {
 			name := path[len(path)-1]
-			if !apinames.Alike(name, m.Name) && !(isPage && apinames.AlikeAny(name, apinames.PageNumbers())) {
+			if !apinames.Alike(name, m.Name) && !(isPage && apinames.AlikeAny(name, apinames.PageNumberNames())) {
 				continue
 			}
 			v, _ := p.lookup(path)

@@ -72,7 +72,7 @@ func leadsTo(steps []rules.Step, path []string) bool {
 // NewSubject returns the subject of a job.
 func NewSubject(job *compile.Job) *Subject {
 	paths := job.Spec().Key
-	beside := apinames.ErrorsNextToData(job.Spec().DataField.Places())
+	beside := apinames.ErrorSignsNextToData(job.Spec().DataField.Places())
 	watched := value.Map(job.Watches(), func(w compile.Watch) language.Read { return w.Read })
 	return &Subject{
 		paging: readsOfPaging(watched, job.Decisive()),
@@ -130,10 +130,10 @@ func (s *Subject) holdsHints(path []string) bool {
 		switch {
 		case key == "0" && parent == "" && s.isBesideFirst(): // as the World Bank has it
 		case key == "0" && parent != "":
-			if apinames.ListKindOf(parent) == apinames.LikelyList {
+			if apinames.Key(parent).ListKind() == apinames.LikelyList {
 				return false
 			}
-		case !apinames.HoldsHintsIn(parent, key):
+		case !apinames.Key(key).HoldsHintsIn(parent):
 			return false
 		default:
 			parent = key
@@ -148,15 +148,15 @@ func (s *Subject) holdsHints(path []string) bool {
 const maxHintDepth = 2
 
 // nameOfSign returns the last key of a path, or what it says of a list of items beside it: odata.nextLink for
-// items@odata.nextLink. See [apinames.ListOf].
+// items@odata.nextLink. See [apinames.Key.SplitList].
 func (s *Subject) nameOfSign(path []string) string {
 	parent, name := path[:len(path)-1], path[len(path)-1]
-	list, sign, ok := apinames.ListOf(name)
+	list, sign, ok := apinames.Key(name).SplitList()
 	for _, l := range s.lists {
 		switch isBeside := len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent); {
 		case isBeside && ok && apinames.Alike(l.keys[len(parent)], list):
 			return sign
-		case isBeside && apinames.HintsOf(name) == nil && apinames.CountsList(name, l.keys[len(parent)]):
+		case isBeside && apinames.Key(name).Hints() == nil && apinames.Key(name).CountsList(l.keys[len(parent)]):
 			return listCount
 		}
 	}

@@ -162,7 +162,7 @@ func (d *document) listOf(c *call) *list {
 		if found == nil {
 			continue
 		}
-		likely := 2 * int(apinames.ListKindOf(name))
+		likely := 2 * int(apinames.Key(name).ListKind())
 		if d.resolve(found.item).Type == "object" {
 			likely += 3
 		}

@@ -174,7 +174,7 @@ func variables(s *importer.Stream) []string {
 func (t *translation) identifierIn(op *operation, param string) string {
 	noun := importer.Singular(prefixWord(op.path))
 	candidates := []string{param}
-	for _, id := range apinames.Identifiers() {
+	for _, id := range apinames.IdentifierNames() {
 		if apinames.Alike(param, id) || apinames.Alike(param, noun+id) || apinames.Alike(param, noun) {
 			candidates = append(candidates, id)
 		}

@@ -41,7 +41,7 @@ func (r *reader) findList(op *operation) listPlace {
 						best, rank = p, likely
 					}
 				case "object":
-					if apinames.ListKindOf(name) != apinames.UnlikelyList && len(next) < maxParts {
+					if apinames.Key(name).ListKind() != apinames.UnlikelyList && len(next) < maxParts {
 						next = append(next, p)
 					}
 				}
@@ -57,7 +57,7 @@ func (r *reader) findList(op *operation) listPlace {
 
 // likelihood says how likely a list has the items.
 func (r *reader) likelihood(p listPlace, name string) int {
-	out := 2 * int(apinames.ListKindOf(name))
+	out := 2 * int(apinames.Key(name).ListKind())
 	if r.typeOf(p.item) == "object" {
 		out += 3
 	}
@@ -72,7 +72,7 @@ func (r *reader) isEnvelope(op *operation) bool {
 		return true
 	}
 	name := op.list.keys[len(op.list.keys)-1]
-	if apinames.ListKindOf(name) == apinames.LikelyList || apinames.Alike(name, prefixWord(op.path)) {
+	if apinames.Key(name).ListKind() == apinames.LikelyList || apinames.Alike(name, prefixWord(op.path)) {
 		return true
 	}
 	t := &translation{reader: r, operation: op}
@@ -132,7 +132,7 @@ func (t *translation) keyOfItems() {
 	if t.out.Response != nil {
 		t.out.Items = ""
 	}
-	for _, name := range apinames.Identifiers() {
+	for _, name := range apinames.IdentifierNames() {
 		if p := t.property(t.list.item, name); p.given() {
 			if kind := t.typeOf(p); kind != "object" && kind != "array" {
 				t.out.Key = []string{rules.JoinPath(name)}

@@ -77,17 +77,17 @@ func (t *translation) signsIn(out signs, keys []string, schema node, depth int) 
 		kind := t.typeOf(p)
 		if kind == "object" {
 			switch {
-			case apinames.IsNext(name) && t.property(p, "href").given(): // HAL
+			case apinames.Key(name).Is(apinames.HintNext) && t.property(p, "href").given(): // HAL
 				out.add(apinames.HintNext, sign{append(path, "href"), t.property(p, "href")})
-			case depth < 2 && (apinames.HoldsHints(name) || apinames.IsNext(name)):
+			case depth < 2 && (apinames.Key(name).HoldsHints() || apinames.Key(name).Is(apinames.HintNext)):
 				t.signsIn(out, path, p, depth+1)
 			}
 			continue
 		}
-		if slices.Contains(apinames.NextURLs(), name) && kind == "string" {
+		if slices.Contains(apinames.NextURLNames(), name) && kind == "string" {
 			out.add(apinames.HintNext, sign{path, p})
 		}
-		for _, h := range apinames.HintsOf(name) {
+		for _, h := range apinames.Key(name).Hints() {
 			if fits(h.Kind, kind) {
 				out.add(h.Kind, sign{path, p})
 			}
@@ -187,7 +187,7 @@ func (t *translation) byNext(next sign) (*importer.Paging, []string) {
 	path, name := rules.JoinPath(next.keys...), next.keys[len(next.keys)-1]
 	format := t.keyword(next.schema, "format").text()
 	isURL := format == "uri" || format == "url" || format == "uri-reference" || urlName().MatchString(name) ||
-		slices.Contains(apinames.NextURLs(), name)
+		slices.Contains(apinames.NextURLNames(), name)
 	param := t.tokenParameter(next)
 	if !isURL && param != "" {
 		t.sent["query "+param] = true
@@ -210,7 +210,7 @@ func (t *translation) byNext(next sign) (*importer.Paging, []string) {
 func (t *translation) tokenParameter(next sign) string {
 	name := next.keys[len(next.keys)-1]
 	wanted := []string{name, strings.TrimPrefix(importer.InputName(name), "next_")}
-	if following, ok := apinames.NextParam(name); ok {
+	if following, ok := apinames.Key(name).NextParam(); ok {
 		wanted = append(wanted, following)
 	}
 	for _, p := range t.queryNames() {
@@ -218,7 +218,7 @@ func (t *translation) tokenParameter(next sign) string {
 			return p
 		}
 	}
-	if t.typeOf(next.schema) == "integer" || apinames.NumbersPage(name) {
+	if t.typeOf(next.schema) == "integer" || apinames.Key(name).IsNextPageNumber() {
 		if p := t.queryNamed(apinames.IsPageNumber); p != "" && t.typeOf(next.schema) == "integer" {
 			return p
 		}
@@ -228,12 +228,12 @@ func (t *translation) tokenParameter(next sign) string {
 
 // byLastItem is paging by the identifier of the last item.
 func (t *translation) byLastItem(found signs) (*importer.Paging, []string) {
-	name := t.queryNamed(func(n string) bool { return apinames.AlikeAny(n, apinames.ItemKeys()) })
+	name := t.queryNamed(func(n string) bool { return apinames.AlikeAny(n, apinames.ItemKeyNames()) })
 	if name == "" {
 		return nil, nil
 	}
 	_, more := found[apinames.HintMore]
-	for _, id := range apinames.Identifiers() {
+	for _, id := range apinames.IdentifierNames() {
 		if t.property(t.list.item, id).given() && (more || !apinames.Alike(name, "after")) {
 			t.sent["query "+name] = true
 			t.size("")
@@ -265,7 +265,7 @@ func (t *translation) queryNamed(is func(string) bool) string {
 	return ""
 }
 
-func isPageSize(name string) bool { return apinames.AlikeAny(name, apinames.PageSizes()) }
+func isPageSize(name string) bool { return apinames.AlikeAny(name, apinames.PageSizeNames()) }
 
 // nextURL is paging by the address of the next page, which has all parameters.
 func nextURL(path string) *importer.Paging {

@@ -252,7 +252,7 @@ func (t *translation) byNames() {
 		return
 	}
 	for _, m := range t.out.Params {
-		if n, isNumber := m.Value.Const.(int); isNumber && apinames.AlikeAny(m.Name, apinames.PageSizes()) {
+		if n, isNumber := m.Value.Const.(int); isNumber && apinames.AlikeAny(m.Name, apinames.PageSizeNames()) {
 			p.Size, p.SizeIn = strconv.Itoa(n), m.Name
 			p.Short = p.Kind == importer.Offset
 		}
