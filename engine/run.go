@@ -182,7 +182,7 @@ func (e *Engine) bind(observer Observer) (runtime.Loop, error) {
 	base, _ := e.baseURL(inputs)          // checked by Run
 	origin, err := url.Parse(base)
 	if err != nil {
-		origin = &url.URL{}
+		return runtime.Loop{}, e.redact(err)
 	}
 	origin.User = cfg.User
 	secrets := e.namedSecrets()

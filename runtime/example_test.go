@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -24,7 +25,12 @@ func ExampleLoop_Run() {
 		fmt.Println(err)
 		return
 	}
-	loop := runtime.Loop{Client: transport.New(transport.Options{})}
+	origin, err := url.Parse(api.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	loop := runtime.Loop{Client: transport.New(transport.Options{Origin: origin})}
 	defer loop.Client.Close()
 	result, err := loop.Run(context.Background(), job, func(_ context.Context, page *runtime.Page) error {
 		fmt.Println(page.Page, page.Items.Len(), page.Decision, page.StoppedBy)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -78,7 +79,7 @@ type list struct {
 func newList(t *testing.T, a *api, policy Policy) *list {
 	jobs := compiletest.Jobs(t, `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}},
 		"config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`)
-	l := &list{t: t, job: jobs[0], client: transport.New(transport.Options{Transport: a}), end: math.MaxInt}
+	l := &list{t: t, job: jobs[0], client: transport.New(transport.Options{Origin: &url.URL{Scheme: "https", Host: "api.test"}, Transport: a}), end: math.MaxInt}
 	l.context.Limit = l.job.Ruleset.Limit
 	values, err := l.job.Compute(&l.machine, &l.context)
 	require.NoError(t, err)

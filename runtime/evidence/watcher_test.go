@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -46,6 +47,10 @@ func (p *pages) RoundTrip(r *http.Request) (*http.Response, error) {
 		StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)),
 		ContentLength: int64(len(body)), Request: r, ProtoMajor: 1, ProtoMinor: 1,
 	}, nil
+}
+
+func clientOf(p *pages) *transport.Client {
+	return transport.New(transport.Options{Origin: &url.URL{Scheme: "https", Host: "api.test"}, Transport: p})
 }
 
 const (
@@ -111,7 +116,7 @@ func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job := jobsOf(t, c.pagination, c.job)[0]
-			loop := runtime.Loop{Client: transport.New(transport.Options{Transport: &pages{bodies: c.bodies, header: c.header}})}
+			loop := runtime.Loop{Client: clientOf(&pages{bodies: c.bodies, header: c.header})}
 			result, err := loop.Run(t.Context(), job, func(context.Context, *runtime.Page) error { return nil })
 			require.NoError(t, err)
 			if c.want == "" {
@@ -133,7 +138,7 @@ func TestACheckpointHasWhatWasNoticed(t *testing.T) {
 		`{"data": [{"id": 1}, {"id": 2}]}`, `{"data": []}`}
 	job := jobsOf(t, pageNumber, users)[0]
 	run := func(from int, resume json.RawMessage) (runtime.Result, []json.RawMessage) {
-		loop := runtime.Loop{Client: transport.New(transport.Options{Transport: &pages{bodies: bodies, next: from}})}
+		loop := runtime.Loop{Client: clientOf(&pages{bodies: bodies, next: from})}
 		if resume != nil {
 			loop.Resume = map[string]json.RawMessage{job.ID(): resume}
 		}
@@ -167,7 +172,7 @@ func TestOdditiesOfAPageAreWarnings(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var log strings.Builder
 			loop := runtime.Loop{
-				Client: transport.New(transport.Options{Transport: &pages{bodies: []string{c.body, `{"data": [], "more": false}`}}}),
+				Client: clientOf(&pages{bodies: []string{c.body, `{"data": [], "more": false}`}}),
 				Log:    slog.New(slog.NewJSONHandler(&log, nil)),
 			}
 			_, err := loop.Run(t.Context(), jobsOf(t, c.pagination, users)[0], func(context.Context, *runtime.Page) error { return nil })
@@ -186,7 +191,7 @@ func TestAPageWithItemsIsNotDecoded(t *testing.T) {
 		allocations := func(items int) float64 {
 			page := `{"data": [` + strings.Repeat(`{"id": 1, "name": "a", "tags": ["b", "c"]}, `, items) + `{"id": 2}]}`
 			return testing.AllocsPerRun(5, func() {
-				loop := runtime.Loop{Client: transport.New(transport.Options{Transport: &pages{bodies: []string{page, `{"data": []}`}}})}
+				loop := runtime.Loop{Client: clientOf(&pages{bodies: []string{page, `{"data": []}`}})}
 				_, err := loop.Run(t.Context(), job, func(context.Context, *runtime.Page) error { return nil })
 				require.NoError(t, err)
 			})

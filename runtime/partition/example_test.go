@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -35,7 +36,7 @@ func serveOrders() *httptest.Server {
 func ExampleWalk_Run() {
 	api := serveOrders()
 	defer api.Close()
-	walk := partition.Walk{Loop: runtime.Loop{Client: transport.New(transport.Options{})}}
+	walk := partition.Walk{Loop: runtime.Loop{Client: clientOf(api)}}
 	defer walk.Client.Close()
 	results, err := walk.Run(context.Background(), rootJob(api), func(_ context.Context, page *runtime.Page) error {
 		fmt.Printf("%s: %s", page.Job, page.Items.Bytes())
@@ -61,7 +62,7 @@ func ExampleWalk_Run() {
 func ExampleTasks_Run() {
 	api := serveOrders()
 	defer api.Close()
-	walk := partition.Walk{Loop: runtime.Loop{Client: transport.New(transport.Options{})}}
+	walk := partition.Walk{Loop: runtime.Loop{Client: clientOf(api)}}
 	defer walk.Client.Close()
 	ctx, roots := context.Background(), []*compile.Job{rootJob(api)}
 	tasks, err := walk.Tasks(ctx, roots, time.Now())
@@ -98,6 +99,15 @@ func ExampleTasks_Run() {
 	// 0-p1j0i0-v1 (lines, level 2, "order.id=7, kind=fees"): page 1; found:; ended: true
 	// 0-p1j0i1-v0 (lines, level 2, "order.id=8, kind=goods"): page 1; found:; ended: true
 	// 0-p1j0i1-v1 (lines, level 2, "order.id=8, kind=fees"): page 1; found:; ended: true
+}
+
+// clientOf returns a client of an API.
+func clientOf(api *httptest.Server) *transport.Client {
+	origin, err := url.Parse(api.URL)
+	if err != nil {
+		panic(err)
+	}
+	return transport.New(transport.Options{Origin: origin})
 }
 
 // rootJob compiles ordersAndLines for an API, and returns the job orders.

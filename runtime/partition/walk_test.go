@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -82,7 +83,9 @@ func (a api) more() string {
 
 func walkOf(a api) Walk {
 	return Walk{Loop: runtime.Loop{
-		Client:   transport.New(transport.Options{Transport: a, Retry: transport.RetryPolicy{MaxAttempts: 1}}),
+		Client: transport.New(transport.Options{
+			Origin: &url.URL{Scheme: "https", Host: "api.test"}, Transport: a, Retry: transport.RetryPolicy{MaxAttempts: 1},
+		}),
 		Redactor: redact.New(nil),
 	}}
 }

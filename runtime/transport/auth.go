@@ -57,9 +57,9 @@ func QueryAuth(name, value string) Auth { return Auth{Query: []Pair{{name, value
 // authorize adds the credentials to the headers of a request.
 func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Lease) error {
 	auth := c.options.Auth
-	if o := c.options.Origin; o != nil && o.User != nil && request.URL.User == nil && request.Header.Get("Authorization") == "" {
-		password, _ := o.User.Password()
-		request.SetBasicAuth(o.User.Username(), password)
+	if user := c.options.Origin.User; user != nil && request.URL.User == nil && request.Header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		request.SetBasicAuth(user.Username(), password)
 	}
 	for _, pair := range auth.Header {
 		request.Header.Set(pair.Name, pair.Value)

@@ -205,9 +205,6 @@ func (c *Client) statusError(class failure.Class, call Call, r *Response) *failu
 // does not end in a slash.
 func (c *Client) lostPath(address string) string {
 	base := c.options.Origin
-	if base == nil {
-		return ""
-	}
 	dir, last := path.Split(base.Path)
 	to, err := url.Parse(address)
 	if err != nil || last == "" || !strings.HasPrefix(to.Path, dir) || strings.HasPrefix(to.Path, base.Path) {

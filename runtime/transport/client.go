@@ -13,7 +13,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// Options configure a [Client]. The zero Options are ready to use.
+// Options configure a [Client]. All fields are optional, but a client without Origin trusts no address: it sends no
+// credentials, and only requests to origins that are allowed otherwise.
 type Options struct {
 	Transport http.RoundTripper // nil means [Default]; responses are decompressed as by [Decompressed]
 	Clock     Clock             // nil means [SystemClock]
@@ -21,7 +22,7 @@ type Options struct {
 	Redactor  *redact.Redactor  // nil means no secrets
 	UserAgent string
 
-	Origin         *url.URL // receives the credentials, also credentials in the URL; nil means every origin
+	Origin         *url.URL // receives the credentials, also credentials in the URL; nil means no origin
 	AllowedOrigins []string // URLs of further origins, without credentials
 	AnyOrigin      bool     // whether all other origins are allowed, without credentials
 	Auth           Auth
@@ -58,6 +59,7 @@ func New(options Options) *Client {
 	if options.Transport == nil {
 		options.Transport = Default()
 	}
+	options.Origin = cmp.Or(options.Origin, &url.URL{}) // of no address
 	options.Clock = cmp.Or(options.Clock, SystemClock)
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	options.Redactor = cmp.Or(options.Redactor, redact.New(nil))

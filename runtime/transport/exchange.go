@@ -192,7 +192,7 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 		if c.options.Redactor.Contains(string(call.Body)) {
 			return nil, c.fault(call, failure.Error{
 				Class:   failure.Policy,
-				Message: "refused: the body contains a secret, and the address is outside " + OriginOf(c.options.Origin),
+				Message: "refused: the body contains a secret, and the address is outside " + c.ownOrigin(),
 				Hint:    hintSecretInBody,
 			})
 		}

@@ -54,7 +54,7 @@ func (c *Client) trustOf(call Call) (trust, error) {
 	}
 	return foreign, c.fault(call, failure.Error{
 		Class:   failure.Policy,
-		Message: "refused: points to an origin other than " + OriginOf(c.options.Origin),
+		Message: "refused: points to an origin other than " + c.ownOrigin(),
 		Hint:    hintOrigin(u),
 	})
 }
@@ -86,7 +86,15 @@ func (c *Client) Trusts(address string) bool {
 }
 
 func (c *Client) isOrigin(u *url.URL) bool {
-	return c.options.Origin == nil || SameOrigin(c.options.Origin, u)
+	return u.Host != "" && SameOrigin(c.options.Origin, u)
+}
+
+// ownOrigin describes the configured origin in a message.
+func (c *Client) ownOrigin() string {
+	if c.options.Origin.Host == "" {
+		return "the allowed origins"
+	}
+	return OriginOf(c.options.Origin)
 }
 
 // allows reports whether the origin of an address is among others.
@@ -187,7 +195,7 @@ func isPublic(a netip.Addr) bool {
 // connection itself, guard resolves and checks the name here.
 func (c *Client) guard(ctx context.Context, address string) (context.Context, error) {
 	u, _ := c.parse(address) // [Client.trust] has refused invalid addresses
-	if c.options.Origin != nil && hostname(u) == hostname(c.options.Origin) {
+	if hostname(u) == hostname(c.options.Origin) {
 		return ctx, nil
 	}
 	_, notAddress := netip.ParseAddr(hostname(u))

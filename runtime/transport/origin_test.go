@@ -58,6 +58,25 @@ func TestOtherOriginsAreRefusedBeforeAnyConnection(t *testing.T) {
 	require.EqualValues(t, 2, requests.Load())
 }
 
+func TestAClientWithoutAnOriginTrustsNone(t *testing.T) {
+	var sent []string
+	options := Options{Auth: BearerAuth("t0ken"), Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+		sent = append(sent, r.Header.Get("Authorization"))
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("[]")), Request: r}, nil
+	})}
+	c := New(options)
+	_, e := get(t, c, "https://api.test/")
+	require.NotNil(t, e)
+	require.Contains(t, e.Error(), "refused: points to an origin other than the allowed origins")
+	require.False(t, c.Trusts("https://api.test/"))
+	require.False(t, c.Trusts(""))
+	require.Empty(t, sent)
+	options.AnyOrigin = true
+	_, e = get(t, New(options), "https://api.test/")
+	require.Nil(t, e)
+	require.Equal(t, []string{""}, sent, "no origin receives the credentials")
+}
+
 func TestTheDefaultPortIsOfTheSameOrigin(t *testing.T) {
 	for _, tt := range []struct {
 		origin, address string
