@@ -21,7 +21,7 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 	defer func(before context.Context) { r.pooled.machine.Context = before }(r.pooled.machine.Context)
 	r.pooled.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
 	r.noticeBeyond()
-	findings := r.watcher.Audit(&r.pooled.machine, evidence.End{
+	findings := r.watcher.Audit(evidence.End{
 		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,
 		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.RoleFilter }),
@@ -37,11 +37,6 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 	}
 	r.state.Result.Findings = findings
 	return findings
-}
-
-// noteUnsplit notes, for the audit, that a rule asks to split the window, and that it cannot be split.
-func (r *listRun) noteUnsplit() {
-	r.watcher.NoticeUnsplit(r.list.Partition.Label(), r.list.Unsplit)
 }
 
 // noticeBeyond shows the watcher the pages after the end of a complete list: they were requested ahead of their

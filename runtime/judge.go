@@ -29,7 +29,7 @@ func (r *listRun) judge(page *Page) error {
 			continue
 		}
 		if stop.Rule.Outcome == rules.Split && !r.list.Splits {
-			r.noteUnsplit()
+			r.watcher.NoticeUnsplit(r.list.Partition.Label())
 			continue
 		}
 		if first == nil {

@@ -182,11 +182,10 @@ func (r *listRun) step(ctx context.Context, request requests.Request) (next requ
 func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request, failed error) {
 	r.probe(page)
 	failed = r.judge(page)
-	if !page.Dropped {
-		r.watcher.NoticeWritten()
-	}
 	failed = r.shape(ctx, page, failed)
-	r.watcher.NoticeKeys(page.Lists)
+	if !page.Dropped {
+		r.watcher.NoticeWritten(page.Lists)
+	}
 	if r.PagingValues {
 		page.PagingValues = r.watcher.PagingValues()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -32,12 +33,11 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	record := r.newRecord(request, f, shown)
 	r.describePage(reading, f)
 	c.Sent = r.sender.sentFacts(request, shown)
-	sent := digestOf(shown)
-	c.Polled = request.After > 0 && c.Prev != nil && sent == r.state.Request
+	sent, previous := digestOf(shown), r.state.Request
+	c.Polled = request.After > 0 && c.Prev != nil && sent == previous
 	record.RepeatOf = r.compare(reading, sent)
-	r.watcher.Notice(reading, f.Header, sent, r.state.Request, shown)
 	r.remember(sent)
-	r.watcher.WarnOfRules(&r.pooled.machine)
+	r.watcher.Notice(evidence.Page{Reading: reading, Header: f.Header, Sent: shown, Request: sent, Previous: previous})
 	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
 	return &Page{
 		Items: reading.Items, Lists: r.setTypes(reading.Lists), Record: record, members: reading.Members, values: reading.Values,

@@ -58,7 +58,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	*r = listRun{Loop: l, list: list, job: job, pooled: r.pooled, receiver: receiver, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
 	r.watcher = evidence.NewWatcher(evidence.WatcherOptions{
 		Subject: r.pooled.subject, History: &r.state.History, LargestPage: &r.state.LargestPage, Context: r.context(),
-		Redactor: l.Redactor, Warn: r.warn,
+		Machine: &r.pooled.machine, Redactor: l.Redactor, Unsplit: list.Unsplit, Warn: r.warn,
 	})
 	r.shaper = newShaper(r)
 	r.converter = l.newConverter(job)

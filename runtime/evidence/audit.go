@@ -21,8 +21,8 @@ const maxInFuture = 24 * time.Hour
 
 // Audit evaluates the audit rules after the last page of a list. Most of them apply to complete
 // lists only. A finding says why the list may be incomplete.
-func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
-	c := w.last.context
+func (w *Watcher) Audit(end End) []trace.Finding {
+	m, c := w.machine, w.last.context
 	if c.Page == 0 {
 		return nil
 	}

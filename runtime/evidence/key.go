@@ -7,11 +7,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// NoticeKeys notices items whose key an earlier item of the same type has, and items without a key. lists are the
-// items of the last page that are written. The keys of the latest items are remembered; see [Recall].
-func (w *Watcher) NoticeKeys(lists []document.TypedItems) { w.repeats().noticeKeys(lists) }
-
-// noticeKeys is [Watcher.NoticeKeys].
+// noticeKeys notices items whose key an earlier item of the same type has, and items without a key. lists are the items of the
+// last page that are written.
 func (s repeatSearch) noticeKeys(lists []document.TypedItems) {
 	if len(s.subject.keys) == 0 {
 		return

@@ -8,10 +8,9 @@ func (w *Watcher) NoticeOverridden(remark string) { w.last.facts.Overridden = re
 // NoticeRewritten records the number of items that were written before a restart, which writes them again.
 func (w *Watcher) NoticeRewritten(items int) { w.last.facts.Rewritten = items }
 
-// NoticeUnsplit records the window that a rule asks to split and that cannot be split. kept says that it cannot
-// because an earlier run has written pages of it.
-func (w *Watcher) NoticeUnsplit(window string, kept bool) {
-	w.last.facts.FullWindow, w.last.facts.WindowKept = window, kept
+// NoticeUnsplit records the window that a rule asks to split and that cannot be split.
+func (w *Watcher) NoticeUnsplit(window string) {
+	w.last.facts.FullWindow, w.last.facts.WindowKept = window, w.unsplit
 }
 
 // NoticeEndStatus records the status of the error response with which a rule ended the list.

@@ -9,18 +9,26 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// Notice compares a page with the facts about its list. request and before are the digests of the
-// requests for the page and for the previous page.
-func (w *Watcher) Notice(reading document.Reading, header http.Header, request, before document.Digest, sent trace.Sent) {
+// A Page is a page of a list as it has arrived.
+type Page struct {
+	Reading  document.Reading
+	Header   http.Header
+	Sent     trace.Sent      // the request for the page, without its secrets
+	Request  document.Digest // of the request for the page
+	Previous document.Digest // of the request for the page before it; zero if there is none
+}
+
+// Notice compares a page with the facts about its list, and logs oddities that affect the rules.
+func (w *Watcher) Notice(page Page) {
 	p, c := &w.last, w.last.context
-	p.reading, p.header, p.request, p.before, p.sent = reading, header, request, before, sent
+	p.reading, p.header, p.request, p.before, p.sent = page.Reading, page.Header, page.Request, page.Previous, page.Sent
 	p.strange, p.repeats = nil, false
 	w.hints.resumed, w.hints.found = nil, nil
 	if c.Page == 1 {
-		w.history.First = sent
+		w.history.First = page.Sent
 	}
-	p.facts.DuplicateKey = cmp.Or(p.facts.DuplicateKey, reading.DuplicateKey)
-	p.facts.Stuck = c.SamePage && request == before && c.Count > 0 && !c.Polled
+	p.facts.DuplicateKey = cmp.Or(p.facts.DuplicateKey, p.reading.DuplicateKey)
+	p.facts.Stuck = c.SamePage && p.request == p.before && c.Count > 0 && !c.Polled
 	c.RepeatedRequest = false
 	if !c.Polled {
 		w.noticeRepeats()
@@ -35,6 +43,7 @@ func (w *Watcher) Notice(reading document.Reading, header http.Header, request, 
 	w.gaps().noticeBareEnd()
 	w.errors().notice()
 	*p.largest = max(*p.largest, c.Count)
+	w.warnOfRules()
 }
 
 // noticeRepeats compares the items and the request of a page with those of earlier pages.
@@ -69,7 +78,9 @@ func (w *Watcher) NoticeContinued() {
 	}
 }
 
-// NoticeWritten records that the items of the last page are written.
-func (w *Watcher) NoticeWritten() {
+// NoticeWritten records that the items of the last page are written, as filter and fields leave them. It notices items whose
+// key an earlier item of the same type has, and items without a key. The keys of the latest items are remembered; see [Recall].
+func (w *Watcher) NoticeWritten(lists []document.TypedItems) {
 	w.last.facts.RepeatWritten = w.last.facts.RepeatWritten || w.last.repeats
+	w.repeats().noticeKeys(lists)
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// WarnOfRules logs oddities of a page that affect the rules.
-func (w *Watcher) WarnOfRules(m *language.Machine) {
+// warnOfRules logs oddities of a page that affect the rules.
+func (w *Watcher) warnOfRules() {
 	c := w.last.context
 	if c.Page == 1 && w.last.reading.HasContent() {
 		w.absences().warnOfMissing()
 	}
 	for _, stop := range w.last.subject.job.Stops {
-		w.last.warnOfTextFlags(m, stop)
+		w.last.warnOfTextFlags(w.machine, stop)
 	}
 	if limit, ok := c.Limit.(int); ok && limit > 0 && c.Count > limit {
 		w.last.warn("limit_ignored",

@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
@@ -11,32 +12,36 @@ import (
 // the history.
 //
 // The order of the calls matters. A list that continues begins with [Watcher.Resume]. SetValues comes before the first
-// request. For each page, Notice comes first, and WarnOfRules after it. Once the page is judged, NoticeWritten says that its
-// items are written, and NoticeKeys has them as they are written. NoticeContinued comes if the list goes on, before the
-// variables change. Audit and then Seen come at the end of the list. The other methods may come between them.
+// request. For each page, Notice comes first. Once the page is judged, NoticeWritten has its items, if they are written, and
+// NoticeContinued comes if the list goes on, before the variables change. Audit and then Seen come at the end of the list.
+// The other methods may come between them. A Watcher must not be used by several goroutines at once.
 type Watcher struct {
+	machine   *language.Machine
 	last      lastPage
 	history   *history
 	hints     hintState
 	since     since     // the kept value that the request sends
 	nilValues NilCounts // which values of the job's own request are nil
+	unsplit   bool      // see [WatcherOptions.Unsplit]
 	audited   rules.ListFacts
 }
 
 // WatcherOptions say which list a [Watcher] watches.
 type WatcherOptions struct {
 	Subject     *Subject
-	History     *History       // changed by the watcher
-	LargestPage *int           // number of items on the largest page, changed by the watcher; a restart does not reset it
-	Context     *rules.Context // context of the last page
+	History     *History          // changed by the watcher
+	LargestPage *int              // number of items on the largest page, changed by the watcher; a restart does not reset it
+	Context     *rules.Context    // context of the last page
+	Machine     *language.Machine // evaluates the audit rules
 	Redactor    *redact.Redactor
+	Unsplit     bool                       // whether the window cannot be split, because an earlier run has written pages of it
 	Warn        func(code, message string) // logs a warning, once per code
 }
 
 // NewWatcher returns the watcher of a list.
 func NewWatcher(o WatcherOptions) Watcher {
 	h := &o.History.content
-	return Watcher{history: h, last: lastPage{
+	return Watcher{machine: o.Machine, unsplit: o.Unsplit, history: h, last: lastPage{
 		subject: o.Subject, facts: &h.Facts, largest: o.LargestPage, context: o.Context, redactor: o.Redactor, warn: o.Warn,
 	}}
 }
