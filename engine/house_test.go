@@ -90,7 +90,7 @@ var mayImport = map[string][]string{
 	},
 	"engine/shape": {module + "rules", module + "runtime/document/scan"},
 	"engine/recording": {
-		module + "engine", module + "engine/stress", module + "runtime", module + "rules/value",
+		module + "engine", module + "engine/stress", module + "runtime", module + "rules/requests", module + "rules/value",
 	},
 	"engine/report": {
 		module + "engine", module + "engine/cluster/status", module + "engine/importer/grade", module + "engine/stress",

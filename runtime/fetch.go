@@ -72,10 +72,10 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	if err != nil {
 		return out, r.exchangeError(out, err)
 	}
-	if transport.IsPage(out.Status) && !out.call.JudgesPages { // an earlier attempt failed
+	if requests.IsPage(out.Status) && !out.call.JudgesPages { // an earlier attempt failed
 		out.action = errorAction{}
 	}
-	if out.action.do == rules.ErrorContinue && !transport.IsPage(out.Status) {
+	if out.action.do == rules.ErrorContinue && !requests.IsPage(out.Status) {
 		r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.name(), out.action.text),
 			"event", "warn", "code", "error_page", "job", call.Job, "page", call.Page)
 	}
@@ -141,7 +141,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 	c.Now = func() time.Time { return sent }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, rule := range r.job.OnErrors {
-		if rule.Rule.OnSuccess != transport.IsPage(response.Status) {
+		if rule.Rule.OnSuccess != requests.IsPage(response.Status) {
 			continue
 		}
 		ok, err := rule.EvalBool(&r.pooled.machine, &c)

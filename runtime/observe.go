@@ -38,13 +38,13 @@ type Event struct {
 }
 
 // EventKind is the kind of an [Event].
-type EventKind string
+type EventKind = transport.EventKind
 
 // The kinds of events.
 const (
-	EventRequest EventKind = transport.EventRequest // one HTTP request and its response or error
-	EventRetry   EventKind = transport.EventRetry   // a wait before a request is repeated
-	EventWait    EventKind = transport.EventWait    // a wait for a rate limit, or for nextRequest.after
+	EventRequest           = transport.EventRequest // one HTTP request and its response or error
+	EventRetry             = transport.EventRetry   // a wait before a request is repeated
+	EventWait              = transport.EventWait    // a wait for a rate limit, or for nextRequest.after
 	EventPage    EventKind = "page"                 // a page was judged and, unless List.Omits leaves it out, passed to the sink
 	EventVerdict EventKind = "verdict"              // one rule's verdict on that page
 	EventFinding EventKind = "finding"              // evidence that the list may be incomplete
@@ -87,11 +87,11 @@ func (o Observers) OfTransport() func(context.Context, transport.Event) {
 		return nil
 	}
 	return func(ctx context.Context, e transport.Event) {
-		if !o.observes(EventKind(e.Kind)) {
+		if !o.observes(e.Kind) {
 			return
 		}
 		o.Observer.Observe(ctx, Event{
-			Kind: EventKind(e.Kind), Job: e.Job, Partition: e.Partition, Page: e.Page, Time: e.Time, Exchange: &e, Err: e.Err,
+			Kind: e.Kind, Job: e.Job, Partition: e.Partition, Page: e.Page, Time: e.Time, Exchange: &e, Err: e.Err,
 		})
 	}
 }

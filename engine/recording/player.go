@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -82,7 +83,7 @@ func (p *Player) skipRepeated() {
 	ofRun, later := map[requestKey]bool{}, map[requestKey]bool{} // requests of one run, and of the runs that resumed it
 	for i := range slices.Backward(p.exchanges) {
 		x := &p.exchanges[i]
-		x.played = later[x.key] && (x.Error != "" || !transport.IsPage(x.Status))
+		x.played = later[x.key] && (x.Error != "" || !requests.IsPage(x.Status))
 		ofRun[x.key] = true
 		if x.Resumed {
 			maps.Copy(later, ofRun)

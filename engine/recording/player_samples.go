@@ -9,9 +9,9 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
-	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // maxSample is the size, in bytes, of the largest body that is kept as a sample, and maxSamples the
@@ -64,7 +64,7 @@ func (p *Player) following(samples *jobSamples) (pages []stress.Sample) {
 		switch {
 		case samples.gap || samples.partition != "" || len(samples.pages)+len(pages) >= maxSamples || len(x.ResponseBody) > maxSample:
 			return pages
-		case x.Started.After(last.Started) && x.Error == "" && transport.IsPage(x.Status) && x.follows(last):
+		case x.Started.After(last.Started) && x.Error == "" && requests.IsPage(x.Status) && x.follows(last):
 			pages, last = append(pages, p.sampleOf(x.Exchange, true)), x.Exchange
 		}
 	}
@@ -121,7 +121,7 @@ func (p *Player) sample(req *http.Request, shown string, x *Exchange) {
 		}
 	case x.Error != "":
 		missing = shown + " failed: " + x.Error
-	case !transport.IsPage(x.Status):
+	case !requests.IsPage(x.Status):
 		missing = fmt.Sprintf("%s was answered with status %d", shown, x.Status)
 	case len(x.ResponseBody) == 0:
 		missing = shown + " was answered without a body"

@@ -79,7 +79,7 @@ func NewQueue(ctx context.Context, source Source, policy Policy) *Queue {
 // others, or [Source.MayFollow] allows no further page.
 func (q *Queue) NoteResponse(response *transport.Response) {
 	bytes := response.Size
-	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !transport.IsPage(response.Status) {
+	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !requests.IsPage(response.Status) {
 		return
 	}
 	q.largest, q.received = max(q.largest, bytes), max(q.received, response.Received)
@@ -327,13 +327,13 @@ func (f *Flight) isOver() bool {
 
 // failed reports whether a flight has ended without a page.
 func (f *Flight) failed() bool {
-	return f.isOver() && (f.Err != nil || !transport.IsPage(f.Response.Status))
+	return f.isOver() && (f.Err != nil || !requests.IsPage(f.Response.Status))
 }
 
 // scan scans the response, unless onError rules have to read its body first, or it may have to be
 // requested again, because it is not a page or may be truncated.
 func (f *Flight) scan(reader *document.Reader) {
-	if reader == nil || f.Call.JudgesPages || f.Err != nil || !transport.IsPage(f.Response.Status) || f.Response.Unframed {
+	if reader == nil || f.Call.JudgesPages || f.Err != nil || !requests.IsPage(f.Response.Status) || f.Response.Unframed {
 		return
 	}
 	if f.Response.Mapping != nil || f.Response.Scan != nil {

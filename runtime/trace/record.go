@@ -51,12 +51,12 @@ const RecordVersion = 1
 
 // A Wait is a pause before a request.
 type Wait struct {
-	For     string `json:"for"`               // [transport.EventRetry], or [transport.EventWait] for a rate limit or the rules
-	Attempt int    `json:"attempt,omitempty"` // attempt that failed before a retry, from 1
-	Millis  int64  `json:"ms"`
-	Source  string `json:"source,omitempty"` // header or setting that asked for the wait, or [transport.SourceBackoff]
-	Status  int    `json:"status,omitempty"` // status of the failed attempt; 0 without a response
-	Cause   string `json:"cause,omitempty"`  // reason why the attempt failed
+	For     transport.EventKind `json:"for"`               // [transport.EventRetry], or [transport.EventWait] for a rate limit or the rules
+	Attempt int                 `json:"attempt,omitempty"` // attempt that failed before a retry, from 1
+	Millis  int64               `json:"ms"`
+	Source  string              `json:"source,omitempty"` // header or setting that asked for the wait, or [transport.SourceBackoff]
+	Status  int                 `json:"status,omitempty"` // status of the failed attempt; 0 without a response
+	Cause   string              `json:"cause,omitempty"`  // reason why the attempt failed
 }
 
 // A Restart is an error response after which a job started again from its first request.

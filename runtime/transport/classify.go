@@ -45,7 +45,7 @@ func (c *Client) classify(
 	switch {
 	case err != nil:
 		return c.classifyError(ctx, call, err)
-	case IsPage(r.Status):
+	case requests.IsPage(r.Status):
 		failed, retry := c.classifyPage(call, r)
 		if failed != nil || decide == nil || !call.JudgesPages {
 			return failed, retry
@@ -56,7 +56,7 @@ func (c *Client) classify(
 		decision = decide(r)
 	}
 	switch action := decision.Action; {
-	case action == Accept, action == 0 && IsPage(r.Status):
+	case action == Accept, action == 0 && requests.IsPage(r.Status):
 		return nil, false
 	case action == Retry, action == 0 && c.options.Retries(r.Status, r.Header) && !r.refusesLease():
 		return c.statusError(failure.Transient, call, r), true
@@ -156,13 +156,10 @@ func (r *Response) Head() []byte {
 // KeepHead saves the result of Head, for a body that is about to be changed.
 func (r *Response) KeepHead() { r.head = bytes.Clone(r.Head()) }
 
-// IsPage reports whether a response with the status is a page. An [ErrorDecision] may accept others.
-func IsPage(status int) bool { return requests.IsPage(status) }
-
 // statusProblem describes why a response with a status below 400 cannot be a page. It returns "" if
 // it can.
 func statusProblem(status int) string {
-	if IsPage(status) {
+	if requests.IsPage(status) {
 		return ""
 	}
 	switch status {

@@ -9,7 +9,7 @@ import (
 
 // An Event describes part of an exchange: a request that was made, or a wait before one.
 type Event struct {
-	Kind      string // [EventRequest], [EventRetry] or [EventWait]
+	Kind      EventKind
 	Job       string // id of the call's job
 	Partition string // partition of the call
 	Page      int    // page of the call
@@ -25,11 +25,14 @@ type Event struct {
 	Err     error  // reason why there is no complete response, or why it is retried
 }
 
-// The kinds of events.
+// EventKind is the kind of an event. Package runtime adds the kinds of events that are not part of an exchange.
+type EventKind string
+
+// The kinds of the events of an exchange.
 const (
-	EventRequest = "request"
-	EventRetry   = "retry"
-	EventWait    = "wait"
+	EventRequest EventKind = "request" // one HTTP request and its response or error
+	EventRetry   EventKind = "retry"   // a wait before a request is repeated
+	EventWait    EventKind = "wait"    // a wait for a rate limit or, in package runtime, for nextRequest.after
 )
 
 // SourceBackoff is the [Event.Source] of a wait before a retry for which the API has not asked.

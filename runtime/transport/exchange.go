@@ -253,11 +253,11 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 	}
 	arrived := func(bytes int) {
 		response.Received = bytes
-		if call.Arrived != nil && IsPage(response.Status) {
+		if call.Arrived != nil && requests.IsPage(response.Status) {
 			call.Arrived(bytes)
 		}
 	}
-	if call.JudgesPages || response.Unframed || !IsPage(response.Status) {
+	if call.JudgesPages || response.Unframed || !requests.IsPage(response.Status) {
 		call.Reader = nil
 	}
 	if response.Body, response.Mapping, err = c.readBody(call, answer, watch, arrived); err != nil {
