@@ -41,9 +41,7 @@ func (s errorSearch) notice() {
 		return
 	}
 	s.noticeOpenEnd()
-	if !s.subject.listsErrors {
-		s.noticeStranger()
-	}
+	s.noticeStranger()
 	if !s.hasError() {
 		s.noticeLastLine()
 	}

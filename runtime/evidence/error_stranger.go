@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"net/http"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
@@ -35,27 +36,34 @@ func (l *loneItem) sharesWith(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l.Names, name) })
 }
 
+// rememberAlone remembers the only item of page 1, for the pages after it.
+func (s errorSearch) rememberAlone() {
+	if s.context.Count == 1 && s.context.Status < http.StatusBadRequest && s.mayHaveStranger() {
+		s.memory.Alone = loneItemOf(s.reading.Compared[0])
+	}
+}
+
+// mayHaveStranger reports whether the items of a page can be compared by the names of their members.
+func (s errorSearch) mayHaveStranger() bool {
+	return s.reading.Columns == nil && s.subject.severalLists() == nil && !s.subject.listsErrors
+}
+
 // noticeStranger notices a page whose only item has no member of the items of other pages: [{"type": "error", "text": …}].
 // If it looks like an error, it is one; otherwise the list may have items of several kinds. The item of page 1 is compared
 // with that of the next page that has items, and any other with the first item of page 1.
 func (s errorSearch) noticeStranger() {
 	c := s.context
-	if c.Count == 0 || s.reading.Columns != nil || s.subject.severalLists() != nil || c.Count > 1 && s.memory.Alone == nil {
+	if c.Page == 1 || c.Count == 0 || c.Count > 1 && s.memory.Alone == nil || !s.mayHaveStranger() {
 		return
 	}
 	item := loneItemOf(s.reading.Compared[0])
-	switch {
-	case c.Count > 1:
-	case c.Page == 1:
-		s.memory.Alone = item
+	if item == nil {
 		return
-	case item != nil && len(s.first.FirstNames) > 0 && !item.sharesWith(s.first.FirstNames):
+	}
+	if c.Count == 1 && len(s.first.FirstNames) > 0 && !item.sharesWith(s.first.FirstNames) {
 		s.reportStranger(item, c.Page, "page 1")
 	}
-	if s.memory.Alone == nil || item == nil {
-		return
-	}
-	if !s.memory.Alone.sharesWith(item.Names) {
+	if s.memory.Alone != nil && !s.memory.Alone.sharesWith(item.Names) {
 		s.reportStranger(s.memory.Alone, 1, "later pages")
 	}
 	if c.Count > 1 {

@@ -72,6 +72,7 @@ func (w *Watcher) NoticeContinued() {
 	if c.Page == 1 {
 		w.listHints().noticeTotal(w.Hints())
 		w.comparison().rememberFirst()
+		w.errors().rememberAlone()
 	}
 	if !c.Polled && !c.RepeatedRequest {
 		w.history.Requests.Put(w.last.request, w.last.decisive().Half())
