@@ -10,7 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // The rules of the audit are compiled only when a list has ended, so a mistake in their
@@ -43,7 +43,7 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 func TestEveryRuleAboutPartitionsIsCompiled(t *testing.T) {
 	j := job(t, `{"method": "pagenum"}`)
 	for _, rule := range rules.PartitionAudits() {
-		require.Contains(t, value.Map(j.AuditTriggers(), func(t *Trigger) string { return t.Rule.ID }), rule.ID, "audit.ignore has the same ids")
+		require.Contains(t, lists.Map(j.AuditTriggers(), func(t *Trigger) string { return t.Rule.ID }), rule.ID, "audit.ignore has the same ids")
 		compiled := j.AuditRule(&rule)
 		require.Len(t, compiled.Message.holes, strings.Count(rule.Message, "{"), "%s: an expression of the message is text", rule.ID)
 		met, err := compiled.EvalBool(&language.Machine{}, &rules.Context{Partitions: &rules.PartitionFacts{}})

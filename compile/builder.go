@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A Builder makes the requests of one partition: it is a job whose computed values are known.
@@ -42,7 +43,7 @@ func (j *Job) Compute(m *language.Machine, page *rules.Context) (PartValues, err
 // an earlier one.
 func (j *Job) Builder(values PartValues) (*Builder, error) {
 	if len(values) != len(j.Computed) {
-		return nil, fmt.Errorf("the job has %s, but %d are given", value.Counted(len(j.Computed), "computed value"), len(values))
+		return nil, fmt.Errorf("the job has %s, but %d are given", wording.Counted(len(j.Computed), "computed value"), len(values))
 	}
 	b := &Builder{First: j.Request, Limit: j.Ruleset.Limit, job: j, common: j.common}
 	for i, e := range j.Computed {
@@ -195,7 +196,7 @@ func (b *Builder) Begin(m *language.Machine, page *rules.Context) (state map[str
 func (b *Builder) Apply(parts PartValues, base string) (requests.Request, error) {
 	j := b.job
 	if len(parts) != len(j.NextParts) {
-		return requests.Request{}, fmt.Errorf("the next request has %s, but %d are given", value.Counted(len(j.NextParts), "part"), len(parts))
+		return requests.Request{}, fmt.Errorf("the next request has %s, but %d are given", wording.Counted(len(j.NextParts), "part"), len(parts))
 	}
 	request := b.First
 	if !j.Ruleset.IncludeParams {

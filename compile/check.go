@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // maxPairs limits the pairs of rules that are compared with each other. Configurations with more rules
@@ -235,7 +236,7 @@ func (c *compilation) warnOfOverriddenParams(j *Job) {
 		}
 		text, _ := value.Text(param)
 		c.diags.Warnf(diag.Value(c.set.Job.ParamPath(e.Rule.Target)), "%s=%s has no effect: method %s sets it in every request",
-			e.Rule.Target, value.Clip(text, 40), c.set.Method).WithHint(e.Rule.Hint)
+			e.Rule.Target, wording.Clip(text, 40), c.set.Method).WithHint(e.Rule.Hint)
 	}
 }
 

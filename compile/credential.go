@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Credentials are the compiled expressions of api.authentication. They never change and
@@ -79,7 +80,7 @@ func checkCredential(e *language.Expression, scope rules.Scope) error {
 			if len(r.Path) > 0 && !slices.Contains(members, r.Path[0]) {
 				return &language.Fault{
 					Message: fmt.Sprintf("unknown name %s.%s", object, r.Path[0]),
-					Hint:    fmt.Sprintf("%s has %s", object, value.OrList(members)),
+					Hint:    fmt.Sprintf("%s has %s", object, wording.OrList(members)),
 				}
 			}
 		default:

@@ -7,8 +7,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Job is the compiled ruleset of one job. It never changes and may be run by
@@ -158,7 +158,7 @@ func newShared(in *language.Language) *shared {
 // job compiles the rules of a job, and puts each into the list of its role.
 func (c *compilation) job() *Job {
 	job := &Job{Ruleset: c.set}
-	job.For = value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })
+	job.For = lists.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })
 	c.checkForNames()
 	for _, rule := range c.set.Rules {
 		if rule.Role == rules.RoleAudit { // compiled on demand, when the first list needs it
@@ -331,7 +331,7 @@ func anyReads(list []*language.Expression, f func(language.Read) bool) bool {
 
 // Expressions returns the expressions of triggers.
 func Expressions(triggers []*Trigger) []*language.Expression {
-	return value.Map(triggers, func(t *Trigger) *language.Expression { return t.Expression })
+	return lists.Map(triggers, func(t *Trigger) *language.Expression { return t.Expression })
 }
 
 // ID returns the id of the job.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -303,7 +304,7 @@ func (c *compilation) warnOfUnreadKept(j *Job) {
 	if len(j.Keeps) == 0 {
 		return
 	}
-	names := strings.Join(value.Map(j.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target }), " or ")
+	names := strings.Join(lists.Map(j.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target }), " or ")
 	switch j.KeptUse() {
 	case KeptUnused:
 		c.warn(j.Keeps[0].Rule, fmt.Sprintf(`send it with the first request, as in "params": {"since": {"expr": "kept.%s"}} of the job, `+

@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // maxPartBytes limits a part of a request: its value may come from a response.
@@ -81,7 +82,7 @@ func verbOf(v any) (string, error) {
 	if text = strings.ToUpper(text); slices.Contains(rules.Verbs(), text) {
 		return text, nil
 	}
-	return "", fmt.Errorf("want %s, got %s", value.OrList(rules.Verbs()), value.Preview(v))
+	return "", fmt.Errorf("want %s, got %s", wording.OrList(rules.Verbs()), value.Preview(v))
 }
 
 // merge sets one name to a value or, if the name is empty, every name of an object to

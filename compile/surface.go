@@ -8,7 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // A Surface holds the values that the rules of a job read of responses, and the constants in the rules:
@@ -166,7 +166,7 @@ func (s *surfaceFinder) addLiterals(e *language.Expression) {
 		}
 	}
 	for _, v := range literals {
-		s.found.Literals = value.AppendNew(s.found.Literals, v)
+		s.found.Literals = lists.AppendNew(s.found.Literals, v)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/compile/language"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 func TestTheSurfaceIsWhatAnAPIHasToProvide(t *testing.T) {
@@ -52,7 +52,7 @@ func TestAWatchIsAPathThatResponsesShouldHave(t *testing.T) {
 
 func TestDecisiveValuesDecideHowTheListGoesOn(t *testing.T) {
 	decisive := func(pagination string) []string {
-		return value.Map(job(t, pagination).Decisive(), func(r language.Read) string { return r.String() })
+		return lists.Map(job(t, pagination).Decisive(), func(r language.Read) string { return r.String() })
 	}
 	require.ElementsMatch(t, []string{"body.last", "count", "body.c"}, decisive(`{"method": "expression", "stopRules": ["body.last", "count == 0", "body.c == nil"],
 		"nextRequest": {"params": {"c": "body.c"}}}`), "each once")

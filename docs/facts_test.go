@@ -16,6 +16,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -281,7 +282,7 @@ func TestJobsOfTheCookbookHaveTheirKeysInOrder(t *testing.T) {
 		require.NoError(t, err, r.file)
 		jobs, _ := value.At(root.(value.Object), []string{"config", "jobs"})
 		for _, job := range jobs.([]any) {
-			places := value.Map(job.(value.Object), func(m value.Member) int { return slices.Index(order, "`"+m.Name+"`") })
+			places := lists.Map(job.(value.Object), func(m value.Member) int { return slices.Index(order, "`"+m.Name+"`") })
 			require.NotContains(t, places, -1, r.file)
 			require.True(t, slices.IsSorted(places), "%s: %v", r.file, job)
 		}

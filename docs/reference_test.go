@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // configSections lists every key of the configuration.
@@ -59,7 +60,7 @@ func valueText(f rules.Field) string {
 	for i, v := range f.Values {
 		words[i] = "`" + v + "`"
 	}
-	return value.OrList(words)
+	return wording.OrList(words)
 }
 
 // defaultText describes the default of a field. It is empty if there is none.

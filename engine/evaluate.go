@@ -5,7 +5,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -25,7 +25,8 @@ func (e *Engine) Evaluate(ctx context.Context, expression string, scope trace.Sc
 		return nil, err
 	}
 	if page == nil {
-		return nil, &Error{Class: failure.Config, Job: scope.Job, Op: "evaluate", Message: "the list ends after " + value.Counted(pages, "page")}
+		message := "the list ends after " + wording.Counted(pages, "page")
+		return nil, &Error{Class: failure.Config, Job: scope.Job, Op: "evaluate", Message: message}
 	}
 	return runtime.ProbedOn(page), nil
 }

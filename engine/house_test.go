@@ -25,29 +25,31 @@ import (
 // mayImport says which packages of the module, and which libraries, the code of a folder may
 // import. A package stands for those below it, too, but engine only for itself.
 var mayImport = map[string][]string{
-	"rules/value":     {},
-	"rules/php":       {module + "rules/value"},
-	"rules/apinames":  {module + "rules/value"},
-	"rules/requests":  {module + "rules/value", module + "rules/php"},
+	"rules/lists":     {},
+	"rules/wording":   {},
+	"rules/value":     {module + "rules/lists", module + "rules/wording"},
+	"rules/php":       {module + "rules/value", module + "rules/lists"},
+	"rules/apinames":  {module + "rules/value", module + "rules/lists"},
+	"rules/requests":  {module + "rules/value", module + "rules/lists", module + "rules/wording", module + "rules/php"},
 	"rules/secret":    {},
 	"rules/printable": {},
 	"rules/panics":    {},
-	"rules/remedy":    {module + "rules/value"},
+	"rules/remedy":    {module + "rules/lists"},
 	"rules/diag":      {module + "rules/secret", module + "rules/remedy"},
 	"rules": {
 		module + "rules/diag", module + "rules/remedy", module + "rules/secret", module + "rules/value", module + "rules/php",
-		module + "rules/requests", module + "rules/apinames",
+		module + "rules/requests", module + "rules/apinames", module + "rules/lists", module + "rules/wording",
 	},
 	"rules/yaml":          {module + "rules", "go.yaml.in/yaml/v4"},
 	"compile/language":    {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
 	"compile":             {module + "rules", module + "compile/language"},
 	"compile/compiletest": {module + "rules", module + "compile", "github.com/stretchr/testify"},
 	"runtime/failure":     {module + "rules/panics", module + "rules/remedy"},
-	"runtime/redact":      {module + "rules/value", module + "rules/secret", module + "rules/remedy"},
+	"runtime/redact":      {module + "rules/value", module + "rules/lists", module + "rules/wording", module + "rules/secret", module + "rules/remedy"},
 	"runtime/spool":       {module + "runtime/failure"},
 	"runtime/transport": {
 		module + "rules/requests", module + "rules/secret", module + "rules/value", module + "runtime/failure", module + "runtime/redact",
-		module + "runtime/spool", "golang.org/x/time/rate", "github.com/klauspost/compress",
+		module + "rules/wording", module + "runtime/spool", "golang.org/x/time/rate", "github.com/klauspost/compress",
 	},
 	"runtime/document/scan": {module + "runtime/spool"},
 	"runtime/document":      {module + "rules", module + "runtime/document/scan", module + "runtime/spool"},
@@ -90,7 +92,7 @@ var mayImport = map[string][]string{
 	},
 	"engine/shape": {module + "rules", module + "runtime/document/scan"},
 	"engine/recording": {
-		module + "engine", module + "engine/stress", module + "runtime", module + "rules/requests", module + "rules/value",
+		module + "engine", module + "engine/stress", module + "runtime", module + "rules/requests", module + "rules/value", module + "rules/wording",
 	},
 	"engine/report": {
 		module + "engine", module + "engine/cluster/status", module + "engine/importer/grade", module + "engine/stress",
@@ -145,7 +147,7 @@ var mayImport = map[string][]string{
 	},
 	"engine/cluster/internal/survey": {
 		module + "engine", module + "engine/cluster/internal/record", module + "engine/cluster/internal/store", module + "engine/cluster/status",
-		module + "rules/remedy", module + "rules/value", module + "runtime/failure",
+		module + "rules/lists", module + "rules/remedy", module + "rules/value", module + "rules/wording", module + "runtime/failure",
 	},
 
 	// The importers. No other package may link the libraries that they need.

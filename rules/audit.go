@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // The audit looks for signs that a list which a rule ended is incomplete, because an unnoticed loss
@@ -546,4 +546,4 @@ var partitionAudits = audits([]Rule{
 // PartitionAudits returns the audit rules about the partitions of a job.
 func PartitionAudits() []Rule { return partitionAudits }
 
-func auditIDs() []string { return value.Map(auditTable, func(r Rule) string { return r.ID }) }
+func auditIDs() []string { return lists.Map(auditTable, func(r Rule) string { return r.ID }) }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // Catalog is the set of methods and guards that a configuration may use. It is
@@ -21,13 +21,13 @@ func Builtin() *Catalog { return newCatalog(builtinMethods, builtinGuards) }
 func newCatalog(methods []Method, guards []Guard) *Catalog {
 	c := &Catalog{methods: methods, guards: guards, fields: slices.Clone(paginationFields)}
 	keys := &c.fields[fieldIndex(c.fields, "guards")].Fields
-	*keys = slices.Concat(value.Map(guards, Guard.field), *keys)
+	*keys = slices.Concat(lists.Map(guards, Guard.field), *keys)
 	return c
 }
 
 // Methods returns the methods as a dialect has them, in the order of the reference.
 func (c *Catalog) Methods(dialect string) []Method {
-	return value.Map(c.methodNames(dialect), func(name string) Method {
+	return lists.Map(c.methodNames(dialect), func(name string) Method {
 		m, _ := c.method(name, dialect)
 		return m.clone()
 	})
@@ -47,7 +47,7 @@ func (c *Catalog) method(name, dialect string) (m Method, known bool) {
 
 // methodNames returns the names of the methods of a dialect, in the order of the reference.
 func (c *Catalog) methodNames(dialect string) []string {
-	names := value.Map(c.methods, func(m Method) string { return m.Name })
+	names := lists.Map(c.methods, func(m Method) string { return m.Name })
 	if dialect != Keboola {
 		return names
 	}
@@ -62,7 +62,7 @@ func (c *Catalog) methodNames(dialect string) []string {
 // Guards returns the guards, in the order in which they are evaluated: if several are met on a page,
 // the first is the reason.
 func (c *Catalog) Guards() []Guard {
-	return value.Map(c.guards, Guard.clone)
+	return lists.Map(c.guards, Guard.clone)
 }
 
 // WithMethod returns a catalog that also has the method. The method must be

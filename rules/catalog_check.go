@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // checkMethod reports the mistakes in a method for this catalog.
@@ -65,7 +65,7 @@ func (c *Catalog) checkGuard(g Guard) error {
 	}
 	for _, p := range []Policy{g.Policy, g.KeboolaPolicy} {
 		if !slices.Contains(policies, string(p)) && (p != "" || g.Policy == "") {
-			a.errorf("policy: want %s, got %q", value.OrList(policies), p)
+			a.errorf("policy: want %s, got %q", wording.OrList(policies), p)
 		}
 	}
 	if g.Threshold != nil {
@@ -198,6 +198,6 @@ func (a *addition) checkStopRule(place string, row StopRule) {
 		a.errorf("%s: When, Clause and Message must not be empty", place)
 	}
 	if row.Outcome != "" && !slices.Contains(outcomeNames(), string(row.Outcome)) {
-		a.errorf("%s: outcome: want %s, got %q", place, value.OrList(outcomeNames()), row.Outcome)
+		a.errorf("%s: outcome: want %s, got %q", place, wording.OrList(outcomeNames()), row.Outcome)
 	}
 }

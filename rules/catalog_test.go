@@ -9,7 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // stamp is a method of an embedder: the next request has the time stamp of the
@@ -146,7 +146,7 @@ func TestSchemaAndReferenceHaveWhatTheEmbedderAdds(t *testing.T) {
 	for _, word := range []string{`"stamp"`, `"stampKey"`, `"quota"`, `"stale"`} {
 		require.Contains(t, string(text), word)
 	}
-	want := value.Map(rules.Builtin().Guards(), func(g rules.Guard) string { return g.ID })
+	want := lists.Map(rules.Builtin().Guards(), func(g rules.Guard) string { return g.ID })
 	var guards []string
 	for _, section := range extended(t).Reference() {
 		if section.Path == "api.pagination.guards" {

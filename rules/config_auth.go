@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Auth is one kind of authentication.
@@ -94,7 +96,7 @@ func findAuthType(name string) AuthType {
 	return authTypes[i]
 }
 
-func authTypeNames() []string { return value.Map(authTypes, func(t AuthType) string { return t.Name }) }
+func authTypeNames() []string { return lists.Map(authTypes, func(t AuthType) string { return t.Name }) }
 
 var authenticationFields = []Field{
 	{Name: "type", Kind: Text, Required: true, Values: authTypeNames(), Doc: "the type; it decides which other keys are needed"},
@@ -347,7 +349,7 @@ func sends(all ...sent) string {
 // sent returns what the requests of a job send, by place.
 func (j *Job) sent() []sent {
 	names := func(o Object) []string {
-		return value.Map(o, func(m value.Member) string { return strings.TrimPrefix(m.Name, "#") })
+		return lists.Map(o, func(m value.Member) string { return strings.TrimPrefix(m.Name, "#") })
 	}
 	params := sent{"in the query", names(j.Params)}
 	if j.Body == nil && j.Method != http.MethodGet {
@@ -377,7 +379,7 @@ func (a *Auth) Empty() []string {
 	if needs == nil { // those of a login are in its request
 		return nil
 	}
-	return value.Map(needs, authKey)
+	return lists.Map(needs, authKey)
 }
 
 // Renews reports whether credentials, which may be nil, are renewed when the API refuses them.
@@ -400,7 +402,7 @@ func (a *Auth) renewed() string {
 	renewal := ""
 	if a.Type == AuthOAuth2 || a.Expires != nil {
 		renewal = fmt.Sprintf("%s before it ends, but not in the first half of its lifetime, or if it has none, and ",
-			value.Counted(int(a.RenewBefore.Seconds()), "second"))
+			wording.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
 	return fmt.Sprintf("shared by all jobs of the run, not saved, and renewed %sonce if the API refuses it (status 401)", renewal)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -120,7 +121,7 @@ func ofList(v any, leavesOut func(name, text string) bool) any {
 			return v.ofCompleteList
 		}
 	case []any:
-		return value.Map(v, func(e any) any { return ofList(e, leavesOut) })
+		return lists.Map(v, func(e any) any { return ofList(e, leavesOut) })
 	case Object:
 		var out Object
 		for _, m := range v {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -50,7 +51,7 @@ func (f *DataField) Places() [][]string {
 	case f.Lists == nil:
 		return [][]string{f.Keys}
 	}
-	return value.Map(f.Lists, ItemList.Fixed)
+	return lists.Map(f.Lists, ItemList.Fixed)
 }
 
 // DataTypes returns the types of the items of the job, each once, in the order of dataField.
@@ -60,7 +61,7 @@ func (j Job) DataTypes() []string {
 	}
 	var types []string
 	for _, l := range j.DataField.Lists {
-		types = value.AppendNew(types, cmp.Or(l.DataType, j.DataType))
+		types = lists.AppendNew(types, cmp.Or(l.DataType, j.DataType))
 	}
 	return types
 }

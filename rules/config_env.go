@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -37,10 +38,10 @@ func (e *environment) names() (read, unset []string, paths map[string][]string) 
 	slices.SortStableFunc(e.read, func(a, b envRead) int { return a.at - b.at })
 	paths = map[string][]string{}
 	for _, v := range e.read {
-		read = value.AppendNew(read, v.name)
-		paths[v.name] = value.AppendNew(paths[v.name], v.path)
+		read = lists.AppendNew(read, v.name)
+		paths[v.name] = lists.AppendNew(paths[v.name], v.path)
 		if !v.found {
-			unset = value.AppendNew(unset, v.name)
+			unset = lists.AppendNew(unset, v.name)
 		}
 	}
 	return read, unset, paths

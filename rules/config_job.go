@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Job is one list to extract.
@@ -169,7 +169,7 @@ func (j Job) label() string {
 }
 
 // jobIDs returns the ids of the jobs, in their order.
-func (c *Config) jobIDs() []string { return value.Map(c.Jobs, func(j Job) string { return j.ID }) }
+func (c *Config) jobIDs() []string { return lists.Map(c.Jobs, func(j Job) string { return j.ID }) }
 
 // checkFiles warns if items of the job have a type whose file would be that of another type. files holds the type of
 // each file, by its name in lower case.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -100,13 +101,13 @@ func (a *Auth) tokenParams() (names []string) {
 	add := func(params []TokenParam) {
 		for _, p := range params {
 			if a.sends(p.Key) {
-				names = value.AppendNew(names, p.Name)
+				names = lists.AppendNew(names, p.Name)
 			}
 		}
 	}
 	add(a.GrantParams())
 	for _, m := range a.Params {
-		names = value.AppendNew(names, m.Name)
+		names = lists.AppendNew(names, m.Name)
 	}
 	add(a.ClientParams())
 	return names

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -18,7 +19,7 @@ func (r *reader) paramsOf(path string, object Object) Object {
 	if object == nil {
 		return nil
 	}
-	return value.Map(object, func(m Member) Member { return r.param(diag.Join(path, m.Name), m) })
+	return lists.Map(object, func(m Member) Member { return r.param(diag.Join(path, m.Name), m) })
 }
 
 func (r *reader) param(path string, m Member) Member {

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // SplitPath splits a path into its keys. Dots separate keys, `\.` is a dot in a key,
@@ -37,7 +37,7 @@ func JoinPath(keys ...string) string {
 		return "."
 	}
 	escaper := strings.NewReplacer(`\`, `\\`, `.`, `\.`)
-	return strings.Join(value.Map(keys, escaper.Replace), ".")
+	return strings.Join(lists.Map(keys, escaper.Replace), ".")
 }
 
 // FormatPath writes a path below a name as in an expression: body.meta.next,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Kind is the kind of a value of the configuration.
@@ -232,7 +233,7 @@ func (f Field) oneOf(text string) (string, error) {
 	if f.Values == nil || slices.Contains(f.Values, canonical) {
 		return canonical, nil
 	}
-	return "", fmt.Errorf("want %s, got %s", value.OrList(f.Values), describe(text))
+	return "", fmt.Errorf("want %s, got %s", wording.OrList(f.Values), describe(text))
 }
 
 // readAs accepts a value of the type T.

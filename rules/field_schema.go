@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -62,7 +63,7 @@ func requiring(key string, schema Object) Object {
 
 // oneOf returns the schema of objects that have one of the keys with a value.
 func oneOf(keys []string, schema Object) []any {
-	return value.Map(keys, func(key string) any { return requiring(key, schema) })
+	return lists.Map(keys, func(key string) any { return requiring(key, schema) })
 }
 
 // paginationSchemas returns the definitions of pagination objects in a dialect: one for
@@ -261,7 +262,7 @@ func (f Field) textSchema() Object {
 		}
 		return s
 	}
-	values := value.Map(f.Values, func(v string) any { return v })
+	values := lists.Map(f.Values, func(v string) any { return v })
 	if f.FoldCase {
 		for _, v := range f.Values {
 			values = append(values, strings.ToLower(v))

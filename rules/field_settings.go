@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -59,7 +60,7 @@ func (s setting) elements() []setting { all, _ := s.Value.([]setting); return al
 // object returns the members of an object, or of a map whose values have a field.
 func (s setting) object() Object {
 	if _, isList := s.Value.([]setting); isList {
-		return Object(value.Map(s.list(), func(entry setting) Member { return Member{Name: entry.Name, Value: entry.Value} }))
+		return Object(lists.Map(s.list(), func(entry setting) Member { return Member{Name: entry.Name, Value: entry.Value} }))
 	}
 	o, _ := value.Members(s.Value)
 	return o
@@ -266,10 +267,10 @@ func literal(v any) string {
 	case json.Number:
 		return fmt.Sprintf("number(%q)", v)
 	case []any:
-		return "[" + strings.Join(value.Map(v, literal), ", ") + "]"
+		return "[" + strings.Join(lists.Map(v, literal), ", ") + "]"
 	}
 	if object, ok := value.Members(v); ok {
-		parts := value.Map(object, func(m Member) string { return strconv.Quote(m.Name) + ": " + literal(m.Value) })
+		parts := lists.Map(object, func(m Member) string { return strconv.Quote(m.Name) + ": " + literal(m.Value) })
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	t, _ := value.Text(v)

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -173,7 +174,7 @@ func (k *keboolaConfig) placeholder(path string, m Member, above ancestors) (sou
 
 // fillIn puts the values of placeholders into the endpoint of a child.
 func (k *keboolaConfig) fillIn(job *Job, endpoint setting, above ancestors) {
-	names := value.Map(above.placeholders.Names(), regexp.QuoteMeta)
+	names := lists.Map(above.placeholders.Names(), regexp.QuoteMeta)
 	var parts []string
 	last := 0
 	for _, match := range regexp.MustCompile(`\{(`+strings.Join(names, "|")+`)\}`).FindAllStringSubmatchIndex(job.Endpoint, -1) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Configurations of the reference implementation compute values by function objects,
@@ -149,7 +150,7 @@ func (f functions) call(path string, written any, object Object) (string, bool) 
 		args = append(args, sourceOfNow)
 	}
 	if function.Max < 0 && len(args) < function.Min || function.Max >= 0 && len(args) != function.Min {
-		f.diags.Errorf(diag.Value(path), "%s has %s", name, value.Counted(len(args), "argument")).WithHint(usage(function))
+		f.diags.Errorf(diag.Value(path), "%s has %s", name, wording.Counted(len(args), "argument")).WithHint(usage(function))
 		return "nil", false
 	}
 	return function.Builtin + "(" + strings.Join(args, ", ") + ")", hidden
@@ -193,7 +194,7 @@ func usage(f php.Function) string {
 	case f.Timed:
 		return fmt.Sprintf("%s takes %d or %d arguments", f.Name, f.Min-1, f.Min)
 	case f.Max < 0:
-		return fmt.Sprintf("%s takes %s or more", f.Name, value.Counted(f.Min, "argument"))
+		return fmt.Sprintf("%s takes %s or more", f.Name, wording.Counted(f.Min, "argument"))
 	}
-	return fmt.Sprintf("%s takes %s", f.Name, value.Counted(f.Min, "argument"))
+	return fmt.Sprintf("%s takes %s", f.Name, wording.Counted(f.Min, "argument"))
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // TestBothTablesOfMethodsAgree compares the table of methods with that of dialect keboola: the methods
@@ -19,7 +19,7 @@ func TestBothTablesOfMethodsAgree(t *testing.T) {
 	}
 	both := slices.DeleteFunc(slices.Clone(builtinMethods), func(m Method) bool { return !differs(m) })
 	same := slices.DeleteFunc(slices.Clone(keboolaMethods), func(k keboolaMethod) bool { return k.only != nil })
-	require.Equal(t, value.Map(both, func(m Method) string { return m.Name }), value.Map(same, func(k keboolaMethod) string { return k.name }))
+	require.Equal(t, lists.Map(both, func(m Method) string { return m.Name }), lists.Map(same, func(k keboolaMethod) string { return k.name }))
 	for _, k := range keboolaMethods {
 		t.Run(k.name, func(t *testing.T) {
 			m, known := Builtin().method(k.name, Spec)
@@ -34,7 +34,7 @@ func TestBothTablesOfMethodsAgree(t *testing.T) {
 			for _, p := range m.Next.Params {
 				values = append(values, p.Value)
 			}
-			stops := value.Map(m.Stops, func(r StopRule) string { return r.ID })
+			stops := lists.Map(m.Stops, func(r StopRule) string { return r.ID })
 			require.Subset(t, values, slices.Collect(maps.Keys(k.values)))
 			require.Subset(t, stops, slices.Collect(maps.Keys(k.stops)))
 			for _, path := range slices.Concat(slices.Collect(maps.Keys(k.kinds)), slices.Collect(maps.Keys(k.defaults))) {
@@ -49,7 +49,7 @@ func TestBothTablesOfMethodsAgree(t *testing.T) {
 }
 
 func TestEachStopOfTheOtherDialectIsInATable(t *testing.T) {
-	known := slices.Concat(value.Map(sharedStops, func(s sharedStop) string { return s.rule.ID }),
-		value.Map(builtinGuards, func(g Guard) string { return g.ID }))
+	known := slices.Concat(lists.Map(sharedStops, func(s sharedStop) string { return s.rule.ID }),
+		lists.Map(builtinGuards, func(g Guard) string { return g.ID }))
 	require.Subset(t, known, slices.Collect(maps.Keys(keboolaStops)))
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // Lowered is a configuration as rules.
@@ -90,7 +90,7 @@ func (l *lowerer) itemsFrom(job Job) Origin {
 
 // ruleset returns a ruleset without rules.
 func (l *lowerer) ruleset() *Ruleset {
-	inputs := value.Map(l.cfg.Inputs, func(in Input) string { return in.Name })
+	inputs := lists.Map(l.cfg.Inputs, func(in Input) string { return in.Name })
 	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, InputNames: inputs}
 }
 

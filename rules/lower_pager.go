@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -217,7 +218,7 @@ func (p *pager) addStateRules(role Role) {
 			r.ValueInWords = p.pagination.settings.expandText(v.ValueInWords, nil)
 		}
 		p.add(r)
-		p.set.StateNames = value.AppendNew(p.set.StateNames, v.Name)
+		p.set.StateNames = lists.AppendNew(p.set.StateNames, v.Name)
 	}
 	for _, o := range variables {
 		variable, _ := o.settings()
@@ -228,7 +229,7 @@ func (p *pager) addStateRules(role Role) {
 		case role == RoleInit:
 			p.add(stateRule(role, o.Name, "nil", p.lowerer.origin(Author{}, o.path())))
 		}
-		p.set.StateNames = value.AppendNew(p.set.StateNames, o.Name)
+		p.set.StateNames = lists.AppendNew(p.set.StateNames, o.Name)
 	}
 }
 
@@ -334,7 +335,7 @@ var defaultPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", 
 // phrases returns the phrases by name.
 func (p *pager) phrases() map[string]string {
 	out := maps.Clone(defaultPhrases)
-	if paths := value.Map(p.set.Ignore, func(keys []string) string { return FormatPath("body", keys) }); len(paths) > 0 {
+	if paths := lists.Map(p.set.Ignore, func(keys []string) string { return FormatPath("body", keys) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
 	if p.set.LimitBy != "" {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // timeLayouts are the layouts of times that cannot be mistaken for a number, another text or another time, the most
@@ -107,7 +107,7 @@ func ParseInLayout(layout, text string, zone *time.Location) (time.Time, error) 
 	case t.Location() == zone, strings.HasPrefix(name, "GMT"): // a name of the given zone, or GMT+3
 		return t, nil
 	case !known && offset == 0:
-		return time.Time{}, fmt.Errorf("%q has a time zone whose offset is unknown: %s", value.Clip(text, 60), name)
+		return time.Time{}, fmt.Errorf("%q has a time zone whose offset is unknown: %s", wording.Clip(text, 60), name)
 	}
 	return t.Add(time.Duration(offset-hours*3600) * time.Second).In(time.FixedZone(name, hours*3600)), nil
 }
@@ -119,5 +119,5 @@ func ParseTime(text string) (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is not a time like 2026-01-31 or 2026-01-31T12:00:00Z", value.Clip(text, 60))
+	return time.Time{}, fmt.Errorf("%q is not a time like 2026-01-31 or 2026-01-31T12:00:00Z", wording.Clip(text, 60))
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -88,7 +88,7 @@ func (r *listRun) addPlace(err error) error {
 // logPage logs a page and, if it is the last, why the job ended.
 func (r *listRun) logPage(page *Page) {
 	if r.logs(slog.LevelDebug) {
-		r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", r.name(), page.Page, value.Counted(page.Count, "item")),
+		r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", r.name(), page.Page, wording.Counted(page.Count, "item")),
 			"event", "page_ok", "job", page.Job, "page", page.Page,
 			"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -107,7 +108,7 @@ func ShortText(v any) (string, bool) {
 		return shortTime(t), true
 	}
 	text, ok := value.Text(v)
-	return value.Clip(text, 40), ok
+	return wording.Clip(text, 40), ok
 }
 
 // shortTime formats a time, without the time of day at midnight.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -66,5 +67,5 @@ func (r *listRun) probeItem(page *Page, number int) error {
 		}
 		return value.Unmarshal(bytes.TrimSpace(raw), &c.Item)
 	}
-	return fmt.Errorf("page %d has %s", page.Page, value.Counted(n, "item"))
+	return fmt.Errorf("page %d has %s", page.Page, wording.Counted(n, "item"))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -223,7 +223,7 @@ func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Req
 	}
 	rewritten := ""
 	if r.state.Result.Items > 0 {
-		rewritten = fmt.Sprintf("; %s written so far will be written again", value.Counted(r.state.Result.Items, "item"))
+		rewritten = fmt.Sprintf("; %s written so far will be written again", wording.Counted(r.state.Result.Items, "item"))
 	}
 	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), f.action.text, rewritten),
 		"event", "restart", "job", r.job.ID(), "rule", f.action.rule)

@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
@@ -44,11 +45,11 @@ func newShaper(r *listRun) *shaper {
 		run: r, shape: shape, values: make([][]byte, len(shape.Fields)), texts: make([][]byte, len(shape.Fields)), unseen: shape.Watches(),
 	}
 	s.decoder = document.NewItemDecoder(shape.Reads, shape.Places, r.MaxValueBytes)
-	s.copied = value.Map(shape.Fields, func(f compile.ItemField) int {
+	s.copied = lists.Map(shape.Fields, func(f compile.ItemField) int {
 		return slices.IndexFunc(shape.Places, func(path []string) bool { return f.Copy != nil && slices.Equal(path, f.Copy) })
 	})
 	if len(shape.Fields) > 0 {
-		s.editor = document.NewEditor(value.Map(shape.Fields, func(f compile.ItemField) []string { return f.Path }), shape.Places)
+		s.editor = document.NewEditor(lists.Map(shape.Fields, func(f compile.ItemField) []string { return f.Path }), shape.Places)
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Sendable returns a value as it is sent: a time as text (RFC 3339), a duration in
@@ -67,10 +68,10 @@ func Described(v any) string {
 	case nil:
 		return "null"
 	case []any:
-		return "a list of " + value.Counted(len(v), "element")
+		return "a list of " + wording.Counted(len(v), "element")
 	default:
 		if members, ok := value.Members(v); ok {
-			return "an object with " + value.Counted(len(members), "member")
+			return "an object with " + wording.Counted(len(members), "member")
 		}
 	}
 	return fmt.Sprintf("%s (%s)", KindOf(v), value.Preview(v))

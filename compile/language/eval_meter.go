@@ -11,7 +11,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // The limits of one evaluation. An expression may come from somebody who is not
@@ -136,7 +136,7 @@ func (m *meter) note(format string, args ...any) {
 	if len(m.notes) == maxNotes {
 		return
 	}
-	m.notes = value.AppendNew(m.notes, fmt.Sprintf(format, args...))
+	m.notes = lists.AppendNew(m.notes, fmt.Sprintf(format, args...))
 }
 
 // checkLimits finds code that cannot be limited while it runs: predicates nested too

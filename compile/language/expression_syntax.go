@@ -8,6 +8,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -86,7 +87,7 @@ func (e *Expression) Functions() []Function { return e.code.names.functions }
 func (e *Expression) Calls() (names []string) {
 	for node := range nodes(e.code.syntax) {
 		if call, ok := node.(*ast.CallNode); ok && calleeName(call) != "" {
-			names = value.AppendNew(names, calleeName(call))
+			names = lists.AppendNew(names, calleeName(call))
 		}
 	}
 	return names
@@ -253,7 +254,7 @@ func compositeValue(node ast.Node, compute func(source string) any) any {
 	case *ast.StringNode:
 		return n.Value
 	case *ast.ArrayNode:
-		return value.Map(n.Nodes, func(element ast.Node) any { return compositeValue(element, compute) })
+		return lists.Map(n.Nodes, func(element ast.Node) any { return compositeValue(element, compute) })
 	case *ast.MapNode:
 		object := make(value.Object, len(n.Pairs))
 		for i, one := range n.Pairs {

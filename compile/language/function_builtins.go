@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -100,7 +101,7 @@ func documented(signature, example, result, doc string, f function) function {
 }
 
 func types(functions ...any) []reflect.Type {
-	return value.Map(functions, reflect.TypeOf)
+	return lists.Map(functions, reflect.TypeOf)
 }
 
 // unary returns the body of a function of one value that cannot fail.

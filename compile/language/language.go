@@ -11,7 +11,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // Language is the language of rules: the expression language, the page
@@ -78,7 +78,7 @@ func (l *Language) parse(source string) (*parser.Tree, error) {
 // Functions returns the functions that this package and programs add to the expression language, in the
 // order of the reference.
 func (l *Language) Functions() []Function {
-	return value.Map(l.functions, (*function).described)
+	return lists.Map(l.functions, (*function).described)
 }
 
 // function returns the function of a name, or nil.
@@ -87,7 +87,7 @@ func (l *Language) function(name string) *function { return l.byName[name] }
 // names lists the fields of the context that all rules may read, and the functions that this package and
 // programs add.
 func (l *Language) names() []string {
-	return append(pageFields().names(), value.Map(l.functions, func(f *function) string { return f.Name })...)
+	return append(pageFields().names(), lists.Map(l.functions, func(f *function) string { return f.Name })...)
 }
 
 // WithFunction returns the language with one more function. The receiver does

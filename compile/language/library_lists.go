@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -61,7 +62,7 @@ func fromMembers(bytes int, part func(rules.Member) any) func(*meter, []any) (an
 	return func(m *meter, a []any) (any, error) {
 		m.grow(product(memberCount(a[0]), bytes))
 		object, _ := value.Members(a[0])
-		return value.Map(object, part), nil
+		return lists.Map(object, part), nil
 	}
 }
 
@@ -175,7 +176,7 @@ func groupBy(m *meter, a []any) (any, error) {
 
 func sortBy(m *meter, a []any) (any, error) {
 	list := a[0].([]any)
-	keys := value.Map(list, func(v any) any { return v.(keyed).key })
+	keys := lists.Map(list, func(v any) any { return v.(keyed).key })
 	by := must(sortOrder(m, "sortBy", keys, a))
 	sortValues(m, list, func(a, b any) int { return by(a.(keyed).key, b.(keyed).key) })
 	for i := range list {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // callables returns everything that an expression can call or apply, taken from the
@@ -222,5 +222,5 @@ func FuzzEveryFunction(f *testing.F) {
 func TestEveryFunctionOfTheExpressionLanguageIsDocumented(t *testing.T) {
 	names := slices.Collect(maps.Keys(library))
 	names = slices.DeleteFunc(names, func(name string) bool { return name == "now" }) // a field of the context
-	require.ElementsMatch(t, names, value.Map(Library(), func(f Function) string { return f.Name }))
+	require.ElementsMatch(t, names, lists.Map(Library(), func(f Function) string { return f.Name }))
 }

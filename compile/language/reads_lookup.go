@@ -8,6 +8,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -84,7 +85,7 @@ func (r Read) callField(f reflect.Value) (any, bool) {
 	if f.IsNil() || !takes(f.Type(), len(r.Args)) {
 		return nil, false
 	}
-	args := value.Map(r.Args, func(arg string) reflect.Value { return reflect.ValueOf(arg) })
+	args := lists.Map(r.Args, func(arg string) reflect.Value { return reflect.ValueOf(arg) })
 	v := f.Call(args)[0].Interface()
 	return v, v != nil
 }

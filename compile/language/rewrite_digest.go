@@ -21,6 +21,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // digest is the bytes of a hash. The functions that work on bytes take it as it is;
@@ -78,7 +79,7 @@ func onKeyAndBytes(function string, f func(algorithm crypto.Hash, key, b []byte)
 		algorithm, ok := hashes[name]
 		if !ok {
 			names := slices.Sorted(maps.Keys(hashes))
-			return nil, (&Fault{Message: fmt.Sprintf("%s: want %s, got %q", function, value.OrList(names), name)}).
+			return nil, (&Fault{Message: fmt.Sprintf("%s: want %s, got %q", function, wording.OrList(names), name)}).
 				withNearest(name, names)
 		}
 		if args[1] == nil || args[2] == nil {

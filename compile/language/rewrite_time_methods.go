@@ -9,7 +9,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // methodNames lists the methods of times and durations that expressions may call. Their results
@@ -54,7 +54,7 @@ func callMethod(m *meter, name string, args []any) (any, error) {
 	}
 	method := reflect.ValueOf(args[0]).MethodByName(name)
 	if !method.IsValid() || method.Type().NumIn() != len(args)-1 {
-		return nil, fmt.Errorf("%s has no function %s with %s", KindOf(args[0]), name, value.Counted(len(args)-1, "argument"))
+		return nil, fmt.Errorf("%s has no function %s with %s", KindOf(args[0]), name, wording.Counted(len(args)-1, "argument"))
 	}
 	in, _ := goArguments(name, method.Type(), args[1:])
 	for _, a := range args[1:] {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // A mistake is a common mistake: something that is right in another language, or that
@@ -122,7 +122,7 @@ func word(words, end, kind, instead, more string) mistake {
 // mistakePatterns returns the patterns of the table. They are compiled when the first
 // source needs them: most never do.
 var mistakePatterns = sync.OnceValue(func() []*regexp.Regexp {
-	return value.Map(mistakes, func(m mistake) *regexp.Regexp { return regexp.MustCompile(m.pattern) })
+	return lists.Map(mistakes, func(m mistake) *regexp.Regexp { return regexp.MustCompile(m.pattern) })
 })
 
 // mistakeIn returns the reason why a source could not be compiled: the first common mistake in it, or

@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules/remedy"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -100,7 +100,7 @@ func (f *failures) add(trees []*rootProgress, ending *partition.Ending) {
 
 // moreFailures returns the error that counts the failed partitions that are not listed.
 func (c *collection) moreFailures(n int) error {
-	return (&engine.Error{Class: failure.Transient, Op: "collect", Message: value.Counted(n, "more partition") + " failed"}).
+	return (&engine.Error{Class: failure.Transient, Op: "collect", Message: wording.Counted(n, "more partition") + " failed"}).
 		WithRemedy("%s lists all", remedy.Partitions.Of(c.run.ID()))
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -35,10 +35,10 @@ func (c *collection) incomplete(ctx context.Context, why reason) error {
 		}
 	}
 	p := c.progress()
-	message := fmt.Sprintf("run %s is incomplete: %s; %d of %s ended", c.run.ID(), why.text, p.Ended, value.Counted(p.Tasks, "task"))
+	message := fmt.Sprintf("run %s is incomplete: %s; %d of %s ended", c.run.ID(), why.text, p.Ended, wording.Counted(p.Tasks, "task"))
 	if p.Waiting > 0 {
 		message += fmt.Sprintf("; %s stored after the first gap are not written, since the collection is sorted",
-			value.Counted(p.Waiting, "page"))
+			wording.Counted(p.Waiting, "page"))
 	}
 	return &engine.Error{Class: failure.Transient, Op: "collect", Message: message, Hint: why.hint}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -96,7 +96,7 @@ func (w *sortedWalk) top() *visit { return &w.stack[len(w.stack)-1] }
 
 // path returns the stack in the form of a checkpoint.
 func (w *sortedWalk) path() []pathStep {
-	return value.Map(w.stack, func(v visit) pathStep { return pathStep{Job: v.key.Job, Task: v.key.Task, Sequence: v.sequence} })
+	return lists.Map(w.stack, func(v visit) pathStep { return pathStep{Job: v.key.Job, Task: v.key.Task, Sequence: v.sequence} })
 }
 
 // resume descends to the task at which an earlier collection stopped.

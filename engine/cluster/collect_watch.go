@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // watched returns a context that ends when the run is deleted or when another collection releases
@@ -172,7 +173,7 @@ func (r *Run) idle(ctx context.Context, releases bool) remedy.Remedy {
 // whyFull returns why the run has used up its space on the server, and a remedy.
 func whyFull(info store.Info, releases bool) remedy.Remedy {
 	const full = "workers wait, since its pages take %s of the %s that they may take on the server"
-	bytes, limit := value.Size(int(info.Bytes)), value.Size(int(info.MaxBytes))
+	bytes, limit := wording.Size(int(info.Bytes)), wording.Size(int(info.MaxBytes))
 	if !releases {
 		return remedy.New(full+"; submit it again with a larger %s, or collect it with %s", bytes, limit, remedy.MaxBytes, remedy.Release)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -223,7 +224,7 @@ func (w *workerRun) handBackUnfinished(ctx context.Context, work *store.Work) {
 // logHandedBack logs how many tasks an ending worker has handed back.
 func (w *workerRun) logHandedBack() {
 	if n := int(w.returned.Load()); n > 0 {
-		w.cluster.log.Info(fmt.Sprintf("worker %s has handed back %s", w.Name, value.Counted(n, "task")),
+		w.cluster.log.Info(fmt.Sprintf("worker %s has handed back %s", w.Name, wording.Counted(n, "task")),
 			"event", "worker_end", "worker", w.Name, "tasks", n)
 	}
 }
@@ -258,7 +259,7 @@ func (w *workerRun) noteProblem(run, kind, text string, attrs ...any) {
 		return
 	}
 	if more > 0 {
-		text += fmt.Sprintf("; %s had this problem since it was logged last", value.Counted(more, "other task"))
+		text += fmt.Sprintf("; %s had this problem since it was logged last", wording.Counted(more, "other task"))
 	}
 	w.cluster.log.Error(fmt.Sprintf("run %s: %s", run, text), append(attrs, "event", "worker_problem", "run", run)...)
 	select {
@@ -314,7 +315,7 @@ func (w *workerRun) report(ctx context.Context) {
 	for {
 		w.describe(&rec)
 		if n := len(rec.Running); time.Since(logged) >= w.cluster.timing.progress && (n > 0 || rec.Done > doneBefore) {
-			w.cluster.log.Info(fmt.Sprintf("worker %s: %s running, %d done", w.Name, value.Counted(n, "task"), rec.Done),
+			w.cluster.log.Info(fmt.Sprintf("worker %s: %s running, %d done", w.Name, wording.Counted(n, "task"), rec.Done),
 				"event", "worker_progress", "worker", w.Name, "running", n, "done", rec.Done)
 			logged, doneBefore = time.Now(), rec.Done
 		}

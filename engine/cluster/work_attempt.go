@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -191,7 +192,7 @@ func (a *attempt) runFromLast(ctx context.Context) error {
 		Run: a.work.Run, Submission: a.work.Submission, Job: a.key.Job, Task: a.work.Task,
 		Search: a.session.run.record.IsSearch(a.task), RetryOf: a.work.RetryOf,
 	}
-	running.Label = value.Clip(a.session.Label(ctx, a.task), labelShown)
+	running.Label = wording.Clip(a.session.Label(ctx, a.task), labelShown)
 	a.locked(func() { a.worker.running[a] = running })
 	if !a.work.New {
 		if err := a.continueAfterLast(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -241,7 +242,7 @@ func lacks(err error) error {
 		if strings.HasPrefix(d.Path, rules.InputPath("")) {
 			text = d.Path + ": " + text
 		}
-		if texts = value.AppendNew(texts, text); !l.remedy.InWords() {
+		if texts = lists.AppendNew(texts, text); !l.remedy.InWords() {
 			l.remedy = d.Remedy
 		}
 	}

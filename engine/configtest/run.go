@@ -16,7 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -269,7 +269,7 @@ func (s *script) problem() string {
 	pages, requested := len(s.answers), len(s.requests)
 	switch {
 	case s.beyond != "":
-		return fmt.Sprintf("requests page %d (%s), but the test has %s", pages+1, s.beyond, value.Counted(pages, "page"))
+		return fmt.Sprintf("requests page %d (%s), but the test has %s", pages+1, s.beyond, wording.Counted(pages, "page"))
 	case requested == pages:
 		return ""
 	}

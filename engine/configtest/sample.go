@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Sample writes a test of the first job to start from, as the key `tests` of a
@@ -56,7 +57,7 @@ func (s *Suite) sample(pages []any, tried Result) string {
 		}
 		expect = rules.Object{}.With("stoppedBy", by).With("pages", tried.Result.Pages).With("items", tried.Result.Items)
 	}
-	head := rules.Object{}.With("name", "stops after "+value.Counted(len(pages), "page"))
+	head := rules.Object{}.With("name", "stops after "+wording.Counted(len(pages), "page"))
 	if len(s.Jobs) > 1 {
 		head = head.With("job", tried.Job)
 	}

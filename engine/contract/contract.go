@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A Mode says how a run treats data that differ from a contract.
@@ -218,7 +219,7 @@ func (c *Contract) DriftOfPages(now *Contract, job string) []string {
 	}
 	d := drift{settled: settledPages, places: true}
 	if was, is := before.known(), seen.known(); was > 0 && is > 0 && was != is {
-		d.add("pages have %s, and had %d", value.Counted(is, "item"), was)
+		d.add("pages have %s, and had %d", wording.Counted(is, "item"), was)
 	}
 	if before.signs.Objects > 0 && seen.signs.Objects > 0 {
 		d.compare("", &before.signs, &seen.signs, before.signs.Objects)

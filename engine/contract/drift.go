@@ -5,7 +5,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A drift collects differences.
@@ -104,5 +104,5 @@ func names(t shape.Types) string {
 	if t&(shape.Number|shape.Decimal) != 0 {
 		t &^= shape.Integer | shape.BigInt
 	}
-	return value.OrList(t.Names())
+	return wording.OrList(t.Names())
 }

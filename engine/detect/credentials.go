@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/format"
@@ -49,7 +50,7 @@ func (r Request) withoutTokens() (_ Request, guessed []string) {
 		}
 		segments[i], inputs[name] = "{"+name+"}", text
 		if !isIssued {
-			guessed = value.AppendNew(guessed, name)
+			guessed = lists.AppendNew(guessed, name)
 		}
 	}
 	r.URL, r.Inputs = strings.Join(segments, "/")+rest, inputs

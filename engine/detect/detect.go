@@ -14,9 +14,11 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -232,7 +234,7 @@ func (d *detection) findItems() error {
 	if len(d.items.path) == 0 {
 		place = "the response itself"
 	}
-	d.saw("The list of items is %s. The page has %s.", place, value.Counted(len(d.items.items), "item"))
+	d.saw("The list of items is %s. The page has %s.", place, wording.Counted(len(d.items.items), "item"))
 	var others []string
 	for _, l := range lists[1:] {
 		if isRival(d.items, l) {
@@ -262,7 +264,7 @@ func (d *detection) saw(format string, args ...any) {
 }
 
 func (d *detection) doubt(format string, args ...any) {
-	d.Doubts = value.AppendNew(d.Doubts, fmt.Sprintf(format, args...))
+	d.Doubts = lists.AppendNew(d.Doubts, fmt.Sprintf(format, args...))
 }
 
 func (d *detection) advise(format string, args ...any) {

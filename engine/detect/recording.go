@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
@@ -66,7 +67,7 @@ type series struct {
 // describe describes a series without the tokens in its address.
 func (s *series) describe(d *detection) string {
 	place, _ := Request{URL: s.place}.withoutTokens()
-	return fmt.Sprintf("%s of %s %s", value.Counted(len(s.exchanges), "page"), s.exchanges[0].Method, d.hide(place.URL))
+	return fmt.Sprintf("%s of %s %s", wording.Counted(len(s.exchanges), "page"), s.exchanges[0].Method, d.hide(place.URL))
 }
 
 // request returns the request for the first page.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -150,7 +151,7 @@ func newCall(r Request) (*call, error) {
 	c := &call{env: map[string]string{}, values: r.Inputs, guessed: guessed}
 	text := braces().ReplaceAllStringFunc(r.URL, func(found string) string {
 		name := strings.Trim(found, "{}")
-		c.inputs = value.AppendNew(c.inputs, name)
+		c.inputs = lists.AppendNew(c.inputs, name)
 		return holder + strconv.Itoa(slices.Index(c.inputs, name)) + "-"
 	})
 	if err := c.checkInputs(); err != nil {

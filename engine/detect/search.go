@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // search tries the candidates, the likeliest first, until a second page proves one. It
@@ -55,7 +56,7 @@ func (d *detection) search(ctx context.Context) *trial {
 			}
 			if t.transient { // more requests would not help
 				d.reportFailed(failed, nil)
-				d.advise("%s: %s.", value.Capital(d.session.later()), t.why)
+				d.advise("%s: %s.", wording.Capital(d.session.later()), t.why)
 				return d.fallBack(ctx, t)
 			}
 		}
@@ -85,7 +86,7 @@ func (c candidate) sentence() string {
 	if strings.HasPrefix(c.says, "${") {
 		return text
 	}
-	return value.Capital(text)
+	return wording.Capital(text)
 }
 
 // describe describes the sign of a trial, and how the second page has proved it.
@@ -96,7 +97,7 @@ func (d *detection) describe(t *trial) string {
 	}
 	last := t.pages[len(t.pages)-1]
 	return text + fmt.Sprintf(". Proved: page %d has %s that page 1 does not have",
-		len(t.pages), value.Counted(len(last.items), "item"))
+		len(t.pages), wording.Counted(len(last.items), "item"))
 }
 
 // reportFailed states the signs that looked good and brought no second page, unless the

@@ -18,6 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // write writes the configuration of a trial, or one without pagination.
@@ -54,14 +55,14 @@ func (r *Result) Text(width int) string {
 		head = "Recognized, except for the pagination,"
 	}
 	if doubts := len(r.Findings.Doubts); doubts > 0 {
-		head += " with " + value.Counted(doubts, "doubt")
+		head += " with " + wording.Counted(doubts, "doubt")
 	}
 	if r.YAML == nil {
 		head = "Not recognized"
 	}
 	requests := "no request was made"
 	if r.Requests > 0 {
-		requests = value.Counted(r.Requests, "request") + " made"
+		requests = wording.Counted(r.Requests, "request") + " made"
 	}
 	lines := append([]string{strings.TrimSuffix(head, ",") + "; " + requests + "."}, r.Findings.lines("Seen:", "  ", max(width-4, 20))...)
 	return strings.Join(lines, "\n") + "\n"
@@ -92,7 +93,7 @@ func (f Findings) lines(evidence, indent string, width int) []string {
 // own, and several spaces or control characters count as one space.
 func wrap(text string, width int) []string {
 	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	return value.Wrap(strings.Join(words, " "), width)
+	return wording.Wrap(strings.Join(words, " "), width)
 }
 
 // yamlOf writes a JSON text as YAML. Every text in JSON is also a text in YAML, so only its style

@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // BoundsExplanation says what limits the number of requests of a job, whatever the API
@@ -78,7 +78,7 @@ func (j explainer) bounds() BoundsExplanation {
 		if slices.ContainsFunc(b.Limits, func(l LimitedByRules) bool { return l.Unit != "pages" }) {
 			most = "stops after "
 		}
-		b.Says = "cannot run forever: " + most + value.OrList(limits) + j.describeWaits() + restarts
+		b.Says = "cannot run forever: " + most + wording.OrList(limits) + j.describeWaits() + restarts
 		return b
 	}
 	b.Unbounded = true
@@ -196,7 +196,7 @@ func explainPace(h *rules.HTTP, longest time.Duration) *PaceExplanation {
 		}
 	}
 	if p.Parallel > 0 {
-		phrases = append(phrases, fmt.Sprintf("at most %s at a time", value.Counted(p.Parallel, "request")))
+		phrases = append(phrases, fmt.Sprintf("at most %s at a time", wording.Counted(p.Parallel, "request")))
 	}
 	if len(phrases) > 0 {
 		phrases[len(phrases)-1] += ", all jobs together"

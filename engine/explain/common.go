@@ -7,7 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A commonSection is a section that jobs often have in common.
@@ -205,7 +205,7 @@ func onlyWarn(signs []string) string {
 	if len(signs) == 1 {
 		return signs[0] + " only warns"
 	}
-	return value.AndList(signs) + " only warn"
+	return wording.AndList(signs) + " only warn"
 }
 
 // auditOfDecided says which evidence is a hint if the configuration reads the sign. The text about the ends of the list
@@ -226,7 +226,7 @@ func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 			}
 		}
 		if fail != nil {
-			text += fmt.Sprintf(" (but not %s if samePage ends the list)", value.AndList(fail))
+			text += fmt.Sprintf(" (but not %s if samePage ends the list)", wording.AndList(fail))
 		}
 	}
 	if ends != nil {
@@ -249,7 +249,7 @@ func (t *textWriter) auditOfLimited(x *JobExplanation) string {
 			sought = append(sought, r.ID)
 		}
 	}
-	return fmt.Sprintf("In a list that is limited, only %s can fail the run. ", value.AndList(sought))
+	return fmt.Sprintf("In a list that is limited, only %s can fail the run. ", wording.AndList(sought))
 }
 
 // afterAudit says what a rule of the audit does if it is true, exceptions aside.

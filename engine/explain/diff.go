@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // DifferenceVersion is the version of the JSON of a [Difference]. It changes when a key is
@@ -167,7 +167,7 @@ func match[T any](a, b []T, keys ...func(*T) string) (pairs, left []*T) {
 }
 
 func jobIDs(jobs []JobExplanation) []string {
-	return value.Map(jobs, func(x JobExplanation) string { return x.Job })
+	return lists.Map(jobs, func(x JobExplanation) string { return x.Job })
 }
 
 // diffProperties compares properties by subject and name. If the requests differ, properties that the

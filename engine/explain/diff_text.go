@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // String returns the difference for people, as [Difference.Text] does without options.
@@ -96,7 +97,7 @@ func (d *Difference) title(g changeGroup) string {
 	if g.jobs == nil {
 		return "every job"
 	}
-	return jobsInWords(value.Map(g.jobs, func(job int) string { return d.Jobs[job].Job }))
+	return jobsInWords(lists.Map(g.jobs, func(job int) string { return d.Jobs[job].Job }))
 }
 
 // counts says how many jobs differ.
@@ -122,7 +123,7 @@ func (d *Difference) counts() string {
 		case 1:
 			counts = append(counts, "1 job "+row.one)
 		default:
-			counts = append(counts, value.Counted(row.n, "job")+" "+row.many)
+			counts = append(counts, wording.Counted(row.n, "job")+" "+row.many)
 		}
 	}
 	return strings.Join(counts, ". ") + "."
@@ -133,7 +134,7 @@ type diffWriter struct{ layout }
 
 // writeSide writes a text after its sign. Further lines are indented as the first one.
 func (w *diffWriter) writeSide(indent int, sign, text string) {
-	for i, line := range value.Wrap(text, w.width-indent-2) {
+	for i, line := range wording.Wrap(text, w.width-indent-2) {
 		if i > 0 {
 			sign = " "
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -67,7 +67,7 @@ type EnvExplanation struct {
 
 // String returns the names in words.
 func (e *EnvExplanation) String() string {
-	text := "environment: the run reads " + strings.Join(value.Map(e.Names, func(name string) string {
+	text := "environment: the run reads " + strings.Join(lists.Map(e.Names, func(name string) string {
 		return fmt.Sprintf("%s (%s)", name, strings.Join(e.Paths[name], ", "))
 	}), ", ")
 	text += fmt.Sprintf("; it fails without one that is not set (%s)", statusConfig)
@@ -354,7 +354,7 @@ func (s *sharing[T]) add(value T, job int) {
 
 // jobIDs returns the ids of the jobs at some positions.
 func (e *Explanation) jobIDs(positions []int) []string {
-	return value.Map(positions, func(at int) string { return e.Jobs[at].Job })
+	return lists.Map(positions, func(at int) string { return e.Jobs[at].Job })
 }
 
 // jobsInWords names jobs: "jobs users, orders". Of a long list it names only the first jobs.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -108,7 +108,7 @@ func explainOrigins(cfg *rules.Config) string {
 		return fmt.Sprintf("A link or redirect to %s is followed, without credentials and other secrets, "+
 			"unless it is a name with a private address (api.allowedOrigins). "+
 			"One to another origin, unless it is that of api.baseUrl%s, fails the run (%s).",
-			value.OrList(allowed), originInWords(cfg.BaseURL), statusPolicy)
+			wording.OrList(allowed), originInWords(cfg.BaseURL), statusPolicy)
 	}
 	return fmt.Sprintf("A link or redirect to another origin (scheme, host and port) than that of api.baseUrl "+
 		"fails the run (%s), and nothing is sent there; api.allowedOrigins allows one.", statusPolicy)

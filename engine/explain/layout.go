@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // The widths of a layout, in columns.
@@ -43,7 +43,7 @@ func (l *layout) writeLine(indent int, text string) {
 
 // writeParagraph writes a text, wrapped.
 func (l *layout) writeParagraph(indent int, text string) {
-	for _, line := range value.Wrap(text, l.width-indent) {
+	for _, line := range wording.Wrap(text, l.width-indent) {
 		l.writeLine(indent, line)
 	}
 }
@@ -103,7 +103,7 @@ func (l *layout) writeDefinition(id, source string, texts ...string) {
 // writeColumns writes a name and, from a column on, a text. A name that reaches beyond the column
 // is on a line of its own if the text does not fit after it.
 func (l *layout) writeColumns(indent int, name string, column int, text string) {
-	lines := value.Wrap(text, l.width-column)
+	lines := wording.Wrap(text, l.width-column)
 	start := strings.Repeat(" ", indent) + name
 	used := max(column, utf8.RuneCountInString(start)+2)
 	if used > column && used+utf8.RuneCountInString(lines[0]) > l.width {

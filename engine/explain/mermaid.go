@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // Mermaid returns the explanation as a Mermaid flowchart, which GitHub, GitLab and
@@ -168,5 +168,5 @@ var escaper = strings.NewReplacer(
 
 // quoted returns a label of several lines.
 func quoted(lines ...string) string {
-	return `"` + strings.Join(value.Map(lines, escaper.Replace), "<br/>") + `"`
+	return `"` + strings.Join(lists.Map(lines, escaper.Replace), "<br/>") + `"`
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // PartitionsExplanation describes the partitions of a job that is run more than once.
@@ -128,7 +129,7 @@ func (j explainer) withoutValue() string {
 			continue
 		}
 		for _, r := range e.Reads {
-			paths = value.AppendNew(paths, j.redact(rules.FormatPath(r.Path[0], r.Path[1:])))
+			paths = lists.AppendNew(paths, j.redact(rules.FormatPath(r.Path[0], r.Path[1:])))
 		}
 	}
 	if paths == nil {
@@ -139,7 +140,7 @@ func (j explainer) withoutValue() string {
 		does = auditWarns
 	}
 	return fmt.Sprintf("If an item has no %s, that part of the request is left out; if no item has it, audit.missing %s.",
-		value.OrList(paths), does)
+		wording.OrList(paths), does)
 }
 
 // readsNow reports whether an expression, which may be nil, reads the time of the run.
@@ -254,11 +255,11 @@ func (j explainer) condition(v *compile.ForVariable) string {
 // constantsInWords says what the values of a variable are: `of the 3 values of team: "a", "b", "c"`.
 func constantsInWords(name string, values []any) string {
 	const most = 5
-	shown := value.Map(values[:min(len(values), most)], plainJSON)
+	shown := lists.Map(values[:min(len(values), most)], plainJSON)
 	if len(values) > most {
 		shown = append(shown, "…")
 	}
-	return fmt.Sprintf("of %s of %s: %s", value.Counted(len(values), "value"), name, strings.Join(shown, ", "))
+	return fmt.Sprintf("of %s of %s: %s", wording.Counted(len(values), "value"), name, strings.Join(shown, ", "))
 }
 
 func (j explainer) windowInWords(v *compile.ForVariable) string {
@@ -295,7 +296,7 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 		case s.Values != nil:
 			times = append(times, "the values of "+s.Name)
 		default:
-			times = append(times, fmt.Sprintf("the %s of %s", value.Counted(len(s.Constants), "value"), s.Name))
+			times = append(times, fmt.Sprintf("the %s of %s", wording.Counted(len(s.Constants), "value"), s.Name))
 		}
 	}
 	text := "as many as " + strings.Join(times, " times ")

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -46,7 +47,7 @@ func (r RetryExplanation) String() string {
 		"With status 200, %s; then the run fails (%s). %s"+
 		"%s"+
 		"Any other status fails the run (%s, or %d below 400)%s.",
-		subject, value.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun, transport.SuccessesForRetry,
+		subject, wording.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun, transport.SuccessesForRetry,
 		r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
 		r.describeWaits(), redirects, statusAPI, failure.Response.ExitStatus(), r.renewed())
 }
@@ -87,11 +88,11 @@ func statusesInWords(list []int) string {
 		if end-i >= 2 {
 			ranges = append(ranges, fmt.Sprintf("%d to %d", list[i], list[end]))
 		} else {
-			ranges = append(ranges, value.Map(list[i:end+1], strconv.Itoa)...)
+			ranges = append(ranges, lists.Map(list[i:end+1], strconv.Itoa)...)
 		}
 		i = end + 1
 	}
-	return value.OrList(ranges)
+	return wording.OrList(ranges)
 }
 
 // describeTimeouts says how long a request waits for its response.
@@ -145,11 +146,11 @@ func (r RetryExplanation) renewed() string {
 func inWords(d time.Duration) string {
 	switch {
 	case d%time.Hour == 0:
-		return value.Counted(int(d/time.Hour), "hour")
+		return wording.Counted(int(d/time.Hour), "hour")
 	case d%time.Minute == 0:
-		return value.Counted(int(d/time.Minute), "minute")
+		return wording.Counted(int(d/time.Minute), "minute")
 	case d%time.Second == 0:
-		return value.Counted(int(d/time.Second), "second")
+		return wording.Counted(int(d/time.Second), "second")
 	}
 	return d.String()
 }

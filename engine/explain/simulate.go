@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -239,7 +240,7 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 		typed:   isJSON && quotedPlaceholder().Match(payload),
 		Method:  request.Verb(), URL: s.redact(s.phrased(address, false)), Headers: request.Headers.Names(),
 		Body:    s.redact(s.phrased(string(payload), isJSON)),
-		headers: value.Map(request.Headers, s.header), sent: s.implied(request.Headers, kind),
+		headers: lists.Map(request.Headers, s.header), sent: s.implied(request.Headers, kind),
 	}
 }
 
@@ -271,7 +272,7 @@ func (s *simulation) windowsInWords(v *compile.ForVariable) string {
 		firstRun = firstRun || s.kept == nil && slices.ContainsFunc(e.Reads, isKept)
 		return e.Value(&language.Machine{}, &s.page, language.MaxValueBytes)
 	})
-	shown := value.Map(few, func(w map[string]any) string { return boundInWords(w["from"]) + " to " + boundInWords(w["to"]) })
+	shown := lists.Map(few, func(w map[string]any) string { return boundInWords(w["from"]) + " to " + boundInWords(w["to"]) })
 	subject := "The windows of " + v.Name + " are "
 	switch {
 	case err != nil && !errors.Is(err, errUnknownWindow):

@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // summary describes a job in a few sentences: its requests, its ends, its bounds.
@@ -152,7 +153,7 @@ func unquoted(source string) string {
 // waitInWords says how long a wait is if the expression is a number or a duration.
 func waitInWords(source string) string {
 	if n, err := strconv.Atoi(source); err == nil {
-		return value.Counted(n, "second")
+		return wording.Counted(n, "second")
 	}
 	return strings.Trim(source, "\"'")
 }

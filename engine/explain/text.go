@@ -8,8 +8,10 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 )
 
@@ -31,7 +33,7 @@ func (e *Explanation) Text(o TextOptions) string {
 		t.writeBlank()
 	}
 	if e.Inputs != nil {
-		t.writeParagraph(0, "inputs (--set NAME=VALUE): "+strings.Join(value.Map(e.Inputs, func(in InputExplanation) string {
+		t.writeParagraph(0, "inputs (--set NAME=VALUE): "+strings.Join(lists.Map(e.Inputs, func(in InputExplanation) string {
 			return fmt.Sprintf("%s (%s)", in.Name, in.Says)
 		}), ", "))
 		t.writeBlank()
@@ -108,7 +110,7 @@ func (t *textWriter) writeWarnings() {
 	if len(t.explanation.Warnings) == 0 {
 		return
 	}
-	t.writeLine(0, value.Counted(len(t.explanation.Warnings), "warning"))
+	t.writeLine(0, wording.Counted(len(t.explanation.Warnings), "warning"))
 	for _, w := range t.explanation.Warnings {
 		for line := range strings.Lines(w.text) {
 			line = strings.TrimRight(line, "\n")
@@ -306,7 +308,7 @@ func (t *textWriter) writeRequest(name string, r *RequestExplanation) {
 		t.writeRow("", "sent besides: "+strings.Join(sent, ", "))
 	}
 	if len(r.headers) > 0 {
-		t.writeRow("", "headers "+strings.Join(value.Map(r.headers, printable.Text), ", "))
+		t.writeRow("", "headers "+strings.Join(lists.Map(r.headers, printable.Text), ", "))
 	}
 }
 
@@ -373,7 +375,7 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 		t.writeParagraph(2, strings.TrimSuffix(text, " "))
 	}
 	if signs, ends := t.decided(x); signs != nil && ends != nil {
-		t.writeParagraph(2, fmt.Sprintf("After an end by %s, %s.", value.OrList(ends), onlyWarn(signs)))
+		t.writeParagraph(2, fmt.Sprintf("After an end by %s, %s.", wording.OrList(ends), onlyWarn(signs)))
 	}
 	if t.full && x.passesEmpty {
 		t.writeParagraph(2, "An empty page does not end the list by itself.")

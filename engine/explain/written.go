@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // addFiles adds the files to which the items of the job are written.
@@ -15,7 +16,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 		return
 	}
 	for _, dataType := range j.Spec().DataTypes() {
-		x.Files = value.AppendNew(x.Files, rules.FileName(dataType))
+		x.Files = lists.AppendNew(x.Files, rules.FileName(dataType))
 	}
 	for job := j.Job; job != nil; job = job.Parent {
 		if len(job.Keeps) > 0 {
@@ -107,7 +108,7 @@ func (x *JobExplanation) outputInWords() string {
 	case x.Items.Format != "" && x.Items.Format != rules.NDJSON:
 		form = "as JSON"
 	}
-	inFolder := strings.Join(value.Map(x.Items.Files, func(name string) string { return "DIR/" + name + ".ndjson" }), " and ")
+	inFolder := strings.Join(lists.Map(x.Items.Files, func(name string) string { return "DIR/" + name + ".ndjson" }), " and ")
 	also := ""
 	file, stays, partial := "the file is replaced", "it stays as it is", inFolder+".partial"
 	if len(x.Items.Files) > 1 {
@@ -117,14 +118,14 @@ func (x *JobExplanation) outputInWords() string {
 	if x.Items.Added {
 		of := ""
 		if x.Items.keepers != nil {
-			of = " of " + value.OrList(x.Items.keepers)
+			of = " of " + wording.OrList(x.Items.keepers)
 		}
 		replaced = fmt.Sprintf("Without kept values%s, %s if %s, also if no row is written; with them, "+
 			"the rows are added (keep) if %s. Otherwise ",
 			of, file, x.Items.published, x.Items.added)
 	}
 	if cut := x.cutOff(); cut != nil {
-		names := value.OrList(cut)
+		names := wording.OrList(cut)
 		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it", names)
 		if x.Items.Added {
 			also += "; with kept values, it leaves them and the file as they are"
@@ -168,7 +169,7 @@ func shapes(list []RuleExplanation) (keys []string) {
 		if r.rule.Role == rules.RoleFilter {
 			key = "filter"
 		}
-		keys = value.AppendNew(keys, key)
+		keys = lists.AppendNew(keys, key)
 	}
 	return keys
 }

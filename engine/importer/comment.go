@@ -7,7 +7,9 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // comment returns the comment at the top: what the configuration extracts, how its lists are paged, which inputs to set,
@@ -50,7 +52,7 @@ func (w *writer) comment(g *group, root value.Object) string {
 		text += " Set " + strings.Join(set, ", and ") + "."
 	}
 	text += " Imported from " + cmp.Or(w.src.From, w.src.Name) + "."
-	return strings.Join(value.Wrap(text, 98), "\n")
+	return strings.Join(wording.Wrap(text, 98), "\n")
 }
 
 // rereads says which lists are read as a whole in every run, although only their new items are written, and why.
@@ -68,7 +70,7 @@ func (g *group) rereads() string {
 		}
 		names[reason] = append(names[reason], words(jobID(s)))
 	}
-	return strings.Join(value.Map(why, func(reason string) string {
+	return strings.Join(lists.Map(why, func(reason string) string {
 		if names[reason] == nil {
 			return ""
 		}
@@ -80,7 +82,7 @@ func (g *group) rereads() string {
 func environment(v any) (names []string) {
 	add := func(part any) {
 		for _, name := range environment(part) {
-			names = value.AppendNew(names, name)
+			names = lists.AppendNew(names, name)
 		}
 	}
 	switch v := v.(type) {
@@ -138,7 +140,7 @@ func inWords(streams []*Stream) string {
 		add(words(jobID(s)), s.kind())
 	}
 	joint := " and "
-	parts := value.Map(kinds, func(kind string) string {
+	parts := lists.Map(kinds, func(kind string) string {
 		if len(names[kind]) > 1 {
 			joint = ", and "
 		}

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // The limits of a document in YAML.
@@ -26,7 +27,7 @@ const (
 // may have at most limit bytes; aliases that repeat too much are an error.
 func ParseYAML(f File, limit int) (any, error) {
 	if len(f.Text) > limit {
-		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, value.Size(len(f.Text)), value.Size(limit))
+		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, wording.Size(len(f.Text)), wording.Size(limit))
 	}
 	if len(bytes.TrimSpace(f.Text)) == 0 {
 		return nil, fmt.Errorf("%s: the file is empty", f.Name)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -84,7 +85,7 @@ func (w *writer) variable(g *group, input string) string {
 func fromEnvironment(v any, input, variable string) any {
 	switch v := v.(type) {
 	case []any:
-		return value.Map(v, func(e any) any { return fromEnvironment(e, input, variable) })
+		return lists.Map(v, func(e any) any { return fromEnvironment(e, input, variable) })
 	case value.Object:
 		if source, has := v.Get("expr"); has && len(v) == 1 && source == "input."+input {
 			return value.ObjectOf("env", variable)
@@ -104,7 +105,7 @@ func replaced(v any, before, after string) any {
 	case string:
 		return strings.ReplaceAll(v, before, after)
 	case []any:
-		return value.Map(v, func(e any) any { return replaced(e, before, after) })
+		return lists.Map(v, func(e any) any { return replaced(e, before, after) })
 	case value.Object:
 		out := value.Object{}
 		for _, m := range v {

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -113,7 +114,7 @@ func (w *writer) job(g *group, s *Stream, shared sharing, pages value.Member) va
 		dataType = ""
 	}
 	out := value.Given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", value.Unless("GET", s.Method),
-		"allowedOrigins", value.Map(s.Origins, func(o string) any { return o }), "params", params)
+		"allowedOrigins", lists.Map(s.Origins, func(o string) any { return o }), "params", params)
 	if s.Body != nil { // an empty body counts, too
 		out = append(out, value.Member{Name: "body", Value: body})
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -342,7 +343,7 @@ func nextRequest(parts []Next, s *Stream) value.Object {
 // pagers returns the paginations of the streams. A stream without parameters has that of another one that repeats its
 // parameters, if nothing else differs.
 func (g *group) pagers() []value.Object {
-	pagers := value.Map(g.streams, pagination)
+	pagers := lists.Map(g.streams, pagination)
 	for i, p := range pagers {
 		for _, q := range pagers {
 			_, repeats := q.Get("includeParams")

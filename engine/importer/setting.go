@@ -9,7 +9,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Settings are the settings of [Options.Set]. They note which of them the source has.
@@ -75,7 +75,7 @@ func FirstSentence(text string) string {
 	if rest := text[size:]; rest != "" && (rest[0] < 'A' || rest[0] > 'Z') {
 		text = strings.ToLower(text[:size]) + rest
 	}
-	return value.Clip(text, 100)
+	return wording.Clip(text, 100)
 }
 
 // Singular returns the singular of a word: order of orders, company of companies.

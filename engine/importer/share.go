@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -195,7 +196,7 @@ func (g *group) params(pagers []value.Object) []Member {
 		if s.sendsParamsAsBody() {
 			return shared
 		}
-		return value.Map(shared, func(m Member) Member { return Member{m.Name, plain(m.Value)} })
+		return lists.Map(shared, func(m Member) Member { return Member{m.Name, plain(m.Value)} })
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -98,7 +99,7 @@ func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bo
 	}
 	form := full
 	if c.requests != nil {
-		form = value.Given("requests", value.Map(c.requests, func(r string) any { return r })).Merge(full)
+		form = value.Given("requests", lists.Map(c.requests, func(r string) any { return r })).Merge(full)
 	}
 	job, list := "", "the list"
 	if several { // names must differ
@@ -107,10 +108,10 @@ func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bo
 	name := strings.Replace(c.name, "%s", list, 1)
 	pages := c.pages
 	if s.isXML() {
-		pages = value.Map(pages, xmlPage)
+		pages = lists.Map(pages, xmlPage)
 	}
 	values := samples(inputs, root)
-	return value.Map([]value.Object{form, full, expect}, func(e value.Object) value.Object {
+	return lists.Map([]value.Object{form, full, expect}, func(e value.Object) value.Object {
 		return value.Given("name", name, "job", job, "inputs", values, "partition", partition(s), "pages", pages, "expect", e)
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // countRecords returns the number of records of a CSV file, without the header.
@@ -173,7 +173,7 @@ func copyRecords(w *bufio.Writer, file io.Reader, columns, limit int, selects fu
 			limit = fields
 		}
 		if fields > limit {
-			return fmt.Errorf("record %d has %s, but the header has %s", number, value.Counted(fields, "field"), value.Counted(limit, "column"))
+			return fmt.Errorf("record %d has %s, but the header has %s", number, wording.Counted(fields, "field"), wording.Counted(limit, "column"))
 		}
 		if len(record) > 0 { // an empty line is not a record
 			record = append(record, bytes.Repeat([]byte{','}, columns-fields)...)

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A Format describes how items are written and compressed. Its text is a file name ending:
@@ -97,7 +97,7 @@ func Kinds(have func(Format) bool) (kinds []string) {
 // FormatHelp returns the texts of all formats in words, for a help text.
 func FormatHelp() string {
 	return fmt.Sprintf("%s; .gz or .zst compresses all but %s: csv.gz",
-		value.OrList(Kinds(func(Format) bool { return true })), value.OrList(Kinds(Format.compressesItself)))
+		wording.OrList(Kinds(func(Format) bool { return true })), wording.OrList(Kinds(Format.compressesItself)))
 }
 
 // ParseFormat returns the format of a text such as "csv.gz".
@@ -111,7 +111,7 @@ func ParseFormat(text string) (Format, error) {
 		return Format{}, fmt.Errorf("want %s, %s, got %q", kind, f.row().compressed, text)
 	}
 	return Format{}, fmt.Errorf("want %s, or %s, each of these also with .gz or .zst, such as csv.gz, got %q",
-		value.OrList(Kinds(Format.compressesItself)), value.OrList(Kinds(func(f Format) bool { return !f.compressesItself() })), text)
+		wording.OrList(Kinds(Format.compressesItself)), wording.OrList(Kinds(func(f Format) bool { return !f.compressesItself() })), text)
 }
 
 // String returns the file name ending of the format.

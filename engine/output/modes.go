@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/remedy"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -36,7 +36,7 @@ func (m modes) checkMerge() error {
 	case m.options.Format.CarriesState():
 		return refuse(fmt.Sprintf("messages of format %s cannot be merged", m.options.Format.row().kind),
 			"the target does that, by the key_properties; for a file, use %s",
-			value.OrList(Kinds(func(f Format) bool { return !f.CarriesState() })))
+			wording.OrList(Kinds(func(f Format) bool { return !f.CarriesState() })))
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -197,7 +197,7 @@ func (ps *publications) withhold(t *target, leftOut string) error {
 		why, fix = fmt.Sprintf("job %s, which depends on the same kept values, was not selected", leftOut), "select it too"
 	}
 	ps.log.Warn(fmt.Sprintf("%s is unchanged: %s, so the next run requests its rows again; those of this run (%s) are in %s (%s)",
-		rows.Name(), why, value.Counted(int(rows.RowCount()), "row"), rows.Path(), fix),
+		rows.Name(), why, wording.Counted(int(rows.RowCount()), "row"), rows.Path(), fix),
 		"event", "withheld", "file", rows.Name(), "partial", rows.Path(), "rows", rows.RowCount())
 	return ps.store.Release(rows)
 }

@@ -21,7 +21,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // flakyAPI serves two lists of four pages, and refuses one request of the run. The fourth
@@ -92,7 +92,7 @@ func TestARunThatFailedAnywhereResumes(t *testing.T) {
 // TestExplainNamesEveryFormat compares what explain says of files with the table of formats, which it cannot import.
 func TestExplainNamesEveryFormat(t *testing.T) {
 	said := strings.Join(strings.Fields(loadFlaky(t, "https://api.test", "x,y").Explain().String()), " ")
-	require.Contains(t, said, "(--format: "+value.OrList(Kinds(func(Format) bool { return true }))+")")
+	require.Contains(t, said, "(--format: "+wording.OrList(Kinds(func(Format) bool { return true }))+")")
 }
 
 // extract runs an engine, with a state in the directory of its files or without one.

@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/files"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -60,7 +60,7 @@ func (p *Publisher) logPartial(t *target, result *engine.Result) {
 	switch {
 	case f.Partial != "":
 		message = fmt.Sprintf("%s: %s, and what was obtained (%s) is in %s", unpublished(rows),
-			incompleteness(t.jobs, p.groups.waitsForAll(t, &p.results), result), value.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
+			incompleteness(t.jobs, p.groups.waitsForAll(t, &p.results), result), wording.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
 		if t.file.waitsAsNDJSON() {
 			message += ", as NDJSON"
 		}
@@ -68,7 +68,7 @@ func (p *Publisher) logPartial(t *target, result *engine.Result) {
 		message = unpublished(rows) + ": no page for it has been collected"
 	}
 	if late > 0 {
-		message += fmt.Sprintf("; its header does not have %s that appeared late", value.Counted(late, "column"))
+		message += fmt.Sprintf("; its header does not have %s that appeared late", wording.Counted(late, "column"))
 	}
 	p.log.Warn(message, "event", "partial", "file", f.File, "partial", f.Partial, "rows", f.Rows)
 }

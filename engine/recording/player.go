@@ -18,6 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -171,7 +172,7 @@ func missingMessage(recorded int) string {
 	case 1:
 		return "the recording has this request only once"
 	}
-	return fmt.Sprintf("the recording has this request only %s", value.Counted(recorded, "time"))
+	return fmt.Sprintf("the recording has this request only %s", wording.Counted(recorded, "time"))
 }
 
 // nearest describes how the most similar recorded request differs. It returns "" if no request is similar.

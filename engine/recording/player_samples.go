@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
@@ -126,7 +126,7 @@ func (p *Player) sample(req *http.Request, shown string, x *Exchange) {
 	case len(x.ResponseBody) == 0:
 		missing = shown + " was answered without a body"
 	case len(x.ResponseBody) > maxSample: // pages after a gap would be in the wrong place
-		samples.gap, missing = true, fmt.Sprintf("the response to %s is larger than %s", shown, value.Size(maxSample))
+		samples.gap, missing = true, fmt.Sprintf("the response to %s is larger than %s", shown, wording.Size(maxSample))
 	default:
 		samples.pages, samples.last = append(samples.pages, p.sampleOf(*x, false)), *x
 	}

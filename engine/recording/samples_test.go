@@ -17,7 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/stress"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // TestAModelResemblesARecording records an API with a total that no rule reads. With it, the
@@ -83,7 +83,7 @@ func TestPagesAfterTheEndOfTheRunContradictAModel(t *testing.T) {
 	}}
 	samples := recording.Samples(t.Context(), e, tape)
 	require.Len(t, samples.Pages["users"], 3)
-	require.Equal(t, []bool{false, true, true}, value.Map(samples.Pages["users"], func(s stress.Sample) bool { return s.Other }),
+	require.Equal(t, []bool{false, true, true}, lists.Map(samples.Pages["users"], func(s stress.Sample) bool { return s.Other }),
 		"the rules request the first page only")
 	for name, like := range map[string]stress.Recorded{"not contradicted": {}, "contradicted": samples} {
 		report, err := e.Stress(t.Context(), stress.Options{Recording: like})

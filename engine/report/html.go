@@ -12,7 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -33,12 +33,12 @@ func page(text string, funcs template.FuncMap) func() *template.Template {
 var common = template.FuncMap{
 	"style":   func() template.CSS { return template.CSS(style) },
 	"policy":  policy,
-	"counted": value.Counted,
+	"counted": wording.Counted,
 	"join":    func(words []string) string { return strings.Join(words, ", ") },
 }
 
 var runFuncs = template.FuncMap{
-	"size":      value.Size,
+	"size":      wording.Size,
 	"duration":  duration,
 	"met":       func(p engine.Record) []engine.Verdict { return p.Met() },
 	"word":      word,
@@ -47,7 +47,7 @@ var runFuncs = template.FuncMap{
 	"remarks":   remarks,
 	"values":    func(v engine.Verdict) string { return Rule{Because: v.Because, Missing: v.Missing}.Values() },
 	"trim":      strings.TrimSpace,
-	"capital":   value.Capital,
+	"capital":   wording.Capital,
 	"truncated": func() string { return truncatedText },
 }
 

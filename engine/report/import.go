@@ -10,7 +10,7 @@ import (
 	htmltemplate "html/template"
 
 	"github.com/stopwhen/stopwhen/engine/importer/grade"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 //go:embed import.txt
@@ -86,7 +86,7 @@ func (v importView) Summary() string {
 	for _, g := range v.Grades {
 		parts = append(parts, fmt.Sprintf("%d %s", len(g.Streams), g.Grade))
 	}
-	return value.Counted(len(v.Streams), "stream") + ": " + strings.Join(parts, ", ")
+	return wording.Counted(len(v.Streams), "stream") + ": " + strings.Join(parts, ", ")
 }
 
 // Names lists the streams.

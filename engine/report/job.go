@@ -7,7 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -130,7 +130,7 @@ func (j *Job) DescribeEnd() string {
 	if !j.Partitioned() {
 		return j.Partitions[0].DescribeEnd()
 	}
-	text := value.Counted(j.Count(), "partition")
+	text := wording.Counted(j.Count(), "partition")
 	if len(j.Ends) == 1 && j.Count() > 1 {
 		return text + ", all " + j.Ends[0].End
 	}
@@ -176,7 +176,7 @@ func (j *Job) omitted(traceName string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s without a row here (%s); the trace (%s) has all pages",
-		value.Counted(j.Count()-len(j.Partitions), "more partition"), strings.Join(parts, ", "), traceName)
+		wording.Counted(j.Count()-len(j.Partitions), "more partition"), strings.Join(parts, ", "), traceName)
 }
 
 // undrawn describes how many partitions have a row but not their pages. It is empty if all have
@@ -192,7 +192,7 @@ func (j *Job) undrawn(traceName string) string {
 		return ""
 	}
 	return fmt.Sprintf("Only the pages of %s are shown, incomplete ones first; the trace (%s) has all pages.",
-		value.Counted(drawn, "partition"), traceName)
+		wording.Counted(drawn, "partition"), traceName)
 }
 
 // setLabels names the partitions of all jobs. Variables of a parent come before the

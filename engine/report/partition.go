@@ -11,7 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -212,7 +212,7 @@ func (p *Partition) summary() string {
 	var b strings.Builder
 	b.WriteString(p.DescribeEnd())
 	if p.Last.Error != nil {
-		b.WriteString(": " + value.Clip(p.Last.Error.Message, 300))
+		b.WriteString(": " + wording.Clip(p.Last.Error.Message, 300))
 	}
 	for _, f := range p.Last.Findings {
 		b.WriteString("; may be incomplete: " + f.Message + " (" + f.ID + ")")

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -153,7 +153,7 @@ func waited(w trace.Wait) string {
 		text += " (" + w.Source + ")"
 	}
 	if cause, _, _ := strings.Cut(w.Cause, ";"); cause != "" {
-		text += " after " + value.Clip(cause, 80)
+		text += " after " + wording.Clip(cause, 80)
 	}
 	return text
 }

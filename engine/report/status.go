@@ -10,7 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 //go:embed status.html
@@ -20,7 +20,7 @@ var statusHTML string
 var statusTXT string
 
 var statusFuncs = template.FuncMap{
-	"size":    func(n int64) string { return value.Size(int(n)) },
+	"size":    func(n int64) string { return wording.Size(int(n)) },
 	"rate":    rateText,
 	"class":   endClass,
 	"phase":   phaseClass,
@@ -86,11 +86,11 @@ func leftText(s *status.Run) string {
 	case left < time.Minute:
 		return "less than a minute"
 	case left < 2*time.Hour:
-		return "about " + value.Counted(int(left.Round(time.Minute).Minutes()), "minute")
+		return "about " + wording.Counted(int(left.Round(time.Minute).Minutes()), "minute")
 	case left < 48*time.Hour:
-		return "about " + value.Counted(int(left.Round(time.Hour).Hours()), "hour")
+		return "about " + wording.Counted(int(left.Round(time.Hour).Hours()), "hour")
 	}
-	return "about " + value.Counted(int(left.Hours()/24+0.5), "day")
+	return "about " + wording.Counted(int(left.Hours()/24+0.5), "day")
 }
 
 // endClass returns the CSS class of how partitions ended.
@@ -150,5 +150,5 @@ func othersText(f status.Finding) string {
 	if f.Partitions < 2 {
 		return ""
 	}
-	return " and " + value.Counted(f.Partitions-1, "other partition")
+	return " and " + wording.Counted(f.Partitions-1, "other partition")
 }

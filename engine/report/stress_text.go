@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/engine/stress"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -229,7 +229,7 @@ func (o TextOptions) rules(s *stress.Simulation, p trace.Record) string {
 			word = o.coloured(yellow, "met") + "      "
 		}
 		b.WriteString(indent + word)
-		lines := value.Wrap(v.Because, o.Width-column-width-2)
+		lines := wording.Wrap(v.Because, o.Width-column-width-2)
 		if len(lines) > 1 && width > 20 {
 			b.WriteString(v.Rule + "\n" + hanging(strings.Repeat(" ", column+2), v.Because, o.Width))
 			continue

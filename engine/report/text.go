@@ -11,7 +11,7 @@ import (
 	"text/template"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -83,7 +83,7 @@ func hanging(begin, text string, width int) string {
 		room = max(20, width-len(begin))
 	}
 	indent := strings.Repeat(" ", len(begin))
-	return begin + strings.Join(value.Wrap(text, room), "\n"+indent) + "\n"
+	return begin + strings.Join(wording.Wrap(text, room), "\n"+indent) + "\n"
 }
 
 //go:embed report.txt
@@ -101,8 +101,8 @@ const truncatedText = "The trace ends in the middle of a line: the run that wrot
 
 // String returns the totals as a phrase.
 func (t Totals) String() string {
-	return fmt.Sprintf("%s, %s, %s, %s in %s", value.Counted(t.Fetched, "page"), value.Counted(t.Requests, "request"),
-		value.Counted(t.Items, "item"), value.Size(t.Bytes), duration(t.Took.Milliseconds()))
+	return fmt.Sprintf("%s, %s, %s, %s in %s", wording.Counted(t.Fetched, "page"), wording.Counted(t.Requests, "request"),
+		wording.Counted(t.Items, "item"), wording.Size(t.Bytes), duration(t.Took.Milliseconds()))
 }
 
 // errorText returns an error with its class and its hint.

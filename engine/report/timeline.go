@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -122,8 +122,8 @@ type measure struct {
 
 var measures = []measure{
 	{"time per page", func(p engine.Record) int { return int(p.Millis) }, func(n int) string { return duration(int64(n)) }},
-	{"items per page", func(p engine.Record) int { return p.Count }, func(n int) string { return value.Counted(n, "item") }},
-	{"size per page", func(p engine.Record) int { return p.Bytes }, value.Size},
+	{"items per page", func(p engine.Record) int { return p.Count }, func(n int) string { return wording.Counted(n, "item") }},
+	{"size per page", func(p engine.Record) int { return p.Bytes }, wording.Size},
 }
 
 func newTimeline(p *Partition) timeline {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -53,7 +54,7 @@ func (s *Shape) encoded(marks ...value.Member) value.Object {
 	return o
 }
 
-func anys(words []string) []any { return value.Map(words, func(word string) any { return word }) }
+func anys(words []string) []any { return lists.Map(words, func(word string) any { return word }) }
 
 // Decode returns the shape that MarshalJSON has written, from its values. It reports mistakes, whose
 // places are below a path.

@@ -11,6 +11,7 @@ import (
 	"errors"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -218,7 +219,7 @@ func sampleOf(text []byte) string {
 	if err != nil {
 		return ""
 	}
-	return value.Clip(string(plain), maxSample)
+	return wording.Clip(string(plain), maxSample)
 }
 
 // Union returns the shape of the values of two shapes. The result has no samples, and shares nothing

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -48,7 +48,7 @@ var kinds = []struct {
 func (t Types) Names() (names []string) {
 	for _, k := range kinds {
 		if t&k.types != 0 {
-			names = value.AppendNew(names, k.name)
+			names = lists.AppendNew(names, k.name)
 		}
 	}
 	return names
@@ -82,7 +82,7 @@ func (t Types) String() string {
 	var words []string
 	for _, k := range kinds {
 		if t&k.types != 0 {
-			words = value.AppendNew(words, k.plural)
+			words = lists.AppendNew(words, k.plural)
 		}
 	}
 	if last := len(words) - 1; last > 0 {

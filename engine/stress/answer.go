@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -162,7 +163,7 @@ func (a *api) header(r *reply) http.Header {
 		default:
 			params[p.Link] += fmt.Sprintf("; %s=%q", p.Param, text)
 		}
-		relations = value.AppendNew(relations, p.Link)
+		relations = lists.AppendNew(relations, p.Link)
 	}
 	for _, relation := range relations {
 		target, known := targets[relation]

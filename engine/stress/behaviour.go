@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -261,5 +262,5 @@ func PartitionBehaviours() []Behaviour { return clones(treeBehaviours) }
 func Behaviours() []Behaviour { return clones(behaviours) }
 
 func clones(table []*Behaviour) []Behaviour {
-	return value.Map(table, func(b *Behaviour) Behaviour { return *b })
+	return lists.Map(table, func(b *Behaviour) Behaviour { return *b })
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // A combination is a set of behaviours that happen in the same run.
@@ -61,11 +61,11 @@ func combinationOf(name string) (c combination) {
 }
 
 func (c combination) name() string {
-	return strings.Join(value.Map(c, func(b *Behaviour) string { return b.Name }), "+")
+	return strings.Join(lists.Map(c, func(b *Behaviour) string { return b.Name }), "+")
 }
 
 func (c combination) says() string {
-	return strings.Join(value.Map(c, func(b *Behaviour) string { return b.Says }), " ")
+	return strings.Join(lists.Map(c, func(b *Behaviour) string { return b.Says }), " ")
 }
 
 // find returns the behaviour with the given name.

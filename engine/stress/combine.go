@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // A Combination holds the changes of several fixes, and their effects on the jobs.
@@ -79,7 +79,7 @@ func (r *Report) noFix(name string) error {
 	for _, j := range r.Jobs {
 		for _, row := range j.Rows {
 			if row.Fix != nil && row.Fix.Changes != nil {
-				names = value.AppendNew(names, row.Behaviour)
+				names = lists.AppendNew(names, row.Behaviour)
 			}
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // What speaks against a plan, with its weight. A plan without doubts is the best.
@@ -122,11 +123,11 @@ func noModel(best *run, misread string, unclear []compile.ResponseValue, rec rec
 		text += "; in the best attempt, " + best.why()
 	}
 	if len(unclear) > 0 {
-		text += "; it is not clear what " + value.OrList(value.Map(unclear, compile.ResponseValue.String)) + " means: "
+		text += "; it is not clear what " + wording.OrList(lists.Map(unclear, compile.ResponseValue.String)) + " means: "
 		if len(rec.pages) < 2 {
 			return errors.New(text + "record several pages, and let the model resemble the recording")
 		}
-		text += "in " + rec.name + ", " + strings.Join(value.Map(unclear, rec.shows), "; ")
+		text += "in " + rec.name + ", " + strings.Join(lists.Map(unclear, rec.shows), "; ")
 	}
 	return errors.New(text)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -167,9 +168,9 @@ func (l *loss) truths() []string {
 		slices.Reverse(values)
 	}
 	if len(s.Path) == 0 {
-		values = value.Map(values, spelled)
+		values = lists.Map(values, spelled)
 	}
-	return value.Map(values, func(v any) string { return layout(v, "", 0, 0) })
+	return lists.Map(values, func(v any) string { return layout(v, "", 0, 0) })
 }
 
 // failWhen adds a stopping rule that fails the run under a condition about a place. It returns nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -165,7 +166,7 @@ func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []m
 		}
 	}
 	hint := hinted(p)
-	literals := value.Map(surface.Literals, saying)
+	literals := lists.Map(surface.Literals, saying)
 	if denies(p) && !p.Sent && !p.Address {
 		list = append(list, saying(true))
 	}

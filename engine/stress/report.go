@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
@@ -99,9 +100,9 @@ func (r *Report) Count(v Verdict) int {
 
 // Summary says in one line how many rows have each verdict.
 func (r *Report) Summary() string {
-	text := strings.Join(value.Map(verdicts, func(v Verdict) string { return fmt.Sprintf("%d %s", r.Count(v), v) }), ", ")
+	text := strings.Join(lists.Map(verdicts, func(v Verdict) string { return fmt.Sprintf("%d %s", r.Count(v), v) }), ", ")
 	if n := len(r.Unknown()); n > 0 {
-		text += fmt.Sprintf("; %s without a model", value.Counted(n, "job"))
+		text += fmt.Sprintf("; %s without a model", wording.Counted(n, "job"))
 	}
 	return text
 }

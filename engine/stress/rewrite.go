@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -64,7 +65,7 @@ func anyOf(conditions []string) string {
 	if len(conditions) == 1 {
 		return conditions[0]
 	}
-	return "(" + strings.Join(value.Map(conditions, func(c string) string {
+	return "(" + strings.Join(lists.Map(conditions, func(c string) string {
 		if strings.Contains(c, "?") {
 			return "(" + c + ")"
 		}

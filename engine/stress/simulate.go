@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -152,8 +153,8 @@ func ofSizes(name string, sizes []int) *Behaviour {
 		a.size, a.chosen = largest, true
 		a.hide(func(i int) bool { return i/largest < last && i%largest >= sizes[i/largest] })
 	}
-	words := value.Map(sizes, strconv.Itoa)
-	text := "The API answers with one page of " + value.Counted(sizes[0], "item") + "."
+	words := lists.Map(sizes, strconv.Itoa)
+	text := "The API answers with one page of " + wording.Counted(sizes[0], "item") + "."
 	if last > 0 {
 		text = fmt.Sprintf("The API answers with pages of %s and %s items.", strings.Join(words[:last], ", "), words[last])
 	}

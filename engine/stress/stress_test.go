@@ -17,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -462,7 +463,7 @@ func TestAFixLeavesOtherSettingsAsTheyAre(t *testing.T) {
 
 // textsOf returns changes as texts.
 func textsOf(changes []stress.Change) []string {
-	return value.Map(changes, stress.Change.String)
+	return lists.Map(changes, stress.Change.String)
 }
 
 // TestAFixTakesOnlyTheRuleAwayThatEndedTheList has a rule of the user that ends the list at a short page.
@@ -744,7 +745,7 @@ func TestTwoWindowsMayHaveTheSameRequest(t *testing.T) {
 		report, err := e.Stress(t.Context(), stress.Options{})
 		require.NoError(t, err)
 		if verdict == "" {
-			require.NotContains(t, value.Map(report.Jobs[0].Rows, func(r stress.Row) string { return r.Behaviour }), "windowTwice")
+			require.NotContains(t, lists.Map(report.Jobs[0].Rows, func(r stress.Row) string { return r.Behaviour }), "windowTwice")
 			continue
 		}
 		twice := row(t, report.Jobs[0], "windowTwice")

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -258,7 +259,7 @@ func (t *tree) runWith(ctx context.Context, b *Behaviour) *treeRun {
 	}
 	r.results, r.err = walk.Run(ctx, t.root, r.receive)
 	delete(r.obtained, 0) // an empty response that is a single item has no row
-	r.end = runtime.Result{Outcome: rules.Complete, Message: "complete: " + value.Counted(len(r.apis), "partition")}
+	r.end = runtime.Result{Outcome: rules.Complete, Message: "complete: " + wording.Counted(len(r.apis), "partition")}
 	for _, result := range r.results {
 		ended := enough && result.Outcome == rules.Limited && result.Reason == runtime.ReasonPartitionLimit
 		if result.Outcome != rules.Complete && result.Outcome != "" && !ended {

@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
@@ -56,7 +57,7 @@ func Changed(text string, changes []stress.Change) (string, error) {
 	}
 	changed, err := yaml.Change(text, edits)
 	if err != nil {
-		lines := value.Map(changes, stress.Change.String)
+		lines := lists.Map(changes, stress.Change.String)
 		return "", fmt.Errorf("%w: %s", err, strings.Join(lines, "; "))
 	}
 	if len(changed) > rules.MaxConfigBytes {

@@ -10,8 +10,9 @@ import (
 	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/secret"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A ReadHeader is a header that rules read.
@@ -87,7 +88,7 @@ func (r Readers) add(reads []string, id, root string) {
 		if start, rest, ok := strings.Cut(read, "]"); ok && strings.HasPrefix(start, "items[") {
 			read = "items[*]" + rest
 		}
-		r.by[read] = value.AppendNew(r.by[read], id)
+		r.by[read] = lists.AppendNew(r.by[read], id)
 	}
 }
 
@@ -167,7 +168,7 @@ func (w *pathWalk) add(path, name string, s *shape.Shape, of, depth int) {
 	for _, spelled := range []string{path, read} {
 		w.found[spelled] = true
 		for _, id := range w.by[spelled] {
-			p.ReadBy = value.AppendNew(p.ReadBy, id)
+			p.ReadBy = lists.AppendNew(p.ReadBy, id)
 		}
 	}
 	if depth > 0 || s.Objects == 0 {
@@ -217,7 +218,7 @@ func typeName(s *shape.Shape) string {
 		}
 		names = append(names, name)
 	}
-	return value.OrList(names)
+	return wording.OrList(names)
 }
 
 // listName describes the lists.
@@ -237,6 +238,6 @@ func listName(s *shape.Shape) string {
 }
 
 func plural(name string, n int) string {
-	_, noun, _ := strings.Cut(value.Counted(n, name), " ")
+	_, noun, _ := strings.Cut(wording.Counted(n, name), " ")
 	return noun
 }

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -151,7 +152,7 @@ var (
 
 // join returns each word between two texts.
 func join(before string, words []string, after string) []string {
-	return value.Map(words, func(word string) string { return before + word + after })
+	return lists.Map(words, func(word string) string { return before + word + after })
 }
 
 // containers are the bare names of the objects in which hints are, too.
@@ -714,7 +715,7 @@ var grouped = sync.OnceValue(func() *regexp.Regexp {
 // "gte"}, and in ok whether the value is such a number. An object with a currency is an amount of money.
 func Total(v any) (n int, least, ok bool) {
 	if object, isObject := value.Members(v); isObject {
-		if isMoney, _ := IsMoney(value.Map(object, func(m value.Member) string { return m.Name })); isMoney {
+		if isMoney, _ := IsMoney(lists.Map(object, func(m value.Member) string { return m.Name })); isMoney {
 			return 0, false, false
 		}
 		v, _ = object.Get("value")

@@ -20,7 +20,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // hashes are the algorithms that configurations may use, by PHP's names.
@@ -79,14 +79,14 @@ func (o OAuth1) Header(method, address, form, nonce string, seconds int) (string
 		{"oauth_timestamp", strconv.Itoa(seconds)}, {"oauth_token", o.Token}, {"oauth_version", "1.0"},
 	}
 	params := slices.Concat(fields, parameters(u.RawQuery), parameters(form))
-	pairs := value.Map(params, func(p [2]string) string { return rawURLEncode(p[0]) + "=" + rawURLEncode(p[1]) })
+	pairs := lists.Map(params, func(p [2]string) string { return rawURLEncode(p[0]) + "=" + rawURLEncode(p[1]) })
 	slices.Sort(pairs)
 	u.RawQuery, u.Fragment = "", ""
 	base := strings.ToUpper(method) + "&" + rawURLEncode(u.String()) + "&" + rawURLEncode(strings.Join(pairs, "&"))
 	h := hmac.New(sha1.New, []byte(rawURLEncode(o.Secret)+"&"+rawURLEncode(o.TokenSecret)))
 	h.Write([]byte(base))
 	fields = slices.Insert(fields, 2, [2]string{"oauth_signature", base64.StdEncoding.EncodeToString(h.Sum(nil))})
-	parts := value.Map(fields, func(p [2]string) string { return p[0] + `="` + rawURLEncode(p[1]) + `"` })
+	parts := lists.Map(fields, func(p [2]string) string { return p[0] + `="` + rawURLEncode(p[1]) + `"` })
 	return "OAuth " + strings.Join(parts, ", "), nil
 }
 

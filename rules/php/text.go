@@ -7,12 +7,13 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Implode is PHP's implode(glue, list): the members as [String] casts them, joined.
 func Implode(glue string, list []any) string {
-	return strings.Join(value.Map(list, String), glue)
+	return strings.Join(lists.Map(list, String), glue)
 }
 
 // Compare is PHP's comparison of two texts: as numbers if both are numeric, as bytes
@@ -37,7 +38,7 @@ func Compare(a, b string) int {
 // Like reports whether a text matches a pattern of the reference's filters: every % in
 // it stands for any characters, except line breaks.
 func Like(text, pattern string) bool {
-	parts := value.Map(strings.Split(pattern, "%"), regexp.QuoteMeta)
+	parts := lists.Map(strings.Split(pattern, "%"), regexp.QuoteMeta)
 	re, err := regexp.Compile("^(?:" + strings.Join(parts, ".*?") + ")\n?$")
 	return err == nil && re.MatchString(text)
 }

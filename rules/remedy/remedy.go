@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // A Name is what to set or to call: its name in the Go API, and the flag or the command that does the same.
@@ -108,7 +108,7 @@ func (r Remedy) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // Words words the remedy for a reader, for whom word returns a name.
 func (r Remedy) Words(word func(Name) string) string {
-	return fmt.Sprintf(r.format, value.Map(r.args, func(arg any) any {
+	return fmt.Sprintf(r.format, lists.Map(r.args, func(arg any) any {
 		switch arg := arg.(type) {
 		case Name:
 			return word(arg)

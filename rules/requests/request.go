@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Request is one request, before it is encoded.
@@ -173,7 +175,7 @@ func (s ListStyle) list(name string, texts []string) []string {
 	if s == Brackets {
 		name += url.QueryEscape("[]")
 	}
-	return value.Map(texts, func(t string) string { return name + "=" + t })
+	return lists.Map(texts, func(t string) string { return name + "=" + t })
 }
 
 // scalars returns the texts of a list without its nulls. It reports false if another element is no
@@ -367,11 +369,11 @@ func (b Base) Resolve(ref string) (string, error) {
 	case base == nil && b.text == "":
 		base = &url.URL{}
 	case base == nil:
-		return "", fmt.Errorf("not an address: %s", value.Clip(b.text, 80))
+		return "", fmt.Errorf("not an address: %s", wording.Clip(b.text, 80))
 	}
 	to, err := url.Parse(escapeIllegal(ref))
 	if err != nil {
-		return "", fmt.Errorf("not an address: %s", value.Clip(ref, 80))
+		return "", fmt.Errorf("not an address: %s", wording.Clip(ref, 80))
 	}
 	if to.Scheme == "" && to.Host == "" && to.Path == "" {
 		to.Path = base.Path // "?page=2" keeps the path, and "#f" the query

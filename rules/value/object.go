@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // A value of a configuration, of a parameter or of a decoded response is one of
@@ -143,7 +145,7 @@ func Overlay(base, change any) any {
 	for _, m := range members {
 		values[m.Name] = m.Value
 	}
-	return members.Merge(Map(changes, func(m Member) Member { return Member{Name: m.Name, Value: Overlay(values[m.Name], m.Value)} }))
+	return members.Merge(lists.Map(changes, func(m Member) Member { return Member{Name: m.Name, Value: Overlay(values[m.Name], m.Value)} }))
 }
 
 // Gather returns a copy without repeated names: the first member of a repeated name
@@ -169,12 +171,12 @@ func (o Object) Gather() Object {
 
 // Names returns the names in order.
 func (o Object) Names() []string {
-	return Map(o, func(m Member) string { return m.Name })
+	return lists.Map(o, func(m Member) string { return m.Name })
 }
 
 // Values returns the values of the members, in their order.
 func (o Object) Values() []any {
-	return Map(o, func(m Member) any { return m.Value })
+	return lists.Map(o, func(m Member) any { return m.Value })
 }
 
 // Members returns the members of an object of either form: those of an [Object] in
@@ -233,7 +235,7 @@ func Plain(v any) any {
 		}
 		return out
 	case []any:
-		return Map(v, Plain)
+		return lists.Map(v, Plain)
 	}
 	return v
 }

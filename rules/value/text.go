@@ -3,9 +3,8 @@ package value
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
-	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // KindOf names the JSON kind of a value, for messages: "null", "a boolean",
@@ -41,90 +40,11 @@ func Preview(v any) string {
 	}
 	const width = 60
 	if text, ok := v.(string); ok {
-		v = Clip(text, width) // a long text is not encoded in full
+		v = wording.Clip(text, width) // a long text is not encoded in full
 	}
 	text, err := Marshal(v)
 	if err != nil {
-		return Clip(fmt.Sprint(v), width)
+		return wording.Clip(fmt.Sprint(v), width)
 	}
-	return Clip(string(text), width)
-}
-
-// Capital returns a text with a capital first letter.
-func Capital(text string) string {
-	_, size := utf8.DecodeRuneInString(text)
-	return strings.ToUpper(text[:size]) + text[size:]
-}
-
-// Clip returns the first n characters of a text, and marks the cut if there is more.
-// It reads no more of the text than that.
-func Clip(text string, n int) string {
-	for end := range text {
-		if n == 0 {
-			return string([]rune(text[:end])) + "…"
-		}
-		n--
-	}
-	return text
-}
-
-// Counted returns a number with its noun, which is plural unless the number is 1:
-// "3 pages".
-func Counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
-}
-
-// Size returns a number of bytes for people: "1.5 MB".
-func Size(n int) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	f, unit := float64(n), ""
-	for _, unit = range []string{"kB", "MB", "GB", "TB"} {
-		if f /= 1000; f < 1000 {
-			break
-		}
-	}
-	return fmt.Sprintf("%.1f %s", f, unit)
-}
-
-// OrList joins words for people: "text, json or mermaid".
-func OrList(words []string) string { return joined(words, " or ") }
-
-// AndList joins words for people: "text, json and mermaid".
-func AndList(words []string) string { return joined(words, " and ") }
-
-// joined joins words with commas, and the last with another conjunction.
-func joined(words []string, conjunction string) string {
-	last := len(words) - 1
-	if last < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:last], ", ") + conjunction + words[last]
-}
-
-// Wrap breaks a text into lines of at most so many characters, at spaces and at its own line
-// ends. A longer word stays whole. Several spaces in a row are kept, since they may be in a
-// string of an expression.
-func Wrap(text string, width int) []string {
-	var lines []string
-	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		line := ""
-		for i, word := range strings.Split(paragraph, " ") {
-			if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width && strings.TrimSpace(line) != "" {
-				lines = append(lines, line)
-				line = word
-				continue
-			}
-			if i > 0 {
-				line += " "
-			}
-			line += word
-		}
-		lines = append(lines, line)
-	}
-	return lines
+	return wording.Clip(string(text), width)
 }

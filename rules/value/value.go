@@ -1,32 +1,15 @@
 // Package value is the value model that configurations, parameters and decoded
-// responses share, with the two conversions that the specification defines on it,
-// and with the words for values and lists of them in messages (text.go).
+// responses share, with the two conversions that the specification defines on it.
 package value
 
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
-
-// Map returns the results of a function for the elements of a list.
-func Map[T, U any](list []T, f func(T) U) []U {
-	out := make([]U, len(list))
-	for i, e := range list {
-		out[i] = f(e)
-	}
-	return out
-}
-
-// AppendNew appends an element to a list, unless the list contains it.
-func AppendNew[T comparable](list []T, e T) []T {
-	if slices.Contains(list, e) {
-		return list
-	}
-	return append(list, e)
-}
 
 // Text returns a scalar as the text that is sent in a URL or a header: a number with
 // all its digits, a boolean as true or false. It reports false for nil, lists and
@@ -65,7 +48,7 @@ func Number(n json.Number) (any, error) {
 	}
 	f, err := n.Float64()
 	if err != nil {
-		return nil, fmt.Errorf("the number %s is too large to compute with", Clip(n.String(), 40))
+		return nil, fmt.Errorf("the number %s is too large to compute with", wording.Clip(n.String(), 40))
 	}
 	return f + 0, nil // -0 becomes 0
 }
@@ -91,7 +74,8 @@ func CheckDigits[T string | []byte](text T) error {
 	if len(text) <= MaxDigits {
 		return nil
 	}
-	return fmt.Errorf("the number %s has %d digits; at most %d can be computed with", Clip(string(text[:MaxDigits]), 40), len(text), MaxDigits)
+	return fmt.Errorf("the number %s has %d digits; at most %d can be computed with",
+		wording.Clip(string(text[:MaxDigits]), 40), len(text), MaxDigits)
 }
 
 // formatFloat formats a float like JSON encoders do: plain digits in the usual

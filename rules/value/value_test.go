@@ -120,34 +120,8 @@ func TestNumberLosesNoDigitOfAnInteger(t *testing.T) {
 	require.EqualError(t, err, "the number 1e999 is too large to compute with")
 }
 
-func TestWords(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{value.Counted(1, "page"), "1 page"},
-		{value.Counted(0, "page"), "0 pages"},
-		{value.Counted(2, "page"), "2 pages"},
-		{value.OrList(nil), ""},
-		{value.OrList([]string{"text"}), "text"},
-		{value.OrList([]string{"text", "json", "mermaid"}), "text, json or mermaid"},
-		{value.Size(999), "999 B"},
-		{value.Size(1500), "1.5 kB"},
-		{value.Size(2_000_000), "2.0 MB"},
-	} {
-		t.Run(c.want, func(t *testing.T) { require.Equal(t, c.want, c.got) })
-	}
-}
-
-func TestClipReadsNoMoreThanItShows(t *testing.T) {
-	for _, c := range []struct{ name, text, want string }{
-		{"shorter", "añb", "añb"},
-		{"as long", "añbc", "añbc"},
-		{"longer", "añbcd", "añbc…"},
-		{"bytes that are not UTF-8", "a\xff\xfebcd", "a\ufffd\ufffdb…"},
-		{"empty", "", ""},
-	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, value.Clip(c.text, 4)) })
-	}
+func TestPreviewReadsNoMoreOfATextThanItShows(t *testing.T) {
 	long := strings.Repeat("x", 64<<20)
-	require.Zero(t, testing.AllocsPerRun(10, func() { _ = value.Clip(long[:3], 4) }))
 	require.Less(t, testing.Benchmark(func(b *testing.B) {
 		for b.Loop() {
 			_ = value.Preview(long)
@@ -213,11 +187,5 @@ func TestUnmarshalRefusesTextAfterTheValue(t *testing.T) {
 	require.Equal(t, map[string]any{"n": json.Number("9007199254740993")}, v)
 	for _, text := range []string{`{}{}`, `1 2`, `{}]`, `null,`, `{} x`} {
 		require.ErrorContains(t, value.Unmarshal([]byte(text), &v), "after top-level value", text)
-	}
-}
-
-func TestOnlyTheFirstLetterBecomesACapital(t *testing.T) {
-	for text, want := range map[string]string{"": "", "a b": "A b", "éa": "Éa", "1a": "1a"} {
-		require.Equal(t, want, value.Capital(text))
 	}
 }

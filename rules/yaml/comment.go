@@ -13,7 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A Comment is about a value of a YAML text.
@@ -226,7 +226,7 @@ func (a *annotator) insert(width int) string {
 		if s := b.String(); s != "" && in.at > a.top() && !strings.HasSuffix(s, "\n") {
 			b.WriteString("\n")
 		}
-		for i, line := range value.Wrap(printableLine(in.text), width-in.indent-len(Mark)-3) {
+		for i, line := range wording.Wrap(printableLine(in.text), width-in.indent-len(Mark)-3) {
 			gap := " "
 			if i > 0 {
 				gap = "   "

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -380,11 +381,11 @@ func inFlowStyle(v any) string {
 	members, isObject := value.Members(v)
 	switch {
 	case isObject:
-		return "{" + strings.Join(value.Map(members, func(m value.Member) string {
+		return "{" + strings.Join(lists.Map(members, func(m value.Member) string {
 			return inFlowStyle(m.Name) + ": " + inFlowStyle(m.Value)
 		}), ", ") + "}"
 	case isList:
-		return "[" + strings.Join(value.Map(list, inFlowStyle), ", ") + "]"
+		return "[" + strings.Join(lists.Map(list, inFlowStyle), ", ") + "]"
 	}
 	text, _ := value.Marshal(v)
 	return string(text)

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -25,13 +26,13 @@ func Format(v any) ([]byte, error) {
 // withoutFloats replaces floats by the numbers that Parse returns for their digits.
 func withoutFloats(v any) any {
 	if members, ok := value.Members(v); ok {
-		return value.Object(value.Map(members, func(m value.Member) value.Member {
+		return value.Object(lists.Map(members, func(m value.Member) value.Member {
 			return value.Member{Name: m.Name, Value: withoutFloats(m.Value)}
 		}))
 	}
 	switch v := v.(type) {
 	case []any:
-		return value.Map(v, withoutFloats)
+		return lists.Map(v, withoutFloats)
 	case float64:
 		text, _ := value.Text(v)
 		number, _ := plain(text) // every float has digits of JSON

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Numbers of the core schema (YAML 1.2.2, section 10.3.2). The parser's own
@@ -42,8 +43,8 @@ func (r *reader) scalar(node *yaml.Node, path string, offset int) (any, error) {
 	}
 	if _, isText := v.(string); !isText && !isTagged(node) && ambiguousForm().MatchString(text) {
 		number, _ := value.Text(v)
-		return nil, r.fault(path, offset, "put it in quotes if it is text, or write "+value.Clip(number, 40)+" if it is a number",
-			"%s is read as the number %s", value.Clip(text, 40), value.Clip(number, 40))
+		return nil, r.fault(path, offset, "put it in quotes if it is text, or write "+wording.Clip(number, 40)+" if it is a number",
+			"%s is read as the number %s", wording.Clip(text, 40), wording.Clip(number, 40))
 	}
 	return v, r.complete(node, v, path)
 }
@@ -80,7 +81,7 @@ func plain(text string) (v any, problem string) {
 		if json.Valid([]byte(text)) {
 			return json.Number(text), "" // as the JSON reader does
 		}
-		return nil, "the number " + value.Clip(text, 40) + " is too large"
+		return nil, "the number " + wording.Clip(text, 40) + " is too large"
 	case noNumber().MatchString(text):
 		return nil, "the number " + text + " is not supported; put it in quotes if it is text"
 	}

@@ -18,8 +18,8 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -174,7 +174,7 @@ func (s *awsSigner) signedHeaders(r *http.Request) map[string]string {
 	for name, values := range r.Header {
 		if lower := strings.ToLower(name); lower == "content-type" || strings.HasPrefix(lower, "x-amz-") {
 			trim := func(v string) string { return strings.Join(strings.Fields(v), " ") }
-			headers[lower] = strings.Join(value.Map(values, trim), ",")
+			headers[lower] = strings.Join(lists.Map(values, trim), ",")
 		}
 	}
 	return headers
@@ -209,7 +209,7 @@ func canonicalQuery(query string) string {
 		}
 	}
 	slices.SortFunc(pairs, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
-	return strings.Join(value.Map(pairs, func(p [2]string) string { return p[0] + "=" + p[1] }), "&")
+	return strings.Join(lists.Map(pairs, func(p [2]string) string { return p[0] + "=" + p[1] }), "&")
 }
 
 // awsEscape percent-encodes everything but the unreserved characters (RFC 3986, 2.3).

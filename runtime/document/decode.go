@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -145,7 +146,7 @@ func (d *decoder) number(raw []byte) any {
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil && d.err == nil {
-		d.err = fmt.Errorf("the number %s is too large to compute with", value.Clip(string(raw), 40))
+		d.err = fmt.Errorf("the number %s is too large to compute with", wording.Clip(string(raw), 40))
 	}
 	return f + 0 // -0 becomes 0
 }
@@ -199,7 +200,7 @@ func (a *allowance) spend(bytes int) error {
 	}
 	a.left = 0
 	return &SizeError{
-		Message: fmt.Sprintf("the values that rules read need more than %s of memory", value.Size(a.limit)),
+		Message: fmt.Sprintf("the values that rules read need more than %s of memory", wording.Size(a.limit)),
 		Hint:    "request smaller pages, let the rules read smaller parts of the response, or raise api.http.maxValueBytes",
 	}
 }

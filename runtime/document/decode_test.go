@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -70,7 +70,7 @@ func TestDecode(t *testing.T) {
 
 func TestDecodeRefusesNumbersBeyondFloat(t *testing.T) {
 	for _, raw := range []string{`1e400`, `-1e400`, `[1,{"a":1E+400}]`, `1e99999`, `1` + strings.Repeat("0", 400) + `.5`} {
-		t.Run(value.Clip(raw, 40), func(t *testing.T) {
+		t.Run(wording.Clip(raw, 40), func(t *testing.T) {
 			v, err := Decode([]byte(raw))
 			require.ErrorContains(t, err, "too large to compute with")
 			require.Nil(t, v)

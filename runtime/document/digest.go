@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -38,7 +38,7 @@ func (d Digest) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x%0
 func (d *Digest) UnmarshalText(text []byte) error {
 	raw, err := hex.DecodeString(string(text))
 	if err != nil || len(raw) != digestBytes {
-		return fmt.Errorf("not a digest: %s", value.Clip(string(text), 40))
+		return fmt.Errorf("not a digest: %s", wording.Clip(string(text), 40))
 	}
 	*d = digestFromBytes([digestBytes]byte(raw))
 	return nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 func TestIdentityIsTheFirstKeyThatNamesOne(t *testing.T) {
@@ -40,7 +40,7 @@ func compared(t *testing.T, dataField string, items []string) []string {
 	}
 	reading, err := NewReader(Options{}).Read(Response{Status: 200, Body: []byte(body)})
 	require.NoError(t, err)
-	return value.Map(reading.Compared, func(item []byte) string { return string(item) })
+	return lists.Map(reading.Compared, func(item []byte) string { return string(item) })
 }
 
 func numbered(count int) []string {

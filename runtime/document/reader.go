@@ -9,8 +9,8 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -134,7 +134,7 @@ func NewReader(o Options) *Reader {
 	r.blank = Reading{Access: Access{Names: r.names, Lookup: r.lookup, Visit: r.visit}}
 	r.signs = apinames.ErrorSignsNextToData(r.field.Places())
 	r.targets = r.newTargets()
-	r.nodes = value.Map(r.signs, func(sign apinames.ErrorSign) *scan.Node { return r.targets.Body.Root.At(sign.Keys...) })
+	r.nodes = lists.Map(r.signs, func(sign apinames.ErrorSign) *scan.Node { return r.targets.Body.Root.At(sign.Keys...) })
 	r.doc = r.newDocument()
 	r.scans.New = func() any { return &Scan{doc: r.newDocument()} }
 	if r.field != nil && r.field.Lists != nil {

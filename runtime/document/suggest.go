@@ -6,7 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // namesOf returns the names of the first lists, for a message.
@@ -14,7 +14,7 @@ func namesOf(lists []rootList) string {
 	const most, width = 10, 60
 	var names []string
 	for _, l := range lists[:min(len(lists), most)] {
-		names = append(names, value.Clip(l.name, width))
+		names = append(names, wording.Clip(l.name, width))
 	}
 	if len(lists) > most {
 		names = append(names, "…")

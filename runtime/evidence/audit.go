@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -145,7 +146,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		facts.ErrorDoubt = rules.DoubtNone
 	}
 	if p.subject.keptUnread && len(c.Kept) > 0 && h.Sizes[0] > 0 {
-		names := value.Map(p.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
+		names := lists.Map(p.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
 	facts.KeptAhead = p.keptAhead()

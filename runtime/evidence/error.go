@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
@@ -368,7 +369,7 @@ func errorMessage(page *rules.Context, sign []string) string {
 		read := language.Read{Root: "body", Path: path}
 		if v, present := read.Lookup(page); present && !slices.Equal(path, sign) {
 			if text, ok := v.(string); ok && text != "" {
-				return " (" + read.String() + ": " + value.Clip(text, 120) + ")"
+				return " (" + read.String() + ": " + wording.Clip(text, 120) + ")"
 			}
 		}
 	}

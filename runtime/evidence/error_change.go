@@ -5,7 +5,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // noticeChange notices a status of the last page that reports an error where page 1 has none, or another value:
@@ -18,7 +18,7 @@ func (s errorSearch) noticeChange() {
 	}
 	statuses := s.statuses()
 	member := func(found status) rules.Member { return rules.Member{Name: found.name, Value: found.value} }
-	page := &rules.Context{Body: rules.Object(value.Map(statuses, member))}
+	page := &rules.Context{Body: rules.Object(lists.Map(statuses, member))}
 	for _, found := range statuses {
 		first, known := s.first.FirstStatuses[found.at]
 		text := shortText(found.value)

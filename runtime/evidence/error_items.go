@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // noticeListForObject notices a list in the place of the object with the items: [{"errorCode": "LIMIT"}]. On page 1, a
@@ -61,7 +62,7 @@ func (s errorSearch) noticeListOfErrors() {
 		return
 	}
 	for item := range s.reading.Items.All() {
-		s.reportError(s.reading.Place+" has "+value.Clip(string(item), 60)+", and there is no other list", rules.DoubtNone)
+		s.reportError(s.reading.Place+" has "+wording.Clip(string(item), 60)+", and there is no other list", rules.DoubtNone)
 		return
 	}
 }

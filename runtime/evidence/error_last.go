@@ -8,7 +8,9 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // noticeLastLine notices a page in NDJSON or CSV whose last line is not an item: a message of the server in place of a row,
@@ -23,13 +25,13 @@ func (s errorSearch) noticeLastLine() {
 	}
 	n := len(lines) - 1
 	if n > 0 && isMessageRow(valuesIn(lines[n])) && !hasLikeRow(lines[:n], valuesIn(lines[n])) {
-		s.reportError("its last line is "+value.Clip(string(lines[n]), maxShown)+", which is a message and no row", rules.DoubtNone)
+		s.reportError("its last line is "+wording.Clip(string(lines[n]), maxShown)+", which is a message and no row", rules.DoubtNone)
 		return
 	}
 	last, ok := membersOf(lines[n])
 	if !ok {
 		if n > 0 && isFailureText(lines[n]) && lines[n-1][0] == '{' {
-			s.reportError("its last line is "+value.Clip(string(lines[n]), maxShown)+", and the others are objects", rules.DoubtNone)
+			s.reportError("its last line is "+wording.Clip(string(lines[n]), maxShown)+", and the others are objects", rules.DoubtNone)
 		}
 		return
 	}
@@ -49,7 +51,7 @@ func (s errorSearch) noticeLastLine() {
 			s.reportError("its last line is "+shortText(last)+", which has no member of the other lines", rules.DoubtNone)
 		}
 	case n > 0 && isEnvelope(lines[n]) && !slices.ContainsFunc(lines[:n], isEnvelope):
-		s.reportError("its last line is "+value.Clip(string(lines[n]), maxShown)+", and no other line is an error", rules.DoubtNone)
+		s.reportError("its last line is "+wording.Clip(string(lines[n]), maxShown)+", and no other line is an error", rules.DoubtNone)
 	default:
 		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && s.isNew(m.Name) }
 		identifies := func(m rules.Member) bool {
@@ -95,7 +97,7 @@ func valuesIn(line []byte) []any {
 		return list
 	}
 	members, _ := value.Members(v)
-	return value.Map(members, func(m rules.Member) any { return m.Value })
+	return lists.Map(members, func(m rules.Member) any { return m.Value })
 }
 
 // isMessageRow reports whether a server has written a line in place of rows: an exception of a database, dots in all

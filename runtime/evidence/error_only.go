@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -129,6 +130,6 @@ func (o *OnlyItems) Finding(job *compile.Job) *trace.Finding {
 	if found == nil {
 		return nil
 	}
-	text := found.Error + ", in the response to " + value.Clip(found.Sent, 300)
+	text := found.Error + ", in the response to " + wording.Clip(found.Sent, 300)
 	return findingOf(job, "audit.errorBody", rules.ListFacts{Error: text, ErrorPage: found.Page, ErrorDoubt: found.Doubt})
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // noticeOtherItems notices items that are not objects in a list of objects: {"data": ["service unavailable"]}. A text
@@ -49,7 +49,7 @@ func (s errorSearch) compareKinds(items [][]byte, list int) {
 	}
 	for _, item := range items {
 		if (only || isStrange(item)) && s.firstNames(list) != nil {
-			s.reportError("an item is "+value.Clip(string(item), 60)+", where the list has objects", rules.DoubtNone)
+			s.reportError("an item is "+wording.Clip(string(item), 60)+", where the list has objects", rules.DoubtNone)
 			return
 		}
 	}
@@ -59,7 +59,7 @@ func (s errorSearch) compareKinds(items [][]byte, list int) {
 // of items itself: [{"pages": 2}, [{"id": 1}]].
 func (s errorSearch) noticeListInItems(items [][]byte) {
 	if s.reading.Place == "body" && len(items) == 2 && isObject(items[0]) && items[1][0] == '[' {
-		list := value.Clip(string(items[1]), 60)
+		list := wording.Clip(string(items[1]), 60)
 		s.reportError("it is a list of an object and "+list+", which may be the list of items (dataField 1)", rules.DoubtNone)
 	}
 }

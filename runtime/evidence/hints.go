@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -214,7 +215,7 @@ func (s hintSearch) appendLink(found []foundHint) []foundHint {
 
 // headerHints has the headers of hints with their keys in a response.
 var headerHints = sync.OnceValue(func() []headerHint {
-	return value.Map(apinames.HintHeaders(), func(h apinames.HintHeader) headerHint {
+	return lists.Map(apinames.HintHeaders(), func(h apinames.HintHeader) headerHint {
 		return headerHint{h, http.CanonicalHeaderKey(h.Name)}
 	})
 })

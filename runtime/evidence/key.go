@@ -3,7 +3,7 @@ package evidence
 import (
 	"bytes"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
@@ -38,7 +38,7 @@ func (s repeatSearch) noticeKeysIn(items document.Items, file document.Digest) {
 		if earlier, known := s.memory.Keys.Get(digest); known {
 			if f.SameKey++; f.SameKey == 1 {
 				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(itemSighting(earlier).page()), s.subject.keyPaths
-				f.SameKeyText = value.Clip(s.redactor.Text(string(bytes.TrimSuffix(key, []byte{','}))), 60)
+				f.SameKeyText = wording.Clip(s.redactor.Text(string(bytes.TrimSuffix(key, []byte{','}))), 60)
 			}
 		}
 		s.memory.Keys.Put(digest, uint64(newItemSighting(page, item)))

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -145,7 +146,7 @@ func membersOf(raw []byte) (members rules.Object, ok bool) {
 }
 
 func namesOf(object rules.Object) []string {
-	return value.Map(object, func(m rules.Member) string { return m.Name })
+	return lists.Map(object, func(m rules.Member) string { return m.Name })
 }
 
 // hasOneNull reports whether a list of the page has nothing but a single null, given its index.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // notice notices a page whose items may have moved: the list of items is missing, although the
@@ -17,11 +18,11 @@ func (s gapSearch) notice() {
 		return
 	}
 	if place := s.reading.Place; c.Count > 0 && place != "" && len(s.first.FirstPaths) > 0 && !slices.Contains(s.first.FirstPaths, place) {
-		s.facts.MovedPage, s.facts.MovedTo, s.facts.MovedRead = c.Page, value.Clip(place, 200), true
+		s.facts.MovedPage, s.facts.MovedTo, s.facts.MovedRead = c.Page, wording.Clip(place, 200), true
 		return
 	}
 	if place := s.movedElement(); place != "" {
-		s.facts.MovedPage, s.facts.MovedTo = c.Page, value.Clip(place, 200)
+		s.facts.MovedPage, s.facts.MovedTo = c.Page, wording.Clip(place, 200)
 		return
 	}
 	if !s.lostItems() {
@@ -29,7 +30,7 @@ func (s gapSearch) notice() {
 	}
 	for _, path := range s.placesOfItems() {
 		if place := rules.FormatPath("body", path); !slices.Contains(s.first.FirstPaths, place) && s.listsObjects(path) {
-			s.facts.MovedPage, s.facts.MovedTo = c.Page, value.Clip(place, 200)
+			s.facts.MovedPage, s.facts.MovedTo = c.Page, wording.Clip(place, 200)
 			return
 		}
 	}

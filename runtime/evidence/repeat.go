@@ -3,7 +3,7 @@ package evidence
 import (
 	"fmt"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
@@ -109,7 +109,7 @@ func (s repeatSearch) noticeTwice(id []byte, earlier, now itemSighting) {
 	}
 	if f := s.facts; s.subject.severalLists() == nil && s.subject.job.Spec().Key == nil {
 		if f.Twice++; f.Twice == 1 {
-			f.TwicePage, f.TwiceID = s.context.Page, value.Clip(string(id), 60)
+			f.TwicePage, f.TwiceID = s.context.Page, wording.Clip(string(id), 60)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (s repeatSearch) noticeAgain(id []byte, earlier, now itemSighting) {
 		f.Revised++
 	}
 	if f.ShiftPage == 0 {
-		f.ShiftPage, f.Duplicate = s.context.Page, value.Clip(string(id), 60)
+		f.ShiftPage, f.Duplicate = s.context.Page, wording.Clip(string(id), 60)
 	}
 }
 
@@ -173,7 +173,7 @@ func (s repeatSearch) noticeCycle(known bool) {
 	}
 	f := s.facts
 	if f.Cycles++; f.Cycles == 1 {
-		f.CyclePage, f.CycleSent = c.Page, value.Clip(s.sent.Method+" "+s.sent.URL, 300)
+		f.CyclePage, f.CycleSent = c.Page, wording.Clip(s.sent.Method+" "+s.sent.URL, 300)
 		s.warn("repeated_request", fmt.Sprintf("page %d repeats an earlier request (%s), and nothing that the rules read has changed; "+
 			"the API may be in a loop", c.Page, f.CycleSent))
 	}

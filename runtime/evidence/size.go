@@ -7,6 +7,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -55,7 +56,7 @@ func lost(first, sent trace.Sent, v string) string {
 	if !found {
 		return ""
 	}
-	return value.Clip(strings.Join(names, ", "), 200)
+	return wording.Clip(strings.Join(names, ", "), 200)
 }
 
 // difference returns the names of the parameters of a request that are new or have other values
@@ -70,7 +71,7 @@ func difference(first, sent trace.Sent) string {
 		}
 	}
 	if changed == nil {
-		return "the address " + value.Clip(sent.URL, 200)
+		return "the address " + wording.Clip(sent.URL, 200)
 	}
 	return strings.Join(changed, ", ")
 }
@@ -87,8 +88,8 @@ func parametersOf(sent trace.Sent) rules.Object {
 
 func shortText(v any) string {
 	if text, ok := value.Text(v); ok {
-		return value.Clip(text, 60)
+		return wording.Clip(text, 60)
 	}
 	text, _ := value.Marshal(v)
-	return value.Clip(string(text), 60)
+	return wording.Clip(string(text), 60)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
@@ -43,12 +43,12 @@ type itemList struct {
 }
 
 // itemListsOf returns the paths of items of a job; nil without dataField.
-func itemListsOf(field *rules.DataField) (lists []itemList) {
+func itemListsOf(field *rules.DataField) (out []itemList) {
 	switch {
 	case field == nil:
 		return nil
 	case field.Lists == nil:
-		steps := value.Map(field.Keys, func(key string) rules.Step { return rules.Step{Key: key} })
+		steps := lists.Map(field.Keys, func(key string) rules.Step { return rules.Step{Key: key} })
 		return []itemList{{keys: field.Keys, above: field.Keys[:max(0, len(field.Keys)-1)], steps: steps, text: field.Text}}
 	}
 	for _, list := range field.Lists {
@@ -59,9 +59,9 @@ func itemListsOf(field *rules.DataField) (lists []itemList) {
 				above = above[:n-1]
 			}
 		}
-		lists = append(lists, itemList{keys, above, list.Steps, len(keys) < len(list.Steps), list.Text})
+		out = append(out, itemList{keys, above, list.Steps, len(keys) < len(list.Steps), list.Text})
 	}
-	return lists
+	return out
 }
 
 // leadsTo reports whether steps lead to a path of the same length.
@@ -73,11 +73,11 @@ func leadsTo(steps []rules.Step, path []string) bool {
 func NewSubject(job *compile.Job) *Subject {
 	paths := job.Spec().Key
 	beside := apinames.ErrorSignsNextToData(job.Spec().DataField.Places())
-	watched := value.Map(job.Watches(), func(w compile.Watch) language.Read { return w.Read })
+	watched := lists.Map(job.Watches(), func(w compile.Watch) language.Read { return w.Read })
 	return &Subject{
 		paging: readsOfPaging(watched, job.Decisive()),
 		job:    job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
-		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
+		keys: lists.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
 		stableKeys: len(paths) == 0 && slices.ContainsFunc(job.For, isWindow),
 		lists:      itemListsOf(job.Spec().DataField),
 		noNil:      noNilOf(job),

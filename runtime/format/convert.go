@@ -11,7 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
@@ -142,7 +142,7 @@ type limitedWriter struct {
 func (w *limitedWriter) write(piece []byte) error {
 	if w.to.Len()+int64(len(piece)) > w.limit {
 		return &document.SizeError{
-			Message: fmt.Sprintf("the response has more than %s when it is written as JSON", value.Size(int(w.limit))),
+			Message: fmt.Sprintf("the response has more than %s when it is written as JSON", wording.Size(int(w.limit))),
 			Hint:    "raise api.http.maxBodyBytes, or request smaller pages",
 		}
 	}

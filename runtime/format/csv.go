@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
@@ -52,7 +53,7 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 		}
 		if err == nil && columns != nil && len(row) != len(columns) {
 			line, _ := r.FieldPos(0)
-			err = fmt.Errorf("line %d has %s, want %d as there are columns", line, value.Counted(len(row), "field"), len(columns))
+			err = fmt.Errorf("line %d has %s, want %d as there are columns", line, wording.Counted(len(row), "field"), len(columns))
 		}
 		if err != nil {
 			return csvError(err)
@@ -132,7 +133,7 @@ func (c *Converter) columns(r *csv.Reader) ([]string, error) {
 	}
 	if o.Columns != nil {
 		if len(row) != len(o.Columns) {
-			return nil, fmt.Errorf("the header has %s, and response.columns %d", value.Counted(len(row), "column"), len(o.Columns))
+			return nil, fmt.Errorf("the header has %s, and response.columns %d", wording.Counted(len(row), "column"), len(o.Columns))
 		}
 		return o.Columns, nil
 	}
@@ -200,7 +201,7 @@ type rowReader struct {
 func (r *rowReader) Read(p []byte) (int, error) {
 	if int64(r.from.at)-r.row > maxRowBytes {
 		return 0, &document.SizeError{
-			Message: fmt.Sprintf("a row has more than %s", value.Size(maxRowBytes)), Hint: "a quote may be missing in the file",
+			Message: fmt.Sprintf("a row has more than %s", wording.Size(maxRowBytes)), Hint: "a quote may be missing in the file",
 		}
 	}
 	return r.from.Read(p)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 )
@@ -107,19 +107,20 @@ func (r *EndedResult) describePartitions() string {
 	case n.Count == 0 && r.Reason != runtime.ReasonPartitionLimit && r.Outcome != rules.Failed:
 		return "there is no partition"
 	case r.Outcome == rules.Complete:
-		return "complete: " + value.Counted(n.Count, "partition")
+		return "complete: " + wording.Counted(n.Count, "partition")
 	case r.Outcome == rules.Partial:
 		limited := ""
 		if n.Limited > 0 {
 			limited = fmt.Sprintf(", %d limited or guarded", n.Limited)
 		}
-		return fmt.Sprintf("%d of %s failed and were skipped%s, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), limited, r.First)
+		return fmt.Sprintf("%d of %s failed and were skipped%s, the first: %s",
+			n.Skipped, wording.Counted(n.Count, "partition"), limited, r.First)
 	case r.Outcome == rules.Failed:
 		return r.First
 	case r.Reason == runtime.ReasonPartitionLimit:
 		return fmt.Sprintf("the limit on the partitions of the run is reached, after %d of this job", n.Count)
 	}
-	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, value.Counted(n.Count, "partition"), r.Outcome, r.First)
+	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, wording.Counted(n.Count, "partition"), r.Outcome, r.First)
 }
 
 // maxKeys is the largest number of keys of keepFor that a job keeps values for.

@@ -11,7 +11,9 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -110,7 +112,7 @@ func (t *Tally) addPartition(job *compile.Job, names func() (label, name string)
 func (t *Tally) Conclude(err error) []runtime.Result { return resultsOf(t.concludeTree(err)) }
 
 func resultsOf(ends []EndedResult) []runtime.Result {
-	return value.Map(ends, func(one EndedResult) runtime.Result { return one.Result })
+	return lists.Map(ends, func(one EndedResult) runtime.Result { return one.Result })
 }
 
 // concludeTree is Conclude for results with their details.
@@ -146,7 +148,7 @@ func (t *Tally) conclude(err error) []EndedResult {
 			r.Outcome, r.Reason, r.Message = rules.Failed, runtime.ReasonError, "the run ended before this job"
 		case err != nil && r.Outcome != rules.Failed && r.Partitions != nil: // further partitions may follow
 			r.Outcome, r.Reason = rules.Failed, runtime.ReasonError
-			r.Message = fmt.Sprintf("the run ended after %s of this job", value.Counted(r.Partitions.Count, "partition"))
+			r.Message = fmt.Sprintf("the run ended after %s of this job", wording.Counted(r.Partitions.Count, "partition"))
 		}
 		r.Refused = t.refuses(r.Result)
 		list[i], complete = *r, complete && r.Outcome == rules.Complete && !r.Refused
@@ -232,7 +234,7 @@ func (t *Tally) logKept(results []EndedResult) {
 	}
 	why := fmt.Sprintf("%s: %s", r.Outcome, t.redactor.Shown(r.Message))
 	if r.Outcome == rules.Complete { // it is refused for its findings
-		why = "refused (" + strings.Join(value.Map(r.Findings, func(f trace.Finding) string { return f.ID }), ", ") + ")"
+		why = "refused (" + strings.Join(lists.Map(r.Findings, func(f trace.Finding) string { return f.ID }), ", ") + ")"
 	}
 	const message = "Job %s: the kept values are those of the run before, so the next run requests the same again, " +
 		"because job '%s' is %s%s"

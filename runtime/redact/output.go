@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/remedy"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Handler returns a log handler that applies change to every text before it passes a record to
@@ -37,7 +37,7 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs returns a handler that adds attributes to its records.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return handler{h.Handler.WithAttrs(value.Map(attrs, h.attr)), h.change}
+	return handler{h.Handler.WithAttrs(lists.Map(attrs, h.attr)), h.change}
 }
 
 // WithGroup returns a handler that puts its attributes into a group.
@@ -74,7 +74,7 @@ func (h handler) any(v any) any {
 	case fmt.Stringer:
 		return h.change(v.String())
 	case []string:
-		return value.Map(v, h.change)
+		return lists.Map(v, h.change)
 	}
 	if text := fmt.Sprint(v); h.change(text) != text {
 		return h.change(text)

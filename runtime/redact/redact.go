@@ -27,7 +27,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/secret"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A Redactor hides secrets. It is safe for use by several goroutines. Use [New] to create one.
@@ -259,5 +259,5 @@ func (r *Redactor) Excerpt(head []byte, size int) string {
 	if size > len(head) {
 		why = toHideCut
 	}
-	return fmt.Sprintf("%q", value.Clip(r.hide(string(head), why), 80))
+	return fmt.Sprintf("%q", wording.Clip(r.hide(string(head), why), 80))
 }

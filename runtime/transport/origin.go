@@ -13,7 +13,7 @@ import (
 	"syscall"
 
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -34,7 +34,7 @@ func (c *Client) trustOf(call Call) (trust, error) {
 	}
 	if err := requests.CheckURLLength(call.URL); err != nil {
 		e := c.fault(call, failure.Error{Class: failure.Policy, Message: err.Error()})
-		e.URL = value.Clip(e.URL, 80)
+		e.URL = wording.Clip(e.URL, 80)
 		return foreign, e
 	}
 	u, err := c.parse(call.URL)

@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -89,7 +89,7 @@ func (b *budget) refill() {
 func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause *failure.Error) error {
 	o, clock := c.options.Retry, c.options.Clock
 	if call.attempt >= o.MaxAttempts {
-		return exhausted(cause, ", after "+value.Counted(call.attempt, "attempt"))
+		return exhausted(cause, ", after "+wording.Counted(call.attempt, "attempt"))
 	}
 	wait, source, cost := c.retryWait(call.attempt, r)
 	ahead := call.attempt == 1 && !call.ahead.IsZero()

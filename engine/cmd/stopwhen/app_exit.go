@@ -9,8 +9,9 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -110,7 +111,7 @@ func (a *app) report(err error) {
 	}
 	var texts []string
 	for _, cause := range joined(err) {
-		texts = value.AppendNew(texts, a.textOf(cause)) // a file that cannot be written may fail twice
+		texts = lists.AppendNew(texts, a.textOf(cause)) // a file that cannot be written may fail twice
 	}
 	for _, text := range texts {
 		fmt.Fprintf(w, "stopwhen: %s\n", text)
@@ -146,5 +147,5 @@ func (a *app) reportEvents(log *slog.Logger, err error) {
 
 // configError summarizes the errors of a configuration.
 func configError(mistakes diag.Diagnostics) error {
-	return &usageError{value.Counted(len(mistakes), "error") + "; no request was made"}
+	return &usageError{wording.Counted(len(mistakes), "error") + "; no request was made"}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // The values of --format and --log-format.
@@ -132,7 +132,7 @@ func choices(cmd *cobra.Command, to *[]string, name, usage string, words ...stri
 func oneOf(words []string, values ...string) error {
 	for _, v := range values {
 		if !slices.Contains(words, v) {
-			return fmt.Errorf("want %s, got %q", value.OrList(words), v)
+			return fmt.Errorf("want %s, got %q", wording.OrList(words), v)
 		}
 	}
 	return nil
@@ -182,7 +182,7 @@ func arguments(least, most int, noun string) cobra.PositionalArgs {
 		if least <= len(args) && len(args) <= most {
 			return nil
 		}
-		return &usageError{fmt.Sprintf("want %s, got %s", noun, value.Counted(len(args), "argument"))}
+		return &usageError{fmt.Sprintf("want %s, got %s", noun, wording.Counted(len(args), "argument"))}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // writeText writes a text for people to standard output. Texts of an API or of a configuration may hold
@@ -28,7 +28,7 @@ func (a *app) writeText(text string) error {
 func (a *app) writeTemplate(text string, funcs template.FuncMap, data any) error {
 	b := &strings.Builder{}
 	t := template.New("text").Funcs(funcs).Funcs(template.FuncMap{
-		"counted": value.Counted, "size": value.Size, "clip": value.Clip, "join": strings.Join,
+		"counted": wording.Counted, "size": wording.Size, "clip": wording.Clip, "join": strings.Join,
 	})
 	if err := template.Must(t.Parse(text)).Execute(b, data); err != nil {
 		return err
@@ -77,7 +77,7 @@ type reporting struct{ format, out string }
 
 // formatFlag adds the flag --format; the first format is the default.
 func (r *reporting) formatFlag(cmd *cobra.Command, formats ...string) {
-	choice(cmd, &r.format, "format", "output `FORMAT`: "+value.OrList(formats), formats...)
+	choice(cmd, &r.format, "format", "output `FORMAT`: "+wording.OrList(formats), formats...)
 }
 
 // writeReport writes to standard output or to a file, which is written only when the report

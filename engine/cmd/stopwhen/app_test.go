@@ -30,7 +30,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -68,7 +68,7 @@ func TestScripts(t *testing.T) {
 // defaultGuards returns the ids of the guards that are in force by default.
 func defaultGuards() []string {
 	guards := slices.DeleteFunc(rules.Builtin().Guards(), func(g rules.Guard) bool { return g.Policy == rules.PolicyIgnore })
-	return value.Map(guards, func(g rules.Guard) string { return g.ID })
+	return lists.Map(guards, func(g rules.Guard) string { return g.ID })
 }
 
 // condition is true for `[race]` in a build with the race detector.

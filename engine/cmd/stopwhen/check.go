@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A checkCommand is stopwhen check.
@@ -40,13 +40,13 @@ func (c *checkCommand) Run(_ *cobra.Command, args []string) error {
 	for _, w := range c.printed(l.Warnings()) {
 		fmt.Fprintf(c.stderr, "warning: %v\n", w)
 	}
-	parts := []string{value.Counted(len(l.Jobs()), "job"), value.Counted(l.Info().Rules, "rule")}
+	parts := []string{wording.Counted(len(l.Jobs()), "job"), wording.Counted(l.Info().Rules, "rule")}
 	if n := len(l.Warnings()); n > 0 {
-		parts = append(parts, value.Counted(n, "warning"))
+		parts = append(parts, wording.Counted(n, "warning"))
 	}
 	text := fmt.Sprintf("ok: %s\n", strings.Join(parts, ", "))
 	if n := len(l.Info().Tests); n > 0 {
-		text += fmt.Sprintf("%s; run with stopwhen test\n", value.Counted(n, "test"))
+		text += fmt.Sprintf("%s; run with stopwhen test\n", wording.Counted(n, "test"))
 	}
 	names, err := c.missingVariables(l)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A connection reaches the runs on a NATS server.
@@ -114,7 +114,7 @@ func oneRun(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	return &usageError{"want the id of a run, got " + value.Counted(len(args), "argument")}
+	return &usageError{"want the id of a run, got " + wording.Counted(len(args), "argument")}
 }
 
 // completeRuns completes the ids of runs.

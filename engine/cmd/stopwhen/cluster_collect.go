@@ -11,7 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A collectCommand is stopwhen collect.
@@ -123,10 +123,10 @@ func (c *collectCommand) logFailed(run *cluster.Run, p cluster.Progress, logger 
 	if p.Failed == 0 {
 		return
 	}
-	message := fmt.Sprintf("%s of run %s failed", value.Counted(p.Failed, "partition"), run.ID())
+	message := fmt.Sprintf("%s of run %s failed", wording.Counted(p.Failed, "partition"), run.ID())
 	if p.Waiting > 0 {
 		message += fmt.Sprintf(", and %s stored after the first gap are not written (without --sorted, they are)",
-			value.Counted(p.Waiting, "page"))
+			wording.Counted(p.Waiting, "page"))
 	}
 	first := ""
 	if run.Phase() == cluster.Cancelled {

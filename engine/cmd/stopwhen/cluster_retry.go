@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A retryCommand is stopwhen retry.
@@ -43,7 +43,7 @@ func (c *retryCommand) Run(_ *cobra.Command, args []string) error {
 	return c.withRun(args[0], func(ctx context.Context, s *connection, run *cluster.Run) error {
 		n, err := run.Retry(ctx, args[1:]...)
 		if n > 0 || err == nil {
-			s.log.Info(fmt.Sprintf("run %s: %s queued again", run.ID(), value.Counted(n, "partition")),
+			s.log.Info(fmt.Sprintf("run %s: %s queued again", run.ID(), wording.Counted(n, "partition")),
 				"event", "retried", "run", run.ID(), "partitions", n)
 		}
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A statusCommand is stopwhen status.
@@ -229,7 +229,7 @@ func (c *statusCommand) listPartitions(ctx context.Context, s *connection, id st
 	if err != nil || waiting == 0 || c.format == formatJSON {
 		return err
 	}
-	_, err = fmt.Fprintln(w, value.Counted(waiting, "other partition")+" without a page")
+	_, err = fmt.Fprintln(w, wording.Counted(waiting, "other partition")+" without a page")
 	return printError(err)
 }
 

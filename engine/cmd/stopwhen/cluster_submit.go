@@ -17,7 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/cluster"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -138,9 +138,9 @@ func (c *submitCommand) submitted(run *cluster.Run) string {
 	if resubmission.MaxBytes != resubmission.Before {
 		before := "no limit"
 		if resubmission.Before > 0 {
-			before = value.Size(int(resubmission.Before))
+			before = wording.Size(int(resubmission.Before))
 		}
-		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(resubmission.MaxBytes)), before)
+		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", wording.Size(int(resubmission.MaxBytes)), before)
 	}
 	if resubmission.Priority > 0 {
 		text += fmt.Sprintf("; its priority is now %d", resubmission.Priority)
@@ -153,7 +153,7 @@ func (c *submitCommand) submitted(run *cluster.Run) string {
 	}
 	if resubmission.Failed > 0 {
 		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)",
-			value.Counted(resubmission.Failed, "task"), run.ID(), natsArgs)
+			wording.Counted(resubmission.Failed, "task"), run.ID(), natsArgs)
 	}
 	return text
 }
@@ -190,7 +190,7 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 	}
 	if s.MaxBytes != 0 && s.MaxBytes < minMaxBytes {
 		return nil, 0, &usageError{fmt.Sprintf("--max-bytes: want at least %s, got %s: the last page of each partition remains on the server, "+
-			"and each page takes about 3 kB beside its items", value.Size(minMaxBytes), value.Size(int(s.MaxBytes)))}
+			"and each page takes about 3 kB beside its items", wording.Size(minMaxBytes), wording.Size(int(s.MaxBytes)))}
 	}
 	if s.Kept, err = c.keptFor(l, s.Inputs); err != nil {
 		return nil, 0, err

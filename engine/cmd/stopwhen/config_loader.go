@@ -15,7 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A loader holds the flags for a configuration, its inputs and its jobs, and loads it.
@@ -56,7 +56,7 @@ func (s *loader) addInputFlags(cmd *cobra.Command, inputs string) {
 func (s *loader) addTextFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
-	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides the configuration's: "+value.OrList(rules.Dialects()))
+	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides the configuration's: "+wording.OrList(rules.Dialects()))
 	s.addInputFlags(cmd, "an input that the configuration declares")
 	f.Var(listFlag{to: &s.jobs}, "job", "`ID` of a job; the others are left out; may be repeated")
 	checked(cmd, "dialect", func() error {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -65,7 +65,7 @@ func (c *demoCommand) Run(*cobra.Command, []string) error {
 
 // describeDecision says why paging continues or stops after a page.
 func describeDecision(page *engine.Page) string {
-	items := value.Counted(page.Count, "item")
+	items := wording.Counted(page.Count, "item")
 	if page.Decision == trace.Continue {
 		return fmt.Sprintf("%s; no rule is met (%d evaluated): continue", items, len(page.Verdicts))
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -249,7 +250,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 		defer x.threads.useAll()
 	}
 	start := time.Now()
-	logger.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
+	logger.Debug("starting "+wording.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
 	result, err := x.runUntilSignal(ctx, l.pageSource(), l.Engine, func(ctx context.Context, page *engine.Page) error {
 		if takesTurns {
 			x.threads.adapt(page.Bytes)
@@ -293,12 +294,12 @@ func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, 
 			partitions, skipped = partitions+n.Count, skipped+n.Skipped
 		}
 	}
-	message := fmt.Sprintf("%s, %s, %s from %s in %s", value.Counted(pages, "page"), value.Counted(items, "item"), value.Size(bytes),
-		value.Counted(len(result.Jobs), "job"), took.Round(time.Millisecond))
+	message := fmt.Sprintf("%s, %s, %s from %s in %s", wording.Counted(pages, "page"), wording.Counted(items, "item"), wording.Size(bytes),
+		wording.Counted(len(result.Jobs), "job"), took.Round(time.Millisecond))
 	level := slog.LevelInfo
 	if skipped > 0 {
 		level = slog.LevelWarn
-		message += fmt.Sprintf(", %d of %s skipped", skipped, value.Counted(partitions, "partition"))
+		message += fmt.Sprintf(", %d of %s skipped", skipped, wording.Counted(partitions, "partition"))
 	}
 	if err != nil {
 		level = slog.LevelWarn
@@ -329,7 +330,7 @@ func (x *extraction) refuseEndings(l *loaded, result *engine.Result, files []out
 				ending = job.Job + " " + doubts(job.Evidence(), "is incomplete")
 			}
 			endings = append(endings, ending)
-			outcomes = value.AppendNew(outcomes, outcome)
+			outcomes = lists.AppendNew(outcomes, outcome)
 		}
 	}
 	if endings == nil {
@@ -337,7 +338,7 @@ func (x *extraction) refuseEndings(l *loaded, result *engine.Result, files []out
 	}
 	for _, f := range files {
 		if !f.Complete && f.Replaces > 0 {
-			endings = append(endings, fmt.Sprintf("%s would have replaced %d in %s", value.Counted(int(f.Rows), "row"), f.Replaces, f.File))
+			endings = append(endings, fmt.Sprintf("%s would have replaced %d in %s", wording.Counted(int(f.Rows), "row"), f.Replaces, f.File))
 		}
 	}
 	return failedOn(outcomes, endings)
@@ -349,7 +350,7 @@ func doubts(findings []engine.Finding, incomplete string) string {
 	contract := false
 	for _, f := range findings {
 		if contract = contract || f.ID == trace.FindingContract; f.ID != trace.FindingContract {
-			ids = value.AppendNew(ids, f.ID)
+			ids = lists.AppendNew(ids, f.ID)
 		}
 	}
 	if ids != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // itemFlags adds the flags that say how items are written.
@@ -20,7 +20,7 @@ func (x *extraction) itemFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&x.itemFormat, "format", string(output.NDJSON), "`FORMAT` of the items: "+output.FormatHelp())
 	f.StringVar(&x.csvNested, "csv-nested", ".", fmt.Sprintf("with --format %s: `TEXT` that joins the names of nested members",
-		value.OrList(output.Kinds(output.Format.IsTable))))
+		wording.OrList(output.Kinds(output.Format.IsTable))))
 	f.StringVar(&x.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
 	complete(cmd, "format", output.Formats)
 }
@@ -43,7 +43,7 @@ func (x *extraction) parseItemFlags(cmd *cobra.Command) error {
 		{"singer-catalog", []string{string(output.Singer)}},
 	} {
 		if cmd.Flags().Changed(f.flag) && !slices.Contains(f.kinds, string(format.Kind)) {
-			return &usageError{fmt.Sprintf("--%s requires --format %s", f.flag, value.OrList(f.kinds))}
+			return &usageError{fmt.Sprintf("--%s requires --format %s", f.flag, wording.OrList(f.kinds))}
 		}
 	}
 	if x.csvNested == "" {

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/output"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // decodeItems reads the items of a file with readers that are not ours, and returns them
@@ -194,7 +194,7 @@ func TestExplainNamesEveryFormat(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Zero(t, run([]string{"explain", serveJobs(t, inOrder)}, strings.NewReader(""), &stdout, &stderr), stderr.String())
 	kinds := output.Kinds(func(output.Format) bool { return true })
-	require.Contains(t, strings.Join(strings.Fields(stdout.String()), " "), "(--format: "+value.OrList(kinds)+")")
+	require.Contains(t, strings.Join(strings.Fields(stdout.String()), " "), "(--format: "+wording.OrList(kinds)+")")
 }
 
 // TestParallelJobsWriteTheSameInEveryFormat runs three jobs, two of which share a data type,

@@ -14,7 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -98,7 +98,7 @@ func logRepeated(log *slog.Logger, reports []output.FileReport) {
 	for _, f := range reports {
 		if f.Repeated {
 			log.Warn(fmt.Sprintf("%s has the rows of this run (%s added), although the run has failed: do not repeat it, or they are there twice "+
-				"(with --state, a repeated run adds no row again)", f.File, value.Counted(int(f.Rows), "row")),
+				"(with --state, a repeated run adds no row again)", f.File, wording.Counted(int(f.Rows), "row")),
 				"event", "repeated", "file", f.File, "rows", f.Rows)
 		}
 	}

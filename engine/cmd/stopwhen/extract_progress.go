@@ -15,7 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // progress shows a progress line on a terminal. Log lines are written through it,
@@ -92,8 +92,9 @@ func (p *progress) lineFor(width int) string {
 	const spinner = 4 // columns
 	job := p.jobs[p.last.Job]
 	rate := float64(job.items) / max(time.Since(job.start).Seconds(), 0.001)
-	return fit(width-spinner, printable.Text(p.last.Job), ": "+value.Counted(job.pages, "page"), p.part, ", "+value.Counted(job.items, "item"),
-		", "+value.Size(job.bytes), fmt.Sprintf(", %.0f items/s", rate), lastRule(p.last))
+	return fit(width-spinner, printable.Text(p.last.Job), ": "+wording.Counted(job.pages, "page"), p.part,
+		", "+wording.Counted(job.items, "item"),
+		", "+wording.Size(job.bytes), fmt.Sprintf(", %.0f items/s", rate), lastRule(p.last))
 }
 
 // fit joins a name, a text and as many details as fit the width. It shortens the name if even the text
@@ -101,7 +102,7 @@ func (p *progress) lineFor(width int) string {
 func fit(width int, name, text string, details ...string) string {
 	room := max(width-utf8.RuneCountInString(text), 2)
 	if utf8.RuneCountInString(name) > room {
-		name = value.Clip(name, room-1) // Clip adds an ellipsis
+		name = wording.Clip(name, room-1) // Clip adds an ellipsis
 	}
 	line := name + text
 	for _, detail := range details {
@@ -142,7 +143,7 @@ func (p *progress) locked(f func()) {
 
 // tasks records how far a run on many machines is.
 func (p *progress) tasks(counts cluster.Progress) {
-	p.locked(func() { p.part = fmt.Sprintf(", %d of %s", counts.Ended, value.Counted(counts.Tasks, "partition")) })
+	p.locked(func() { p.part = fmt.Sprintf(", %d of %s", counts.Ended, wording.Counted(counts.Tasks, "partition")) })
 }
 
 // written is called when the items of a page have been written.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/files"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A runState holds the outputs of a run and, with --state, the file from which it resumes.
@@ -92,7 +92,7 @@ func (s *runState) logResume(l *loaded) {
 	default:
 		message := "resuming from " + s.path
 		if s.store.DiscardedBytes() > 0 {
-			message += fmt.Sprintf("; discarded %s written after the last checkpoint", value.Size(int(s.store.DiscardedBytes())))
+			message += fmt.Sprintf("; discarded %s written after the last checkpoint", wording.Size(int(s.store.DiscardedBytes())))
 		}
 		s.log.Info(message, "event", "resume", "truncated_bytes", s.store.DiscardedBytes())
 	}

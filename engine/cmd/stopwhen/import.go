@@ -24,6 +24,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // importFormats are the formats that are read.
@@ -147,7 +148,7 @@ func (c *importCommand) importFiles(paths []string) ([]importer.File, error) {
 func readDocument(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, importer.MaxFileBytes+1))
 	if err == nil && len(text) > importer.MaxFileBytes {
-		err = fmt.Errorf("the document has more than %s", value.Size(importer.MaxFileBytes))
+		err = fmt.Errorf("the document has more than %s", wording.Size(importer.MaxFileBytes))
 	}
 	return text, err
 }
@@ -168,7 +169,7 @@ func (c *importCommand) write(r *importer.Result) error {
 	switch {
 	case c.strict && !exact:
 		return &usageError{fmt.Sprintf("--strict: %d of %s are exact; nothing was written",
-			r.Report.Count(importer.Exact), value.Counted(len(r.Report.Streams), "stream"))}
+			r.Report.Count(importer.Exact), wording.Counted(len(r.Report.Streams), "stream"))}
 	case len(r.Configs) == 0:
 		return &usageError{"nothing could be translated"}
 	}

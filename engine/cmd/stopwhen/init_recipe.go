@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -84,7 +85,7 @@ func (r *recipe) yaml() (string, error) {
 	b.WriteString("# yaml-language-server: $schema=./stopwhen.schema.json\n")
 	for _, text := range append([]string{r.API + ": " + r.Gives}, r.Case.Notes...) {
 		b.WriteString("#\n")
-		for _, line := range value.Wrap(text, recipeColumns) {
+		for _, line := range wording.Wrap(text, recipeColumns) {
 			b.WriteString("# " + line + "\n")
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -159,7 +159,7 @@ func (c *peekCommand) observe(ctx context.Context, l *loaded, job string) (page 
 		return nil, nil, readErr
 	}
 	if page == nil && err == nil {
-		err = &usageError{fmt.Sprintf("--page: job %s ends after %s", job, value.Counted(pages, "page"))}
+		err = &usageError{fmt.Sprintf("--page: job %s ends after %s", job, wording.Counted(pages, "page"))}
 	}
 	return page, &recorded.Exchanges[len(recorded.Exchanges)-1], err
 }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/engine/workbench"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -90,7 +90,7 @@ func lineOf(p workbench.ReadPath, columns [3]int, width int) string {
 		}
 	}
 	if room := width - utf8.RuneCountInString(text) - 2; room > 8 && p.Sample != "" {
-		text += "  " + value.Clip(p.Sample, min(room-1, 40))
+		text += "  " + wording.Clip(p.Sample, min(room-1, 40))
 	}
 	var marks []string
 	if p.Items {
@@ -111,5 +111,5 @@ func marked(text, mark string, width int) string {
 		return text + "   ← " + mark
 	}
 	indent := len(text) - len(strings.TrimLeft(text, " ")) + 2
-	return text + "\n" + strings.Repeat(" ", indent) + "↑ " + value.Clip(mark, max(width-indent-3, 20))
+	return text + "\n" + strings.Repeat(" ", indent) + "↑ " + wording.Clip(mark, max(width-indent-3, 20))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -114,8 +114,8 @@ func (t *tape) log(logger *slog.Logger) {
 		t.name = t.to.Path()
 	}
 	if n := t.Omitted(); n > 0 {
-		logger.Warn(fmt.Sprintf("%s has no body of %s with more than %s; replay reports them as errors", t.name, value.Counted(n, "response"),
-			value.Size(recording.MaxBodyBytes)), "event", "omitted", "responses", n)
+		logger.Warn(fmt.Sprintf("%s has no body of %s with more than %s; replay reports them as errors", t.name, wording.Counted(n, "response"),
+			wording.Size(recording.MaxBodyBytes)), "event", "omitted", "responses", n)
 	}
-	logger.Info(fmt.Sprintf("recorded %s in %s", value.Counted(t.Len(), "exchange"), t.name), "event", "recorded", "exchanges", t.Len())
+	logger.Info(fmt.Sprintf("recorded %s in %s", wording.Counted(t.Len(), "exchange"), t.name), "event", "recorded", "exchanges", t.Len())
 }

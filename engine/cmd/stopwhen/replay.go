@@ -17,7 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A replayCommand is stopwhen replay.
@@ -202,7 +202,7 @@ func firstLines(lines []string) string {
 	const shown, width = 3, 110
 	b := &strings.Builder{}
 	for _, line := range lines[:min(len(lines), shown)] {
-		fmt.Fprintf(b, "    %s\n", value.Clip(line, width))
+		fmt.Fprintf(b, "    %s\n", wording.Clip(line, width))
 	}
 	if n := len(lines) - shown; n > 0 {
 		fmt.Fprintf(b, "    and %d more\n", n)
@@ -223,9 +223,9 @@ func itemLines(verb string, items []recording.Item) []string {
 func difference(n int, noun string) string {
 	switch {
 	case n > 0:
-		return value.Counted(n, noun) + " more"
+		return wording.Counted(n, noun) + " more"
 	case n < 0:
-		return value.Counted(-n, noun) + " fewer"
+		return wording.Counted(-n, noun) + " fewer"
 	}
 	return "the same number of " + noun + "s"
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // schemas are the schemas that --of names, the default first.
@@ -63,6 +63,6 @@ is a line of a trace, and result the file that run --result writes.`,
 			return a.writeJSON(schemas[slices.Index(schemaNames(), name)].schema())
 		},
 	}
-	choice(cmd, &name, "of", "`WHAT` the schema describes: "+value.OrList(schemaNames()), schemaNames()...)
+	choice(cmd, &name, "of", "`WHAT` the schema describes: "+wording.OrList(schemaNames()), schemaNames()...)
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/configtest"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A testCommand is stopwhen test.
@@ -146,14 +146,14 @@ func totalsOf(report *configtest.Report) testTotals {
 func (c *testCommand) judgeTests(report *configtest.Report) error {
 	var parts []string
 	if n := report.Failed(); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %s failed", n, value.Counted(len(report.Tests), "test")))
+		parts = append(parts, fmt.Sprintf("%d of %s failed", n, wording.Counted(len(report.Tests), "test")))
 	}
 	t := totalsOf(report)
 	if c.failUncovered && t.gaps > 0 {
-		parts = append(parts, fmt.Sprintf("the tests do not cover %s (--fail-uncovered)", value.Counted(t.gaps, "rule")))
+		parts = append(parts, fmt.Sprintf("the tests do not cover %s (--fail-uncovered)", wording.Counted(t.gaps, "rule")))
 	}
 	if n := len(t.Untested); c.failUncovered && n > 0 {
-		parts = append(parts, value.Counted(n, "job")+" without tests (--fail-uncovered)")
+		parts = append(parts, wording.Counted(n, "job")+" without tests (--fail-uncovered)")
 	}
 	if parts == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // A call is a request before it is sent.
@@ -223,7 +223,7 @@ func (c *cdk) nested(v any, names object) any {
 		}
 		return out
 	case []any:
-		return value.Map(v, func(e any) any { return c.nested(e, names) })
+		return lists.Map(v, func(e any) any { return c.nested(e, names) })
 	}
 	return c.render(v, names)
 }
@@ -279,7 +279,7 @@ func whole(v any) any {
 			return int(v)
 		}
 	case []any:
-		return value.Map(v, whole)
+		return lists.Map(v, whole)
 	case object:
 		for k, e := range v {
 			v[k] = whole(e)

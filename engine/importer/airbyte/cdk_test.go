@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -55,7 +56,7 @@ func newCDK(t *testing.T, file importer.File, settings object, api http.RoundTri
 func (c *cdk) resolve(v any) any {
 	switch v := v.(type) {
 	case []any:
-		return value.Map(v, c.resolve)
+		return lists.Map(v, c.resolve)
 	case string:
 		if strings.HasPrefix(v, "#/") {
 			return c.target(v)
@@ -302,7 +303,7 @@ func childSlice(parent, record, slice object) object {
 	extra := object{}
 	fields, _ := parent["extra_fields"].([]any)
 	for _, path := range fields {
-		keys := value.Map(path.([]any), str)
+		keys := lists.Map(path.([]any), str)
 		extra[strings.Join(keys, ".")] = at(keys...)
 	}
 	out["extra_fields"] = extra
@@ -481,7 +482,7 @@ func (c *cdk) transform(t, record, names object) {
 
 // sortedTexts returns records as sorted texts.
 func sortedTexts(records []object) []string {
-	out := value.Map(records, func(o object) string {
+	out := lists.Map(records, func(o object) string {
 		text, _ := json.Marshal(o)
 		return string(text)
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -308,7 +309,7 @@ func (b *builder) jwt(n node) error {
 // jwtObject returns the expression for the header or the payload of a token, given the expressions for its
 // members.
 func jwtObject(values map[string]string, names []string) string {
-	members := value.Map(names, func(name string) string { return importer.Quote(name) + ": " + values[name] })
+	members := lists.Map(names, func(name string) string { return importer.Quote(name) + ": " + values[name] })
 	return base64url("toJSON({" + strings.Join(members, ", ") + "})")
 }
 

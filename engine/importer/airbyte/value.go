@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -83,7 +84,7 @@ func restored(v any, text func(string) string) any {
 	case string:
 		return text(v)
 	case []any:
-		return value.Map(v, func(e any) any { return restored(e, text) })
+		return lists.Map(v, func(e any) any { return restored(e, text) })
 	case value.Object:
 		out := value.Object{}
 		for _, m := range v {
@@ -175,14 +176,14 @@ func (b *builder) queryProperties(n node) (v importer.Value, leave bool, err err
 	if !isList {
 		return v, false, fmt.Errorf("%s: want a list of properties", n.get("property_list").path)
 	}
-	names := value.Map(list, func(e any) string { return fmt.Sprint(e) })
+	names := lists.Map(list, func(e any) string { return fmt.Sprint(e) })
 	if chunking := n.get("property_chunking"); chunking.given() {
 		if requests := chunks(names, chunking); requests > 1 {
 			return v, false, fmt.Errorf("%s: %d requests with a part of the properties each, whose records are joined, are not translated; "+
 				"leave out property_chunking and the properties that you do not need", chunking.path, requests)
 		}
 		always, _ := n.get("always_include_properties").v.([]any)
-		names = append(value.Map(always, func(e any) string { return fmt.Sprint(e) }), names...)
+		names = append(lists.Map(always, func(e any) string { return fmt.Sprint(e) }), names...)
 	}
 	if selector := n.get("property_selector"); selector.given() {
 		b.note(importer.Check, selector, "params", "all properties are requested; there, those that the user has selected")

@@ -24,7 +24,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // Format is the format of paginators.
@@ -133,7 +133,7 @@ func (r *reader) source() (*importer.Source, error) {
 	if r.protocol, err = r.service.protocol(); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.serviceFile, err)
 	}
-	names := value.Map(r.paginators, func(p *paginator) string { return p.name })
+	names := lists.Map(r.paginators, func(p *paginator) string { return p.name })
 	for _, wanted := range r.options.Streams {
 		if !slices.Contains(names, wanted) {
 			return nil, fmt.Errorf("%s has no paginator %q; its paginators are %s", r.name, wanted, strings.Join(names, ", "))

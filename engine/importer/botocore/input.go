@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // An input is an input of the configuration, with the form that its expression expects.
@@ -136,7 +136,7 @@ func constant(s *shape, text string) any {
 			return v
 		}
 		if s.Type == "list" {
-			return value.Map(strings.Split(text, ","), func(e string) any { return e })
+			return lists.Map(strings.Split(text, ","), func(e string) any { return e })
 		}
 	}
 	return text

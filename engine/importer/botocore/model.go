@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A service is a service model: service-2.json.
@@ -112,7 +112,7 @@ func (p *paginator) list(key string) ([]string, error) {
 // unpack returns the text of a file, which may be compressed as in the packages of botocore.
 func unpack(f importer.File) ([]byte, error) {
 	if len(f.Text) > importer.MaxFileBytes {
-		return nil, fmt.Errorf("%s: the file has %s; the limit is %s", f.Name, value.Size(len(f.Text)), value.Size(importer.MaxFileBytes))
+		return nil, fmt.Errorf("%s: the file has %s; the limit is %s", f.Name, wording.Size(len(f.Text)), wording.Size(importer.MaxFileBytes))
 	}
 	if !bytes.HasPrefix(f.Text, []byte{0x1f, 0x8b}) {
 		return f.Text, nil
@@ -127,7 +127,7 @@ func unpack(f importer.File) ([]byte, error) {
 	}
 	if len(text) > importer.MaxFileBytes {
 		return nil, fmt.Errorf("%s: the file has more than %s when it is decompressed, which is the limit",
-			f.Name, value.Size(importer.MaxFileBytes))
+			f.Name, wording.Size(importer.MaxFileBytes))
 	}
 	return text, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // paging sets where the next page comes from, and when the list ends.
@@ -25,7 +25,7 @@ func (t *translation) paging() error {
 	case len(in) == 0 || len(out) == 0:
 		return fmt.Errorf("input_token and output_token are missing")
 	case len(in) != len(out):
-		return fmt.Errorf("there are %s and %s", value.Counted(len(in), "input_token"), value.Counted(len(out), "output_token"))
+		return fmt.Errorf("there are %s and %s", wording.Counted(len(in), "input_token"), wording.Counted(len(out), "output_token"))
 	}
 	t.out.Paging = &importer.Paging{Kind: importer.Token}
 	if err := t.token(in[0], out[0]); err != nil {

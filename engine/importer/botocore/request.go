@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -88,11 +89,11 @@ func (t *translation) request() error {
 	names := in.Required
 	for _, name := range sortedNames(in.Members) {
 		if _, set := t.options.Set[name]; set {
-			names = value.AppendNew(names, name)
+			names = lists.AppendNew(names, name)
 		}
 	}
 	if _, set := t.set.Get(PageSize); set && limit != nil {
-		names = value.AppendNew(names, limit[0])
+		names = lists.AppendNew(names, limit[0])
 	}
 	for _, name := range names {
 		if in.Members[name] == nil || contains(tokens, name) {

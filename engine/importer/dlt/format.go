@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -173,7 +174,7 @@ func (r *reader) streams(list node) error {
 	}
 	for _, wanted := range r.options.Streams {
 		if r.resources[wanted] == nil {
-			names := value.Map(r.order, func(res *resource) string { return res.name })
+			names := lists.Map(r.order, func(res *resource) string { return res.name })
 			return fmt.Errorf("there is no resource %q; the resources are %s", wanted, strings.Join(names, ", "))
 		}
 	}

@@ -12,7 +12,9 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A builder makes the stream of a resource.
@@ -86,7 +88,7 @@ func (b *builder) hints() error {
 		for _, m := range step.members() {
 			code, _ := m.scalar()
 			return fmt.Errorf(
-				"%s is Python (%s): remove it from the document, and write its effect as filter or fields of the job", m.path, value.Clip(code, 60))
+				"%s is Python (%s): remove it from the document, and write its effect as filter or fields of the job", m.path, wording.Clip(code, 60))
 		}
 	}
 	b.mergeHints()
@@ -129,7 +131,7 @@ func (b *builder) mergeHints() {
 }
 
 func keyPaths(n node) []string {
-	return value.Map(n.texts(), func(name string) string { return rules.JoinPath(name) })
+	return lists.Map(n.texts(), func(name string) string { return rules.JoinPath(name) })
 }
 
 // known notes the keys of the endpoint and of the client that are not known.
@@ -455,7 +457,7 @@ func (b *builder) actions() error {
 		case action.text() != "ignore":
 			code, _ := action.scalar()
 			return fmt.Errorf("%s is Python (%s): remove it from the document, and write its effect as onError",
-				cmp.Or(action.path, n.path), value.Clip(cmp.Or(code, n.text()), 60))
+				cmp.Or(action.path, n.path), wording.Clip(cmp.Or(code, n.text()), 60))
 		}
 		if err := b.ignore(status, content); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // reference matches references to dlt's configuration or the environment in a text of the document. The
@@ -227,7 +227,7 @@ func (b *builder) inAddress(n node, text string) (string, error) {
 	for i, p := range parts {
 		switch {
 		case p.source == "" && strings.ContainsAny(p.text, "{}"):
-			return "", fmt.Errorf("%s: the braces in %q are not translated", n.path, value.Clip(p.text, 60))
+			return "", fmt.Errorf("%s: the braces in %q are not translated", n.path, wording.Clip(p.text, 60))
 		case p.source == "":
 			out.WriteString(p.text)
 		case i > 0 && (strings.HasPrefix(p.source, "input.") || importer.IsSegment(p.source)):

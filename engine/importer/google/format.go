@@ -20,7 +20,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // Format is the format of discovery documents.
@@ -95,7 +95,7 @@ func (c *call) is(name string) bool {
 func (c *call) short() string { return strings.Join(append(slices.Clone(c.resources), c.name), ".") }
 
 func (r *reader) source(file string) (*importer.Source, error) {
-	names := value.Map(r.calls, (*call).short)
+	names := lists.Map(r.calls, (*call).short)
 	for _, wanted := range r.options.Streams {
 		if !slices.ContainsFunc(r.calls, func(c *call) bool { return c.is(wanted) }) {
 			return nil, fmt.Errorf("%s has no method %q that returns a list; those that do are %s", file, wanted, strings.Join(names, ", "))
@@ -222,7 +222,7 @@ func (t *translation) send(name, text string) {
 func (t *translation) parameters() {
 	names := slices.Clone(t.Order)
 	for _, name := range slices.Sorted(maps.Keys(t.call.Parameters)) {
-		names = value.AppendNew(names, name)
+		names = lists.AppendNew(names, name)
 	}
 	for _, name := range names {
 		p := t.call.Parameters[name]

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules/apinames"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A document is a discovery document of the kind discovery#restDescription.
@@ -71,7 +71,7 @@ type schema struct {
 // parse reads a document.
 func parse(f importer.File) (*document, error) {
 	if len(f.Text) > importer.MaxFileBytes {
-		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, value.Size(len(f.Text)), value.Size(importer.MaxFileBytes))
+		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, wording.Size(len(f.Text)), wording.Size(importer.MaxFileBytes))
 	}
 	var d document
 	if err := json.Unmarshal(f.Text, &d); err != nil {

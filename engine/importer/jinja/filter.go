@@ -13,7 +13,9 @@ import (
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // filtered translates a | b | c.
@@ -101,12 +103,12 @@ func filter(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 		}
 	case "capitalize":
 		if text, ok := e.Const.(string); ok {
-			return Literal(value.Capital(strings.ToLower(text))), nil
+			return Literal(wording.Capital(strings.ToLower(text))), nil
 		}
 	case "title":
 		if text, ok := e.Const.(string); ok && !strings.ContainsFunc(text, isNeitherLetterNorSpace) {
 			words := strings.Split(strings.ToLower(text), " ")
-			return Literal(strings.Join(value.Map(words, value.Capital), " ")), nil
+			return Literal(strings.Join(lists.Map(words, wording.Capital), " ")), nil
 		}
 	case "trim":
 		if len(args) == 1 {

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // authentication reads the credentials. If they cannot be translated, a note says so.
@@ -32,7 +33,7 @@ func (r *reader) authentication(o value.Object) []importer.Member {
 		out = r.written(o)
 	}
 	if err != nil {
-		r.everywhere(importer.Credentials, "api.authentication", "%s. Write api.authentication by hand", value.Capital(err.Error()))
+		r.everywhere(importer.Credentials, "api.authentication", "%s. Write api.authentication by hand", wording.Capital(err.Error()))
 		return nil
 	}
 	return out

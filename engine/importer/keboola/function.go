@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -110,7 +111,7 @@ func (r *reader) expressions(list []any, refs references) ([]expression, error) 
 }
 
 func sources(list []expression) []string {
-	return value.Map(list, func(e expression) string { return e.source })
+	return lists.Map(list, func(e expression) string { return e.source })
 }
 
 // literal returns a scalar as an expression.

@@ -26,9 +26,11 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Format is the format of configurations of the generic extractor.
@@ -45,7 +47,7 @@ func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 	}
 	f := files[0]
 	if len(f.Text) > importer.MaxFileBytes {
-		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, value.Size(len(f.Text)), value.Size(importer.MaxFileBytes))
+		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, wording.Size(len(f.Text)), wording.Size(importer.MaxFileBytes))
 	}
 	e, err := engine.Load(f.Name, f.Text, engine.WithDialect(rules.Keboola), engine.WithPlaceholders())
 	if err != nil {
@@ -117,7 +119,7 @@ func (r *reader) source(o importer.Options) (*importer.Source, error) {
 		return nil, fmt.Errorf("there is no setting %q; the settings are the values of config that functions read", name)
 	}
 	out := &importer.Source{Name: r.name, From: "a configuration of Keboola's generic extractor", Inputs: r.inputs}
-	names := value.Map(r.streams, func(s *importer.Stream) string { return s.Name })
+	names := lists.Map(r.streams, func(s *importer.Stream) string { return s.Name })
 	for _, wanted := range o.Streams {
 		if !slices.Contains(names, wanted) {
 			return nil, fmt.Errorf("there is no stream %q; the streams are %s", wanted, strings.Join(names, ", "))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -152,8 +153,8 @@ func (t *translation) clientCredentials(headers []namedNode) error {
 	if err != nil {
 		return err
 	}
-	if scopes := value.Map(t.node.get("default_scopes").list(), node.text); len(scopes) > 0 {
-		list := any(value.Map(scopes, func(s string) any { return s }))
+	if scopes := lists.Map(t.node.get("default_scopes").list(), node.text); len(scopes) > 0 {
+		list := any(lists.Map(scopes, func(s string) any { return s }))
 		if separator := t.node.get("scope_separator"); separator.given() && separator.text() != " " {
 			list = strings.Join(scopes, separator.text())
 		}

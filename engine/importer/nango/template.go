@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -245,8 +246,8 @@ func (t *translation) allowed(in *importer.Input, n node) {
 	pattern := n.get("pattern").text()
 	candidates := []string{n.get("example").text(), formats[n.get("format").text()], "example", "api.example.com", "1", "0123456789"}
 	if list := n.get("enum").list(); len(list) > 0 {
-		candidates = value.Map(list, node.text)
-		pattern = strings.Join(value.Map(candidates, regexp.QuoteMeta), "|")
+		candidates = lists.Map(list, node.text)
+		pattern = strings.Join(lists.Map(candidates, regexp.QuoteMeta), "|")
 	}
 	re, err := regexp.Compile(`^(?:` + pattern + `)$`)
 	if in.Secret || err != nil || len(pattern) > 500 {

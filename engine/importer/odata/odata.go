@@ -20,7 +20,8 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Format is the format of OData's metadata.
@@ -43,7 +44,7 @@ func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 	}
 	f := files[0]
 	if len(f.Text) > importer.MaxFileBytes {
-		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, value.Size(len(f.Text)), value.Size(importer.MaxFileBytes))
+		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, wording.Size(len(f.Text)), wording.Size(importer.MaxFileBytes))
 	}
 	var m metadata
 	if err := xml.Unmarshal(f.Text, &m); err != nil {
@@ -115,7 +116,7 @@ func (r *reader) source() (*importer.Source, error) {
 	if err := r.index(); err != nil {
 		return nil, err
 	}
-	names := value.Map(r.sets, func(s entitySet) string { return s.Name })
+	names := lists.Map(r.sets, func(s entitySet) string { return s.Name })
 	for _, wanted := range r.options.Streams {
 		if !slices.Contains(names, wanted) {
 			return nil, fmt.Errorf("there is no entity set %q; the entity sets are %s", wanted, strings.Join(names, ", "))
@@ -250,7 +251,7 @@ func (r *reader) chain(name string) []*entityType {
 func (r *reader) keys(name string) []string {
 	for _, t := range r.chain(name) {
 		if len(t.Keys) > 0 {
-			return value.Map(t.Keys, func(p property) string { return rules.JoinPath(strings.Split(p.Name, "/")...) })
+			return lists.Map(t.Keys, func(p property) string { return rules.JoinPath(strings.Split(p.Name, "/")...) })
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -66,7 +67,7 @@ func (t *translation) serverVariable(name string, v node, fixed bool) string {
 		in.Default = v.get("default").text()
 	}
 	if list := v.get("enum").texts(); len(list) > 0 {
-		in.Pattern = strings.Join(value.Map(list, regexp.QuoteMeta), "|")
+		in.Pattern = strings.Join(lists.Map(list, regexp.QuoteMeta), "|")
 	}
 	return "{" + t.input(in) + "}"
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // credentials sets the authentication: the first alternative of the operation's security that a
@@ -139,7 +139,7 @@ func (t *translation) oauth2(flows node, scopes []string, place string) ([]impor
 	}
 	var scope []importer.Member
 	if len(scopes) > 0 {
-		scope = []importer.Member{{Name: "scopes", Value: importer.Constant(value.Map(scopes, func(s string) any { return s }))}}
+		scope = []importer.Member{{Name: "scopes", Value: importer.Constant(lists.Map(scopes, func(s string) any { return s }))}}
 	}
 	if f := flows.get("clientCredentials"); f.given() {
 		return auth("oauth2", append(client("clientCredentials", f.get("tokenUrl").text()), scope...)...), ""

@@ -13,7 +13,9 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // The limits of documents. YAML is slower to read than JSON, by far.
@@ -33,7 +35,7 @@ func parse(f importer.File) (node, error) {
 		return node{value.Plain(v)}, err
 	}
 	if len(text) > maxJSONBytes {
-		return node{}, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, value.Size(len(text)), value.Size(maxJSONBytes))
+		return node{}, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, wording.Size(len(text)), wording.Size(maxJSONBytes))
 	}
 	var v any
 	if err := value.Unmarshal(text, &v); err != nil {
@@ -64,11 +66,11 @@ func (n node) names() []string {
 
 func (n node) list() []node {
 	list, _ := n.v.([]any)
-	return value.Map(list, func(v any) node { return node{v} })
+	return lists.Map(list, func(v any) node { return node{v} })
 }
 
 func (n node) texts() []string {
-	return value.Map(n.list(), func(e node) string { return e.text() })
+	return lists.Map(n.list(), func(e node) string { return e.text() })
 }
 
 // text returns a scalar as text.
@@ -234,7 +236,7 @@ func (r *reader) properties(n node) []string {
 	var out []string
 	for _, p := range r.schemas(n, 0) {
 		for _, name := range p.get("properties").names() {
-			out = value.AppendNew(out, name)
+			out = lists.AppendNew(out, name)
 		}
 	}
 	slices.Sort(out)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // sent reports whether an authorization adds something to requests.
@@ -171,7 +171,7 @@ func (t *translation) oauth2() error {
 		members = append(members, importer.Named("username", user), importer.Named("#password", password))
 	}
 	if scopes := strings.Fields(set["scope"]); len(scopes) > 0 && !strings.Contains(set["scope"], "{{") {
-		members = append(members, importer.Named("scopes", importer.Constant(value.Map(scopes, func(s string) any { return s }))))
+		members = append(members, importer.Named("scopes", importer.Constant(lists.Map(scopes, func(s string) any { return s }))))
 	} else if len(scopes) > 0 {
 		v, err := t.value(set["scope"])
 		if err != nil {

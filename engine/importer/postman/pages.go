@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -341,5 +342,5 @@ func objectAt(o value.Object, keys ...string) value.Object {
 
 // constants returns the members of an object as they are.
 func constants(o value.Object) []importer.Member {
-	return value.Map(o, func(m value.Member) importer.Member { return importer.Named(m.Name, importer.Constant(m.Value)) })
+	return lists.Map(o, func(m value.Member) importer.Member { return importer.Named(m.Name, importer.Constant(m.Value)) })
 }

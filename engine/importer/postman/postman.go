@@ -25,7 +25,8 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // Format is the format of Postman's collections.
@@ -51,7 +52,7 @@ func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 	}
 	if len(collections) != 1 {
 		return nil, fmt.Errorf("want one collection and any number of environments; got %s",
-			value.Counted(len(collections), "collection"))
+			wording.Counted(len(collections), "collection"))
 	}
 	src, err := r.source(collections[0])
 	if err != nil {
@@ -73,7 +74,7 @@ type reader struct {
 // file reads a file and reports whether it is the collection.
 func (r *reader) file(f importer.File) (isCollection bool, err error) {
 	if len(f.Text) > importer.MaxFileBytes {
-		return false, fmt.Errorf("the document has %s; the limit is %s", value.Size(len(f.Text)), value.Size(importer.MaxFileBytes))
+		return false, fmt.Errorf("the document has %s; the limit is %s", wording.Size(len(f.Text)), wording.Size(importer.MaxFileBytes))
 	}
 	var document struct {
 		collection
@@ -133,7 +134,7 @@ func (r *reader) source(file string) (*importer.Source, error) {
 	for _, wanted := range r.options.Streams {
 		if !slices.ContainsFunc(r.requests, func(e *entry) bool { return e.is(wanted) }) {
 			return nil, fmt.Errorf("there is no request %q; the requests are %s", wanted,
-				strings.Join(value.Map(r.requests, func(e *entry) string { return e.name }), ", "))
+				strings.Join(lists.Map(r.requests, func(e *entry) string { return e.name }), ", "))
 		}
 	}
 	name := strings.Trim(notInName().ReplaceAllString(strings.ToLower(r.collection.Info.Name), "-"), "-")

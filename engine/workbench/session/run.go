@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -212,7 +213,7 @@ func (v *itemsView) add(item json.RawMessage) {
 			}
 		}
 		if i >= 0 {
-			row[i] = value.Clip(cellText(text), maxCell)
+			row[i] = wording.Clip(cellText(text), maxCell)
 		}
 	}
 	names, values := members(item)

@@ -10,8 +10,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/remedy"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
@@ -80,7 +80,7 @@ func (r *Run) IsSearch(task partition.Task) bool {
 
 // WorkerHint returns the call and the command that start a worker for the run, for use in messages.
 func (r *Run) WorkerHint() remedy.Name {
-	needs := value.Map(r.Secrets, remedy.Input.Of)
+	needs := lists.Map(r.Secrets, remedy.Input.Of)
 	if len(r.Env) > 0 {
 		needs = slices.Insert(needs, 0, remedy.Env.Of(strings.Join(r.Env, ",")))
 	}

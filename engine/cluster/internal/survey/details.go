@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // last returns the envelope of the last page of a task, or nil if the task has no pages.
@@ -71,7 +71,7 @@ func (s *survey) addFailed(ctx context.Context, out *status.Run) error {
 // latest returns the running partitions, latest pages first. Partitions without a page come last.
 func (s *survey) latest() []status.Partition {
 	slices.SortStableFunc(s.running, func(a, b store.StoredHead) int { return b.Time.Compare(a.Time) })
-	list, unplaced := value.Map(s.running[:min(len(s.running), maxRunning)], s.partition), []status.Partition{}
+	list, unplaced := lists.Map(s.running[:min(len(s.running), maxRunning)], s.partition), []status.Partition{}
 	for key, t := range s.starting {
 		unplaced = append(unplaced, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
 			State: status.StateRunning, Worker: t.worker})

@@ -8,7 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/rules/remedy"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -23,7 +23,7 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 	case out.Phase != status.Running:
 	case waits && limit > 0:
 		add("full", room, "the run has %s of the %s that it may have on the server, and the pages of workers wait for room",
-			value.Size(int(out.Stored.Bytes)), value.Size(int(limit)))
+			wording.Size(int(out.Stored.Bytes)), wording.Size(int(limit)))
 	case waits:
 		add("full", remedy.New("make room there, or delete runs"), "the server has no room, so workers wait to store their pages")
 	case info.IsFull():
@@ -35,10 +35,10 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 		retry = remedy.New("a run keeps its configuration: correct it, and submit it as a new run")
 	}
 	if n := out.Total.Failed; n > 0 {
-		add("failed", retry, "%s failed", value.Counted(n, "partition"))
+		add("failed", retry, "%s failed", wording.Counted(n, "partition"))
 	}
 	if n := out.FailedSearches; n > 0 {
-		add("search", retry, "the values of %s could not be found", value.Counted(n, "variable"))
+		add("search", retry, "the values of %s could not be found", wording.Counted(n, "variable"))
 	}
 	if out.Phase != status.Running || s.open() == 0 {
 		return nil
