@@ -1,15 +1,21 @@
 package output
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // commitInterval bounds the loss when a run is killed: pages since the last commit are extracted
 // again. A commit takes about a millisecond.
 const commitInterval = 200 * time.Millisecond
+
+// noteInterval bounds the loss when a run fails or is interrupted, and can still commit: pages since the last position
+// that was noted are extracted again. To encode a position takes up to a third of a millisecond.
+const noteInterval = 10 * time.Millisecond
 
 // commits decides when pages are committed to the state, and with which outputs.
 type commits struct {
@@ -17,10 +23,14 @@ type commits struct {
 	records  *records
 	contract *comparison
 
-	marksEveryPage bool          // whether a commit needs a checkpoint of every page
-	interval       time.Duration // between commits
-	last           time.Time
+	marksEveryPage bool                          // whether a commit needs a checkpoint of every page
+	interval       time.Duration                 // between commits
+	last           time.Time                     // time of the last commit
 	writers        map[*checkpoint.Output]string // root of the job that last wrote to each output
+
+	noted time.Time       // time at which a position was last noted
+	note  json.RawMessage // the position after the latest page, if it was noted and is not marked
+	root  string          // root of the job of that page
 }
 
 // newCommits returns the commits of a run. live says that items are in a stream, from which they cannot be
@@ -37,9 +47,22 @@ func newCommits(r *run, live bool, records *records, contract *comparison) commi
 	return c
 }
 
-// begin removes a page that another job has begun, in an output of a page of the given root, and will request again
-// when the run resumes. All jobs below one root count as one job.
-func (c *commits) begin(root string, targets []*target) error {
+// begin prepares the outputs for a page. It commits the pages before one on which the run fails, which the next run requests
+// again. It removes a page that another job has begun, in an output of the page, and will request again when the run
+// resumes. All jobs below one root count as one job.
+func (c *commits) begin(page *engine.Page, targets []*target) error {
+	var err error
+	switch {
+	case page.Outcome == rules.Failed && !page.Skipped:
+		err = c.commit()
+	case !c.notes():
+		err = c.mark()
+	}
+	if err != nil {
+		return err
+	}
+	c.note = nil // the page follows the position
+	root := page.Root
 	for _, t := range targets {
 		if t.file == nil {
 			continue
@@ -64,23 +87,46 @@ func (c *commits) beginOutput(root string, o *checkpoint.Output) error {
 	return nil
 }
 
-// save commits the pages of a job to the state if a commit is due.
+// notes reports whether the position after the next page is noted.
+func (c *commits) notes() bool { return c.marksEveryPage || time.Since(c.noted) >= noteInterval }
+
+// save notes the position after a page, and commits it to the state if a commit is due.
 func (c *commits) save(page *engine.Page) error {
-	if !c.hasState() {
-		return nil
-	}
 	due := page.Final || time.Since(c.last) >= c.interval
-	if !due && !c.marksEveryPage {
+	if !c.hasState() || !due && !c.notes() {
 		return nil
 	}
 	position, err := page.Checkpoint()
 	if err != nil || position == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	if due {
-		c.contract.mark()
+	c.note, c.root, c.noted = position, page.Root, time.Now()
+	switch {
+	case due:
+		return c.commit()
+	case c.marksEveryPage:
+		return c.mark()
 	}
-	if err := c.store.Mark(page.Root, position, c.writtenBy(page.Root)...); err != nil || !due {
+	return nil
+}
+
+// mark adds the pages up to the noted position to the next commit.
+func (c *commits) mark() error {
+	if c.note == nil {
+		return nil
+	}
+	position := c.note
+	c.note = nil
+	return c.store.Mark(c.root, position, c.writtenBy(c.root)...)
+}
+
+// commit commits the pages up to the noted position to the state.
+func (c *commits) commit() error {
+	if c.note == nil {
+		return nil
+	}
+	c.contract.mark()
+	if err := c.mark(); err != nil {
 		return err
 	}
 	if err := c.store.Flush(); err != nil {

@@ -158,7 +158,7 @@ func (p *Publisher) Page(_ context.Context, page *engine.Page) error {
 
 func (p *Publisher) page(page *engine.Page) error {
 	targets := p.targets.byJob[page.Job]
-	if err := p.commits.begin(page.Root, targets); err != nil {
+	if err := p.commits.begin(page, targets); err != nil {
 		return err
 	}
 	for _, t := range targets {
@@ -242,6 +242,7 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 // say what they need.
 func (p *Publisher) end(result *engine.Result, failed error) error {
 	for _, end := range []func() error{
+		p.commits.commit, // the pages before a failure
 		p.endTargets,
 		func() error { return p.publishJobs(result) }, // all items are written; compares the data of each file with the contract
 		func() error { // the other jobs, such as jobs that write to a stream, are in no group of files

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,6 +86,62 @@ func TestARunThatFailedAnywhereResumes(t *testing.T) {
 				}
 				require.Equal(t, ids, idsOf(t, filepath.Join(dir, "x."+format)), "%s after request %d failed", format, refused)
 			}
+		}
+	}
+}
+
+// A slowAPI serves a list of four pages, each later than pages are noted, and fails with its third one until it is mended.
+type slowAPI struct {
+	pages []string // numbers of the pages that were requested
+	third string   // the third page
+}
+
+func (a *slowAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	page := r.URL.Query().Get("page")
+	a.pages = append(a.pages, page)
+	time.Sleep(noteInterval + 5*time.Millisecond)
+	switch page {
+	case "3":
+		fmt.Fprint(w, a.third)
+	case "5":
+		fmt.Fprint(w, `{"data": []}`)
+	default:
+		fmt.Fprintf(w, `{"data": [{"id": "a%s"}]}`, page)
+	}
+}
+
+// TestARunThatFailsRequestsNoPageAgain: a run that can still write saves all pages before the one on which it fails, although
+// the interval of commits has not passed.
+func TestARunThatFailsRequestsNoPageAgain(t *testing.T) {
+	for name, third := range map[string]string{
+		"a body that cannot be read":   `{"data": [`,
+		"a page on which a rule fails": `{"data": [{"id": "a3"}], "failed": true}`,
+	} {
+		for _, format := range []string{"ndjson", "ndjson.gz"} {
+			api := &slowAPI{third: third}
+			server := httptest.NewServer(api)
+			f, err := ParseFormat(format)
+			require.NoError(t, err)
+			dir := t.TempDir()
+			run := func() error {
+				e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "http": {"maxRetries": 0}, "pagination": {"method": "pagenum",
+					"stopRules": [{"when": "body.failed", "outcome": "failed"}]}}, "config": {"jobs": [{"endpoint": "a", "dataField": "data"}]}}`, server.URL))
+				require.NoError(t, err)
+				store, err := checkpoint.Open(filepath.Join(dir, "state"), "test", nil)
+				require.NoError(t, err)
+				p, err := Open(e, store, PublisherOptions{Options: Options{Format: f}, Dir: dir})
+				require.NoError(t, err)
+				_, failed := p.Run(t.Context())
+				require.NoError(t, p.Close())
+				return failed
+			}
+			require.Error(t, run(), name)
+			require.Equal(t, []string{"1", "2", "3"}, api.pages, name)
+			api.third = `{"data": [{"id": "a3"}]}`
+			require.NoError(t, run(), name)
+			require.Equal(t, []string{"1", "2", "3", "3", "4", "5"}, api.pages, "%s, %s: page 2 was saved", name, format)
+			require.Equal(t, "a1 a2 a3 a4", idsOf(t, filepath.Join(dir, "a."+format)), name)
+			server.Close()
 		}
 	}
 }
