@@ -244,10 +244,10 @@ var auditTable = audits([]Rule{
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Auditing: Auditing{Requires: FactTotal,
-		Derived: "if the same request has brought the same page again, unless it is an estimate",
+		Derived: "if the same request has brought the same page again, unless it is an estimate or, as beside currency, an amount of money",
 		Proof: `(list.again or (list.counted or list.stuck) and not hints.totalRead)` +
 			` and not (hints.totalIsRough or list.chosen)`,
-		Unless: "unless it is an estimate", Decided: true},
+		Unless: "unless it is an estimate or, as beside currency, an amount of money", Decided: true},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}" + endedAgain},

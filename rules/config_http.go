@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -179,5 +180,22 @@ func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
 		d.hidePlainSecret(path, name, v)
 	}
 	d.warnOfTemplate(path, v, true)
+	if text, ok := v.(string); ok && strings.EqualFold(name, "Accept-Encoding") {
+		d.warnOfEncodings(path, text)
+	}
 	return d.secret(path, v, hidden)
+}
+
+// warnOfEncodings finds an encoding in the value of Accept-Encoding that no response can be decoded from.
+func (d *decoder) warnOfEncodings(path, text string) {
+	for encoding := range strings.SplitSeq(text, ",") {
+		name, quality, weighed := strings.Cut(strings.ToLower(strings.ReplaceAll(encoding, " ", "")), ";q=")
+		never := weighed && strings.Trim(quality, "0.") == ""
+		if never || slices.Contains([]string{"", "gzip", "x-gzip", "zstd", "identity"}, name) {
+			continue
+		}
+		d.diags.Warnf(diag.Value(path), "a response in another encoding than gzip or zstd, such as %s, cannot be read: it fails the run", name).
+			WithHint("leave the header out: zstd and gzip are requested then")
+		return
+	}
 }

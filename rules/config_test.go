@@ -387,3 +387,19 @@ func TestAFileIsNamedAfterTheIDOfItsJob(t *testing.T) {
 		require.Equal(t, c.want, cfg.Jobs[0].DataType, "%s: %s", c.dialect, c.job)
 	}
 }
+
+// A response in an encoding that the configuration asks for, and that cannot be decoded, fails a run.
+func TestAnEncodingThatCannotBeReadDrawsAWarning(t *testing.T) {
+	for value, want := range map[string]string{
+		"br": "br", "gzip, deflate, br": "deflate", "*": "*", "GZIP, Br;q=0.5": "br",
+		"": "", "gzip": "", "zstd, gzip;q=0.8, identity": "", "gzip, br;q=0, *; q=0.0": "",
+	} {
+		_, _, found := load(t, `{"api": {"baseUrl": "https://api.test/", "http": {"headers": {"accept-encoding": "`+value+`"}}},
+			"config": {"jobs": [{"endpoint": "users"}]}}`, rules.Options{})
+		warnings := found.Warnings()
+		require.Equal(t, want != "", len(warnings) == 1, value)
+		if want != "" {
+			require.Contains(t, warnings[0].Message, "such as "+want+", cannot be read", value)
+		}
+	}
+}

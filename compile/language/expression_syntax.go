@@ -83,11 +83,21 @@ func (e *Expression) Items() [][]string { return e.code.items }
 // Functions returns the functions of an embedder that the expression calls, each once.
 func (e *Expression) Functions() []Function { return e.code.names.functions }
 
-// Calls returns the names of the functions that the expression calls, each once.
+// Calls returns the names of the functions that the expression calls, each once. Those of methods begin with a dot.
 func (e *Expression) Calls() (names []string) {
 	for node := range nodes(e.code.syntax) {
-		if call, ok := node.(*ast.CallNode); ok && calleeName(call) != "" {
-			names = lists.AppendNew(names, calleeName(call))
+		switch call := node.(type) {
+		case *ast.CallNode:
+			if name := calleeName(call); name != "" {
+				names = lists.AppendNew(names, name)
+			}
+			if member, ok := call.Callee.(*ast.MemberNode); ok {
+				if name, ok := member.Property.(*ast.StringNode); ok {
+					names = lists.AppendNew(names, "."+name.Value)
+				}
+			}
+		case *ast.BuiltinNode:
+			names = lists.AppendNew(names, call.Name)
 		}
 	}
 	return names

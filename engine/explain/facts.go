@@ -102,14 +102,15 @@ func explainOrigins(cfg *rules.Config) string {
 	}
 	switch {
 	case rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin:
-		return "A link or redirect to another origin than that of api.baseUrl is followed, without credentials and other secrets, " +
-			"unless its address is private (" + statusPolicy + ")."
+		return "A link, endpoint or redirect to another origin than that of api.baseUrl is followed, without credentials and other secrets. " +
+			"At a private address, such as one of a local network, it fails the run (" + statusPolicy + "), unless its host is that of " +
+			"api.baseUrl, or api.allowedOrigins has the address."
 	case len(allowed) > 0:
-		return fmt.Sprintf("A link or redirect to %s is followed, without credentials and other secrets, "+
-			"unless it is a name with a private address (api.allowedOrigins). "+
+		return fmt.Sprintf("A link, endpoint or redirect to %s is followed, without credentials and other secrets, "+
+			"unless it is a name with a private address (api.allowedOrigins; "+statusPolicy+"). "+
 			"One to another origin, unless it is that of api.baseUrl%s, fails the run (%s).",
 			wording.OrList(allowed), originInWords(cfg.BaseURL), statusPolicy)
 	}
-	return fmt.Sprintf("A link or redirect to another origin (scheme, host and port) than that of api.baseUrl "+
+	return fmt.Sprintf("A link, endpoint or redirect to another origin (scheme, host and port) than that of api.baseUrl "+
 		"fails the run (%s), and nothing is sent there; api.allowedOrigins allows one.", statusPolicy)
 }

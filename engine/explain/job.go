@@ -347,8 +347,16 @@ func (j explainer) items() ItemsExplanation {
 	case rules.XML:
 		x.Where += " (XML)"
 	case rules.Auto:
-		x.Where += "; each line or row of NDJSON and CSV (the format is that of the response" + tableInWords(response) +
-			"; a row of CSV is " + rowInWords(response) + ")"
+		const detected = "(the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by the begin of the body"
+		if slices.ContainsFunc(j.Spec().ItemPaths(), func(path []string) bool { return len(path) > 0 }) {
+			x.Where += " " + detected + ")"
+			x.Otherwise += fmt.Sprintf("; of XML, each element of this name is an item; NDJSON or CSV fails the run (%s)", statusResponse)
+			break
+		}
+		x.Where += "; each line or row of NDJSON and CSV " + detected + tableInWords(response) + "; a row of CSV is " + rowInWords(response) + ")"
+		if field == nil {
+			x.Otherwise += ", and so does XML"
+		}
 	}
 	return x
 }

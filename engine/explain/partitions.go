@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -190,19 +191,29 @@ func windowFacts(v *compile.ForVariable) []string {
 			"The last window ends at for.%[1]s.to and may be shorter.", name)
 	}
 	switch {
-	case w.Step.Number != nil:
+	case w.Step.Number != nil || isNumber(v.From) && isNumber(v.To):
+		sentences[0] += " Both are numbers."
 	case w.Stepped() && !w.Computed:
 		sentences[0] += " Both are sent" + sentTimes
 	default: // from and to may be numbers
 		sentences[0] += " Times are sent" + sentTimes
 	}
 	if w.Splits {
-		sentences = append(sentences, "The second half begins near the middle, "+beginOfHalf(w)+" after its window. "+
+		first := "where the first ends"
+		if w.Granularity != (rules.Span{}) {
+			first = w.Granularity.String() + " after the end of the first"
+		}
+		sentences = append(sentences, "The second half begins "+first+", near the middle, "+beginOfHalf(w)+" after "+name+".from. "+
 			"The pages of a window that is read in halves are not written: its halves have the same items. "+
 			"A window is written when it has ended, or when the run fails in it, and not page by page. "+
 			"One that is too small to be split is written as it is, with a warning.")
 	}
 	return sentences
+}
+
+// isNumber reports whether an expression is a number that the configuration has.
+func isNumber(e *language.Expression) bool {
+	return e != nil && len(e.Reads) == 0 && json.Valid([]byte(e.Rule.Source))
 }
 
 // smallestWindow names the length down to which windows are read in halves.
@@ -213,7 +224,7 @@ func smallestWindow(w *rules.Window) string {
 	return w.Smallest.String()
 }
 
-// beginOfHalf says how long after its window the second half of it begins.
+// beginOfHalf says how long after the begin of its window the second half of it begins.
 func beginOfHalf(w *rules.Window) string {
 	if w.Smallest == (rules.Span{}) {
 		return "whole seconds or a whole number"

@@ -212,9 +212,9 @@ func (r RuleExplanation) partUnderHeading() string {
 			"without scheme and host, it is resolved against %s; another value than a text fails the run (%s)", r.base, statusResponse))
 	}
 	if r.rule.Role == rules.RoleAfter {
-		phrases = append(phrases, fmt.Sprintf("the wait before the request, in seconds if it is a number; none if it is nil; a "+
-			"negative wait, one of "+
-			"more than %s, or another text than a number or a duration, such as a date, fails the run (%s); each response is a page, "+
+		phrases = append(phrases, fmt.Sprintf("the wait before the request, in seconds if it is a number, but not before its "+
+			"retries; none if it is nil; a run that continues waits what is left of it; a negative wait, one of more than %s, or "+
+			"another text than a number or a duration, such as a date, fails the run (%s); each response is a page, "+
 			"whose items are written", inWords(compile.MaxWait), statusResponse))
 	}
 	if r.rule.Role == rules.RoleParam && r.rule.Target == "" {

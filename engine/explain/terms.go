@@ -58,15 +58,34 @@ func (u *usedNames) join(other usedNames) {
 
 // terms returns the functions and the less obvious names, in the order of their tables.
 func (u usedNames) terms() (terms []TermExplanation) {
-	for _, f := range language.Builtin().Functions() {
+	predicates := false
+	for _, f := range slices.Concat(language.Builtin().Functions(), language.Library()) {
 		if u.calls[f.Name] {
 			terms = append(terms, TermExplanation{Name: f.Signature, Says: f.Doc})
+			predicates = predicates || strings.Contains(f.Signature, "predicate")
 		}
+	}
+	if predicates {
+		terms = append(terms, TermExplanation{Name: "#, .name", Says: "in a predicate, the element of the list, and its " +
+			"member name; a list that is nil is empty"})
+	}
+	if u.calls[".Format"] {
+		terms = append(terms, TermExplanation{Name: ".Format(layout)", Says: "a time as text; the layout is how 2 January " +
+			"2006 at 15:04:05 is written in that form"})
 	}
 	for _, f := range rules.ContextFields() {
 		if u.reads[f.Name] && slices.Contains(explainedNames, f.Name) {
 			terms = append(terms, TermExplanation{Name: f.Name, Says: f.Doc})
 		}
+	}
+	if u.reads["now"] {
+		terms = append(terms, TermExplanation{Name: "now()", Says: "in for, the start of the run; in what is computed " +
+			"before the first request, " +
+			"the start of the list; otherwise the time at which the request of the page was made"})
+	}
+	if u.reads["total.seconds"] {
+		terms = append(terms, TermExplanation{Name: "total.seconds", Says: "the time since the list began, waits included, to which a run " +
+			"that continues adds its own"})
 	}
 	if u.compares {
 		terms = append(terms, TermExplanation{Name: "a < b", Says: "numbers are compared by their value, and so are a number and a text that " +
@@ -74,8 +93,9 @@ func (u usedNames) terms() (terms []TermExplanation) {
 	}
 	if u.lacks {
 		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing or null, such as items[-1] of an empty page: " +
-			"a comparison with it is false, unless it is == or !=; arithmetic with it gives nil; a part of a request that is nil is left " +
-			"out; the log names a path that page 1 lacks, unless it is a link or the rule tests whether it is there"})
+			"a comparison with it is false, unless it is == or !=; arithmetic with it gives nil, and so does a function, " +
+			"unless its text says otherwise; a part of a request that is nil is left out; the log names a path that " +
+			"page 1 lacks, unless it is a link or the rule tests whether it is there"})
 	}
 	return terms
 }
