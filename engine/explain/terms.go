@@ -80,8 +80,7 @@ func (u usedNames) terms() (terms []TermExplanation) {
 	}
 	if u.reads["now"] {
 		terms = append(terms, TermExplanation{Name: "now()", Says: "in for, the start of the run; in what is computed " +
-			"before the first request, " +
-			"the start of the list; otherwise the time at which the request of the page was made"})
+			"before the first request, the start of the list; otherwise the time at which the request of the page was made"})
 	}
 	if u.reads["total.seconds"] {
 		terms = append(terms, TermExplanation{Name: "total.seconds", Says: "the time since the list began, waits included, to which a run " +
