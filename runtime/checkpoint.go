@@ -49,7 +49,7 @@ func (c Checkpoint) state(secrets *saved.Concealer, job string) (s state, err er
 	if err := c.CheckVersion(); err != nil {
 		return s, err
 	}
-	revealed, err := secrets.Reveal(json.RawMessage(c))
+	revealed, err := secrets.RevealJSON(json.RawMessage(c))
 	if err != nil {
 		return s, err
 	}

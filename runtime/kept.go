@@ -24,7 +24,7 @@ func (r *listRun) carryOver(page *Page) error {
 	}
 	r.warnOfNil(lacking)
 	if values != nil {
-		own, _ := saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
+		own, _ := saved.NewConcealer(r.Secrets, r.Redactor, nil).ConcealValue(values).(map[string]any)
 		r.state.Result.Kept = compile.NestKept(own, r.concealedKey(r.keepKey))
 	}
 	return nil
@@ -106,7 +106,7 @@ func (l *Loop) RevealKept(ctx context.Context, job *compile.Job, key string) (ma
 	if kept == nil {
 		return nil, nil
 	}
-	revealed, err := l.Concealer(ctx).Revealed(kept)
+	revealed, err := l.Concealer(ctx).RevealValue(kept)
 	if err != nil {
 		return nil, &failure.Error{Class: failure.State, Job: job.ID(), Op: "kept", Err: err,
 			Message: "the values of the previous run cannot be used: " + err.Error(), Hint: "start from the beginning, without them"}

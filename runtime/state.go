@@ -83,7 +83,7 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 		}
 		return nil, r.pageError(failure.Config, err)
 	}
-	if checkpoint, err = saved.NewConcealer(r.Secrets, r.Redactor, nil).Conceal(checkpoint); err != nil {
+	if checkpoint, err = saved.NewConcealer(r.Secrets, r.Redactor, nil).ConcealJSON(checkpoint); err != nil {
 		return nil, r.pageError(failure.Config, err)
 	}
 	return checkpoint, nil

@@ -105,7 +105,7 @@ func (t *tree) checkpoint(ctx context.Context, s stack, done bool) (json.RawMess
 	}
 	checkpoint, err := json.Marshal(state)
 	if err == nil {
-		checkpoint, err = w.concealer.Conceal(checkpoint)
+		checkpoint, err = w.concealer.ConcealJSON(checkpoint)
 	}
 	if err = errors.Join(w.err, err); err != nil {
 		return nil, &failure.Error{Class: failure.Config, Job: t.root.ID(), Op: "checkpoint", Message: err.Error(), Err: err}
@@ -221,7 +221,7 @@ func (t *tree) resume(ctx context.Context) (*node, error) {
 	}
 	c, state, err := t.walk.Concealer(ctx), treeState{}, runtime.Checkpoint(checkpoint).CheckVersion()
 	if err == nil {
-		checkpoint, err = c.Reveal(checkpoint)
+		checkpoint, err = c.RevealJSON(checkpoint)
 	}
 	if err == nil {
 		err = value.Unmarshal(checkpoint, &state)

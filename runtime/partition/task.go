@@ -165,7 +165,7 @@ func (s *Tasks) open(ctx context.Context, task Task) (*taskRun, error) {
 		return r, nil
 	}
 	var binding saved.Value[map[string]any]
-	raw, err := r.tree.walk.Concealer(ctx).Reveal(task.Binding)
+	raw, err := r.tree.walk.Concealer(ctx).RevealJSON(task.Binding)
 	if err == nil {
 		err = json.Unmarshal(raw, &binding)
 	}

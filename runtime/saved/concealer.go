@@ -79,13 +79,13 @@ func NewConcealer(secrets map[string]string, redactor *redact.Redactor, fetch Fe
 // encoded values under it.
 func (c *Concealer) Generation() any { return c.generation }
 
-// Conceal replaces the secrets in the values of a checkpoint by their names. The checkpoint is a
+// ConcealJSON replaces the secrets in the values of a checkpoint by their names. The checkpoint is a
 // JSON object without insignificant white space.
-func (c *Concealer) Conceal(checkpoint []byte) ([]byte, error) {
+func (c *Concealer) ConcealJSON(checkpoint []byte) ([]byte, error) {
 	if !c.changes(checkpoint) {
 		return checkpoint, nil
 	}
-	return replaceMembers(checkpoint, func(v any) (any, error) { return c.Concealed(v), nil })
+	return replaceMembers(checkpoint, func(v any) (any, error) { return c.ConcealValue(v), nil })
 }
 
 // changes reports whether a text or a number in a JSON document has a secret or a delimiter.
@@ -114,12 +114,12 @@ func (c *Concealer) changes(document []byte) bool {
 
 func (c *Concealer) has(text []byte) bool { return len(c.redactor.Find(string(text))) > 0 }
 
-// Reveal replaces the names of secrets in a checkpoint by their current values.
-func (c *Concealer) Reveal(checkpoint []byte) ([]byte, error) {
+// RevealJSON replaces the names of secrets in a checkpoint by their current values.
+func (c *Concealer) RevealJSON(checkpoint []byte) ([]byte, error) {
 	if !bytes.Contains(checkpoint, []byte(delimiter)) {
 		return checkpoint, nil
 	}
-	return replaceMembers(checkpoint, c.Revealed)
+	return replaceMembers(checkpoint, c.RevealValue)
 }
 
 // Encode encodes a value as [Value] does, without its secrets.
@@ -131,11 +131,11 @@ func (c *Concealer) Encode(v any) (json.RawMessage, error) {
 	if err := value.Unmarshal(raw, &v); err != nil {
 		return nil, err
 	}
-	return json.Marshal(c.Concealed(v))
+	return json.Marshal(c.ConcealValue(v))
 }
 
-// Concealed returns a value with the secrets replaced by their names.
-func (c *Concealer) Concealed(v any) any {
+// ConcealValue returns a value with the secrets replaced by their names.
+func (c *Concealer) ConcealValue(v any) any {
 	name := func(text string) (string, error) { return c.concealText(text), nil }
 	out, _ := value.Replace(v, value.Replacement{Name: name, Scalar: func(v any) (any, error) {
 		switch v := v.(type) {
@@ -215,8 +215,8 @@ func (c *Concealer) nameOf(f redact.Match, written string) string {
 	return strings.TrimSuffix(name, "|")
 }
 
-// Revealed returns a value with the names of secrets replaced by their current values.
-func (c *Concealer) Revealed(v any) (any, error) {
+// RevealValue returns a value with the names of secrets replaced by their current values.
+func (c *Concealer) RevealValue(v any) (any, error) {
 	return value.Replace(v, value.Replacement{
 		Name: c.revealText,
 		Scalar: func(v any) (any, error) {

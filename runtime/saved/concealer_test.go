@@ -27,7 +27,7 @@ func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
 	}
 	token, err := json.Marshal(values)
 	require.NoError(t, err)
-	concealed, err := concealerOf(map[string]string{"input.key": secret, "other": "unused-secret", "short": "abc"}).Conceal(token)
+	concealed, err := concealerOf(map[string]string{"input.key": secret, "other": "unused-secret", "short": "abc"}).ConcealJSON(token)
 	require.NoError(t, err)
 	require.True(t, json.Valid(concealed))
 	for _, form := range []string{"7f3a", "key=abc", `"abc"`, base64.StdEncoding.EncodeToString([]byte(secret))[:8]} {
@@ -35,12 +35,12 @@ func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
 	}
 
 	var got map[string]any
-	same, err := concealerOf(map[string]string{"input.key": secret, "short": "abc"}).Reveal(concealed)
+	same, err := concealerOf(map[string]string{"input.key": secret, "short": "abc"}).RevealJSON(concealed)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(same, &got))
 	require.Equal(t, values, got)
 
-	rotated, err := concealerOf(map[string]string{"input.key": "new & better", "short": "de"}).Reveal(concealed)
+	rotated, err := concealerOf(map[string]string{"input.key": "new & better", "short": "de"}).RevealJSON(concealed)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(rotated, &got))
 	require.Equal(t, "new & better", got["plain"])
@@ -49,13 +49,13 @@ func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
 	require.Equal(t, "?key=new%20%26%20better", got["lower-case escapes"])
 	require.Equal(t, "key=de", got["short"])
 
-	_, err = concealerOf(nil).Reveal(concealed)
+	_, err = concealerOf(nil).RevealJSON(concealed)
 	require.ErrorContains(t, err, `it needs the secret "`)
 }
 
 func TestANumberThatIsASecretIsConcealedWhereverItStands(t *testing.T) {
 	for _, text := range []string{`{"n":8675309}`, `{"n":8675309,"m":"text"}`, `{"m":"text","n":[1,8675309]}`} {
-		concealed, err := concealerOf(map[string]string{"pin": "8675309"}).Conceal([]byte(text))
+		concealed, err := concealerOf(map[string]string{"pin": "8675309"}).ConcealJSON([]byte(text))
 		require.NoError(t, err)
 		require.NotContains(t, string(concealed), "8675309", text)
 	}
@@ -63,10 +63,10 @@ func TestANumberThatIsASecretIsConcealedWhereverItStands(t *testing.T) {
 
 func TestANeedlessEscapeBeforeASecretIsKept(t *testing.T) {
 	secrets := map[string]string{"key": "~"}
-	concealed, err := concealerOf(secrets).Conceal([]byte(`{"values":["\\~"]}`))
+	concealed, err := concealerOf(secrets).ConcealJSON([]byte(`{"values":["\\~"]}`))
 	require.NoError(t, err)
 	require.NotContains(t, string(concealed), "~")
-	same, err := concealerOf(secrets).Reveal(concealed)
+	same, err := concealerOf(secrets).RevealJSON(concealed)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"values":["\\~"]}`, string(same))
 }
@@ -80,9 +80,9 @@ func TestWhatIsConcealedIsRevealedTheSame(t *testing.T) {
 		for _, name := range []string{"a", "b", "c?", "d/"} {
 			secrets[name] = rapid.OneOf(text, rapid.SampledFrom([]string{"true", "11111", "values"})).Draw(t, name)
 		}
-		concealed, err := concealerOf(secrets).Conceal(token)
+		concealed, err := concealerOf(secrets).ConcealJSON(token)
 		require.NoError(t, err)
-		same, err := concealerOf(secrets).Reveal(concealed)
+		same, err := concealerOf(secrets).RevealJSON(concealed)
 		require.NoError(t, err)
 		var want, got any
 		require.NoError(t, json.Unmarshal(token, &want))
