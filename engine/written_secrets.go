@@ -83,7 +83,7 @@ func (e *Engine) secretDefaults(found *diag.Collector) []string {
 		}
 		defaults = append(defaults, text)
 		found.Errorf(diag.Outside("inputs."+in.Name+".default"), "the default of a secret input is written in the configuration").
-			WithRemedy("leave it out, and set the input where the workers run, with %s", remedy.Input.Of(in.Name))
+			WithRemedy("leave it out, and set the input where the workers run, with %s", remedy.InputValue.Of(in.Name))
 	}
 	return defaults
 }

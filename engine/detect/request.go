@@ -181,10 +181,10 @@ func (c *call) checkInputs() error {
 	for _, name := range c.inputs {
 		text, given := c.values[name]
 		if given && text == "" {
-			return invalidUnless(remedy.New("give it one with %s", remedy.Value.Of(name)), "{%s} in the address has an empty value", name)
+			return invalidUnless(remedy.New("give it one with %s", remedy.RequestInput.Of(name)), "{%s} in the address has an empty value", name)
 		}
 		if !given {
-			return invalidUnless(remedy.New("add %s, or write %%7B and %%7D for braces that belong to the address", remedy.Value.Of(name)),
+			return invalidUnless(remedy.New("add %s, or write %%7B and %%7D for braces that belong to the address", remedy.RequestInput.Of(name)),
 				"the address has {%s}, which has no value", name)
 		}
 	}

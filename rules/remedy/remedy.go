@@ -10,30 +10,33 @@ import (
 )
 
 // A Name is what to set or to call: its name in the Go API, and the flag or the command that does the same.
-// Each may have a verb of package fmt, for the value of [Name.Of].
 type Name struct{ Go, Command string }
 
-// Of returns the name for a value, such as the name of an input or the id of a run.
-func (n Name) Of(value string) Name {
-	return Name{fmt.Sprintf(n.Go, value), fmt.Sprintf(n.Command, value)}
+// A Template makes a [Name] of a value, such as the name of an input or the id of a run. Each text has one verb of
+// package fmt for the value.
+type Template struct{ Go, Command string }
+
+// Of returns the name for a value.
+func (t Template) Of(value string) Name {
+	return Name{fmt.Sprintf(t.Go, value), fmt.Sprintf(t.Command, value)}
 }
 
-// With returns the name with others as its value.
-func (n Name) With(others ...Name) Name {
+// With returns the name whose value is other names. Without names, its value is empty.
+func (t Template) With(names ...Name) Name {
 	var value Name
-	for _, o := range others {
-		value = Name{strings.TrimSpace(value.Go + " " + o.Go), strings.TrimSpace(value.Command + " " + o.Command)}
+	for _, n := range names {
+		value = Name{strings.TrimSpace(value.Go + " " + n.Go), strings.TrimSpace(value.Command + " " + n.Command)}
 	}
-	return Name{fmt.Sprintf(n.Go, value.Go), strings.TrimSpace(fmt.Sprintf(n.Command, value.Command))}
+	return Name{fmt.Sprintf(t.Go, value.Go), strings.TrimSpace(fmt.Sprintf(t.Command, value.Command))}
 }
 
 // The names of what a run is configured with.
 var (
 	BaseURL      = Name{"WithBaseURL", "--base-url"}
 	Dialect      = Name{"WithDialect", "--dialect"}
-	Env          = Name{"WithEnv %s", "--env %s"}
-	Input        = Name{"WithInputs(map[string]any{%q: VALUE})", "--set %s=VALUE"}
-	Inputs       = Name{"WithInputs", "--set"}
+	Env          = Template{"WithEnv %s", "--env %s"}
+	InputValue   = Template{"WithInputs(map[string]any{%q: VALUE})", "--set %s=VALUE"}
+	AnyInput     = Name{"WithInputs", "--set"}
 	Jobs         = Name{"WithJobs", "--job"}
 	ParallelJobs = Name{"WithParallelJobs", "--jobs"}
 	Prefetch     = Name{"WithPrefetch", "--prefetch"}
@@ -56,31 +59,31 @@ var (
 
 // The names of what detect is asked with.
 var (
-	Body      = Name{"detect.Request.Body", "--data"}
-	Header    = Name{"detect.Request.Header", "--header"}
-	Method    = Name{"detect.Request.Method", "--method"}
-	Recording = Name{"detect.FromRecording", "--from"}
-	Value     = Name{"detect.Request.Inputs %s=VALUE", "--set %s=VALUE"}
+	Body         = Name{"detect.Request.Body", "--data"}
+	Header       = Name{"detect.Request.Header", "--header"}
+	Method       = Name{"detect.Request.Method", "--method"}
+	Recording    = Name{"detect.FromRecording", "--from"}
+	RequestInput = Template{"detect.Request.Inputs %s=VALUE", "--set %s=VALUE"}
 )
 
-// The names of what a run on many machines is called with. [CollectAndRelease], [Delete], [Partitions], [Retry], [Status],
-// [Submit] and [Work] are for the id of a run or, for Work, what its workers need.
+// The names of what a run on many machines is called with. The templates are for the id of a run or, in [Work], for what its
+// workers need.
 var (
-	Delete     = Name{"Run.Delete of %s", "stopwhen delete %s"}
+	Delete     = Template{"Run.Delete of %s", "stopwhen delete %s"}
 	MaxBytes   = Name{"Submission.MaxBytes", "--max-bytes"}
 	Overview   = Name{"Cluster.Overview", "stopwhen status"}
-	Partitions = Name{"Run.Partitions of %s", "stopwhen status --partitions %s"}
+	Partitions = Template{"Run.Partitions of %s", "stopwhen status --partitions %s"}
 	Release    = Name{"CollectOptions.Release", "--release"}
 
-	CollectAndRelease = Name{"Run.Collect of %s with a state and CollectOptions.Release",
+	CollectAndRelease = Template{"Run.Collect of %s with a state and CollectOptions.Release",
 		"stopwhen collect %s --release --state FILE --out DIR"}
 
 	Replicas = Name{"Options.Replicas", "--replicas"}
-	Retry    = Name{"Run.Retry of %s", "stopwhen retry %s"}
+	Retry    = Template{"Run.Retry of %s", "stopwhen retry %s"}
 	Sorted   = Name{"CollectOptions.Sorted", "--sorted"}
-	Status   = Name{"Run.Status of %s", "stopwhen status %s"}
-	Submit   = Name{"Cluster.Submit(%s)", "stopwhen submit CONFIG --run %s"}
-	Work     = Name{"Cluster.Work(%s)", "stopwhen worker %s"}
+	Status   = Template{"Run.Status of %s", "stopwhen status %s"}
+	Submit   = Template{"Cluster.Submit(%s)", "stopwhen submit CONFIG --run %s"}
+	Work     = Template{"Cluster.Work(%s)", "stopwhen worker %s"}
 )
 
 // A Remedy is a proposal against a mistake. The zero Remedy proposes nothing.

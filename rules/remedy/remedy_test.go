@@ -19,7 +19,7 @@ func TestARemedyIsWordedForItsReader(t *testing.T) {
 		{"no name", remedy.New("check %s", "50%"), "check 50%", "check 50%"},
 		{"a name", remedy.StartOver, "checkpoint.Restart, without PublisherOptions.Append, starts over and replaces the output",
 			"--restart, without --append, starts over and replaces the output"},
-		{"a name with a value", remedy.New("set it with %s", remedy.Input.Of("a")), `set it with WithInputs(map[string]any{"a": VALUE})`, "set it with --set a=VALUE"},
+		{"a name with a value", remedy.New("set it with %s", remedy.InputValue.Of("a")), `set it with WithInputs(map[string]any{"a": VALUE})`, "set it with --set a=VALUE"},
 		{"a name with names", remedy.New("%s", remedy.Work.With(remedy.Env.Of("A,B"), remedy.Env.Of("C"))),
 			"Cluster.Work(WithEnv A,B WithEnv C)", "stopwhen worker --env A,B --env C"},
 		{"a name without the names that it may have", remedy.New("%s", remedy.Work.With()), "Cluster.Work()", "stopwhen worker"},

@@ -80,7 +80,7 @@ func (r *Run) IsSearch(task partition.Task) bool {
 
 // WorkerHint returns the call and the command that start a worker for the run, for use in messages.
 func (r *Run) WorkerHint() remedy.Name {
-	needs := lists.Map(r.Secrets, remedy.Input.Of)
+	needs := lists.Map(r.Secrets, remedy.InputValue.Of)
 	if len(r.Env) > 0 {
 		needs = slices.Insert(needs, 0, remedy.Env.Of(strings.Join(r.Env, ",")))
 	}
