@@ -200,7 +200,7 @@ func (j *Job) Watches() []Watch {
 		found.add(e, "body", func(r language.Read) Watch {
 			return Watch{
 				Total:    e.Rule.ID == rules.LimitStopAbsent,
-				Flag:     slices.Contains(rules.FlagRules, e.Rule.ID),
+				Flag:     e.Rule.ReadsFlag(),
 				Link:     i >= len(j.Stops) || apinames.Key(r.Path[len(r.Path)-1]).Is(apinames.HintNext),
 				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.ExpectsRead && checksPresence(e, r),
 			}

@@ -177,10 +177,9 @@ func FactsIn(c *Context) Facts {
 	}
 	limit, isNumber := c.Limit.(int)
 	isUnknown := c.Limit != nil && !isNumber // whether a page is as large as the limit
-	ordinary := ListFacts{
-		Identified: c.List.Identified, Chosen: c.List.Chosen, Again: c.List.Again, Counted: c.List.Counted, Reached: c.List.Reached,
-	}
-	return factIf(FactList, *c.List != ordinary) | factIf(FactTotal, c.Hints.Total != nil) |
+	noticed := *c.List
+	noticed.Identified, noticed.Chosen, noticed.Again, noticed.Counted, noticed.Reached = 0, false, false, false, false
+	return factIf(FactList, noticed != ListFacts{}) | factIf(FactTotal, c.Hints.Total != nil) |
 		factIf(FactPages, c.Hints.Pages != nil) | factIf(FactNext, c.Hints.Next != nil) | factIf(FactMore, c.Hints.More == true) |
 		factIf(FactShort, c.Count > 0 && (c.Count < limit || isUnknown)) |
 		factIf(FactOverfull, isNumber && c.Hints.LargestPage > limit || isUnknown) |

@@ -137,8 +137,8 @@ func (c *Config) finish(diags *diag.Collector) {
 	c.completeTests(diags)
 }
 
-// CheckBaseURL returns an error that describes an invalid base address.
-func CheckBaseURL(address string) error {
+// checkBaseURL returns an error that describes an invalid base address.
+func checkBaseURL(address string) error {
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return errors.New("not an http or https address")
@@ -146,13 +146,13 @@ func CheckBaseURL(address string) error {
 	return nil
 }
 
-// CheckOrigin is [CheckBaseURL] for an address that must have no user and password: an origin, or an address
-// that an expression computes, which logs do not mask.
+// CheckOrigin returns an error that describes an invalid address of an origin, or an invalid base address that an
+// expression computes. Such an address must have no user and password, since logs do not mask them.
 func CheckOrigin(address string) error {
 	if base, err := url.Parse(address); err == nil && base.User != nil {
 		return errors.New("an address with a user name or a password, which belong under api.authentication")
 	}
-	return CheckBaseURL(address)
+	return checkBaseURL(address)
 }
 
 // checkBasePath warns of the parts of baseUrl that requests do not have: the text after

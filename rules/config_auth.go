@@ -60,22 +60,60 @@ type AuthType struct {
 	Required []string // the keys that it must have
 	Optional []string // its other keys
 	Scope    Scope    // the scope of its expressions for parts of requests
+
+	summary func(*Auth) string                // describes the credentials
+	places  func(*Auth) []string              // where requests have them; nil: in the headers of Parts
+	request func(a *Auth, base string) string // describes the request that obtains them, which is repeated to renew them; nil: none
 }
 
 var authTypes = []AuthType{
-	{Name: AuthBasic, Doc: "a user name and a password (RFC 7617)", Required: []string{"username", "#password"}},
-	{Name: AuthBearer, Doc: "a token in the header Authorization (RFC 6750)", Required: []string{"#token"}},
-	{Name: AuthHeader, Doc: "a key in a header", Required: []string{"name", "#value"}},
-	{Name: AuthQuery, Doc: "a key in the query", Required: []string{"name", "#value"}},
+	{Name: AuthBasic, Doc: "a user name and a password (RFC 7617)", Required: []string{"username", "#password"},
+		summary: func(*Auth) string {
+			return "the user name in username and the password in #password, as base64 of both with a colon between them, " +
+				"in the header Authorization: Basic"
+		},
+		places: func(*Auth) []string { return []string{authorization + "Basic ***"} }},
+	{Name: AuthBearer, Doc: "a token in the header Authorization (RFC 6750)", Required: []string{"#token"},
+		summary: func(*Auth) string { return "a fixed token, in the header Authorization: Bearer" },
+		places:  bearerPlaces},
+	{Name: AuthHeader, Doc: "a key in a header", Required: []string{"name", "#value"},
+		summary: func(a *Auth) string { return "a fixed key, in the header " + a.Values["name"] },
+		places:  func(a *Auth) []string { return []string{a.Values["name"] + ": ***"} }},
+	{Name: AuthQuery, Doc: "a key in the query", Required: []string{"name", "#value"},
+		summary: func(a *Auth) string { return "a fixed key, in the parameter " + a.Values["name"] },
+		places:  func(a *Auth) []string { return []string{"the parameter " + a.Values["name"] + "=***"} }},
 	{Name: AuthOAuth2, Doc: "a token that an OAuth 2.0 token endpoint issues", Required: []string{"tokenUrl"}, Optional: []string{
 		"grant", "clientId", "#clientSecret", "clientAuth", "#refreshToken", "username", "#password",
 		"scopes", "params", "renewBefore", "allowHttp",
-	}},
+	},
+		summary: func(a *Auth) string {
+			return fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization: Bearer, %s", a.Values["grant"], a.renewed())
+		},
+		places: bearerPlaces, request: (*Auth).tokenRequest},
 	{Name: AuthLogin, Doc: "what the response of a login gives", Required: []string{"loginRequest", "apiRequest"},
-		Optional: []string{"expires", "renewBefore"}, Scope: ScopeLogin},
-	{Name: AuthSign, Doc: "a signature that expressions compute", Optional: []string{"params", "headers"}, Scope: ScopeSign},
+		Optional: []string{"expires", "renewBefore"}, Scope: ScopeLogin,
+		summary: func(a *Auth) string {
+			return fmt.Sprintf("the values that the response of %s %s gives, %s", a.Login.Method, a.Login.label(), a.renewed())
+		},
+		request: func(a *Auth, _ string) string {
+			return a.Login.Method + " " + fromBase(a.Login.label()) + sends(a.Login.sent()...)
+		}},
+	{Name: AuthSign, Doc: "a signature that expressions compute", Optional: []string{"params", "headers"}, Scope: ScopeSign,
+		summary: func(a *Auth) string {
+			text := "the values of these expressions, computed for each attempt, whose time is now(): " +
+				"params are added to the query, then headers are set"
+			if !a.Independent {
+				text += ", and each sees those before it"
+			}
+			return text
+		}},
 	{Name: AuthAWS4, Doc: "AWS Signature Version 4", Required: []string{"region", "service", "accessKeyId", "#secretAccessKey"},
-		Optional: []string{"#sessionToken"}},
+		Optional: []string{"#sessionToken"},
+		summary: func(*Auth) string {
+			return "AWS Signature Version 4 in the header Authorization, computed for each attempt over the method, the path, " +
+				"the query (sent sorted), the body and the headers Host, Content-Type and X-Amz-*"
+		},
+		places: awsPlaces},
 }
 
 // AuthTypes returns the types of authentication.
@@ -238,56 +276,18 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 	return false
 }
 
-// Summary describes the credentials and says when they are renewed, without secret values.
+// Summary describes the credentials and says when they are renewed, without secret values. It is empty for an unknown type.
 func (a *Auth) Summary() string {
-	switch a.Type {
-	case AuthBasic:
-		return "the user name in username and the password in #password, as base64 of both with a colon between them, " +
-			"in the header Authorization: Basic"
-	case AuthBearer:
-		return "a fixed token, in the header Authorization: Bearer"
-	case AuthHeader:
-		return "a fixed key, in the header " + a.Values["name"]
-	case AuthQuery:
-		return "a fixed key, in the parameter " + a.Values["name"]
-	case AuthOAuth2:
-		return fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization: Bearer, %s", a.Values["grant"], a.renewed())
-	case AuthLogin:
-		return fmt.Sprintf("the values that the response of %s %s gives, %s", a.Login.Method, a.Login.label(), a.renewed())
-	case AuthSign:
-		text := "the values of these expressions, computed for each attempt, whose time is now(): " +
-			"params are added to the query, then headers are set"
-		if !a.Independent {
-			text += ", and each sees those before it"
-		}
-		return text
-	case AuthAWS4:
-		return "AWS Signature Version 4 in the header Authorization, computed for each attempt over the method, the path, " +
-			"the query (sent sorted), the body and the headers Host, Content-Type and X-Amz-*"
+	if summary := findAuthType(a.Type).summary; summary != nil {
+		return summary(a)
 	}
 	return ""
 }
 
 // Headers returns the headers in which requests have the credentials, without their values: "Authorization: Bearer ***".
 func (a *Auth) Headers() (headers []string) {
-	const authorization = "Authorization: "
-	switch a.Type {
-	case AuthBasic:
-		return []string{authorization + "Basic ***"}
-	case AuthBearer, AuthOAuth2:
-		return []string{authorization + "Bearer ***"}
-	case AuthHeader:
-		return []string{a.Values["name"] + ": ***"}
-	case AuthQuery:
-		return []string{"the parameter " + a.Values["name"] + "=***"}
-	case AuthAWS4:
-		headers = []string{authorization + "AWS4-HMAC-SHA256 ***", "X-Amz-Date: ***"}
-		if a.Values["service"] == "s3" {
-			headers = append(headers, "X-Amz-Content-Sha256: ***")
-		}
-		if _, computed := a.Computed["sessionToken"]; computed || a.Values["sessionToken"] != "" {
-			headers = append(headers, "X-Amz-Security-Token: ***")
-		}
+	if places := findAuthType(a.Type).places; places != nil {
+		return places(a)
 	}
 	for _, part := range a.Parts {
 		if part.Role == RoleHeader {
@@ -297,25 +297,43 @@ func (a *Auth) Headers() (headers []string) {
 	return headers
 }
 
+// authorization begins a header with credentials.
+const authorization = "Authorization: "
+
+func bearerPlaces(*Auth) []string { return []string{authorization + "Bearer ***"} }
+
+func awsPlaces(a *Auth) []string {
+	headers := []string{authorization + "AWS4-HMAC-SHA256 ***", "X-Amz-Date: ***"}
+	if a.Values["service"] == "s3" {
+		headers = append(headers, "X-Amz-Content-Sha256: ***")
+	}
+	if _, computed := a.Computed["sessionToken"]; computed || a.Values["sessionToken"] != "" {
+		headers = append(headers, "X-Amz-Security-Token: ***")
+	}
+	return headers
+}
+
 // Request describes the request that obtains the credentials: its method, its address and the names of what
 // it sends, without values. It returns an empty string for credentials that need no request. A constant address of
 // a token endpoint is resolved against baseURL.
 func (a *Auth) Request(baseURL string) string {
-	switch a.Type {
-	case AuthOAuth2:
-		place := a.tokenPlace()
-		if _, computed := a.Computed["tokenUrl"]; !computed {
-			if address, err := requests.Resolve(baseURL, place); err == nil {
-				place = address
-			}
-		}
-		return "POST " + fromBase(place) +
-			sends(sent{"in the body, a URL-encoded form", a.tokenParams()},
-				sent{"in the header Authorization: Basic, as user name and password", a.clientInHeader()})
-	case AuthLogin:
-		return a.Login.Method + " " + fromBase(a.Login.label()) + sends(a.Login.sent()...)
+	if request := findAuthType(a.Type).request; request != nil {
+		return request(a, baseURL)
 	}
 	return ""
+}
+
+// tokenRequest describes the request for a token of OAuth 2.0.
+func (a *Auth) tokenRequest(base string) string {
+	place := a.tokenPlace()
+	if _, computed := a.Computed["tokenUrl"]; !computed {
+		if address, err := requests.Resolve(base, place); err == nil {
+			place = address
+		}
+	}
+	return "POST " + fromBase(place) +
+		sends(sent{"in the body, a URL-encoded form", a.tokenParams()},
+			sent{"in the header Authorization: Basic, as user name and password", a.clientInHeader()})
 }
 
 // fromBase says of an address without an origin that it is relative.
@@ -383,7 +401,7 @@ func (a *Auth) Empty() []string {
 }
 
 // Renews reports whether credentials, which may be nil, are renewed when the API refuses them.
-func (a *Auth) Renews() bool { return a != nil && (a.Type == AuthOAuth2 || a.Type == AuthLogin) }
+func (a *Auth) Renews() bool { return a != nil && findAuthType(a.Type).request != nil }
 
 // tokenPlace names the token endpoint.
 func (a *Auth) tokenPlace() string {

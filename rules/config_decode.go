@@ -74,7 +74,7 @@ func (d *decoder) applyOptions(options Options) {
 		d.cfg.BaseURL, place = options.BaseURL, diag.Option(remedy.BaseURL)
 	}
 	if d.cfg.BaseURL != "" {
-		if err := CheckBaseURL(sampleBase(d.cfg.BaseURL)); err != nil {
+		if err := checkBaseURL(sampleBase(d.cfg.BaseURL)); err != nil {
 			hint := "write it like https://api.example.com/v1/"
 			if strings.HasPrefix(d.cfg.BaseURL, "{") {
 				hint += ", or {+input.url} for an address that an input gives as a whole"

@@ -160,5 +160,5 @@ func (in Input) likeDefault(v any) any {
 
 // propose adds to a diagnostic how to set the input.
 func (in Input) propose(d *diag.Diagnostic) {
-	d.WithRemedy("set it with %s%s", remedy.Input.Of(in.Name), strings.TrimSuffix(": "+in.Doc, ": "))
+	d.WithRemedy("set it with %s%s", remedy.InputValue.Of(in.Name), strings.TrimSuffix(": "+in.Doc, ": "))
 }

@@ -91,7 +91,7 @@ func (d *decoder) columnNames(s setting) []string {
 
 // checkResponse reports a format that does not fit the other settings of a job.
 func (d *decoder) checkResponse(j *Job, own settings) {
-	if !j.Response.MayBeCSV() {
+	if !j.Response.mayBeCSV() {
 		d.refuseTableOptions(j.Response, own)
 	}
 	d.checkPath(j, own.get("dataField"))
@@ -99,7 +99,7 @@ func (d *decoder) checkResponse(j *Job, own settings) {
 
 // checkTables reports settings of the API for CSV that no job needs.
 func (d *decoder) checkTables(api settings) {
-	if !slices.ContainsFunc(d.cfg.Jobs, func(j Job) bool { return j.Response.MayBeCSV() }) {
+	if !slices.ContainsFunc(d.cfg.Jobs, func(j Job) bool { return j.Response.mayBeCSV() }) {
 		d.refuseTableOptions(Response{Format: cmp.Or(api.get("response.format").text(), JSON)}, api)
 	}
 }
@@ -130,8 +130,8 @@ func (d *decoder) checkPath(j *Job, field setting) {
 	}
 }
 
-// MayBeCSV reports whether responses may be CSV.
-func (r Response) MayBeCSV() bool { return r.Format == CSV || r.Format == Auto }
+// mayBeCSV reports whether responses may be CSV.
+func (r Response) mayBeCSV() bool { return r.Format == CSV || r.Format == Auto }
 
 // ItemPaths returns the paths of the items, with * for every element or member; without a
 // dataField it returns nil.

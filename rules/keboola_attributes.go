@@ -58,7 +58,7 @@ func (a *attributes) refer(path, name string) (source string, hidden bool) {
 	for i, over := range a.shared {
 		if slices.Contains(flatten("", over).Names(), name) {
 			a.diags.Errorf(diag.Value(path), "all iterations share this value, and iterations[%d] overrides %s", i, name).
-				WithRemedy("extract each account with a configuration of its own, or set the value with %s", remedy.Inputs)
+				WithRemedy("extract each account with a configuration of its own, or set the value with %s", remedy.AnyInput)
 			return "", false
 		}
 	}

@@ -52,13 +52,13 @@ func (p *requestParts) put(r Rule) {
 // laterPart returns the rule of a part of the requests after the first.
 func laterPart(role Role, target, source string, origin Origin) Rule {
 	r := Rule{Role: role, Target: target, Source: source, Placement: Placement{Subsequent: true}, Clause: "is", Origin: origin}
-	r.ID = "nextRequest." + r.PartName()
+	r.ID = "nextRequest." + r.partName()
 	return r
 }
 
-// PartName returns the name of the part of the request that a rule sets, as keys of
+// partName returns the name of the part of the request that a rule sets, as keys of
 // nextRequest have it: "url", "params.offset".
-func (r Rule) PartName() string {
+func (r Rule) partName() string {
 	if r.Target == "" {
 		return string(r.Role)
 	}

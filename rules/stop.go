@@ -48,8 +48,8 @@ var sharedStops = []sharedStop{
 // LimitStopAbsent is the ID of the rule that ends a list whose responses have no total.
 const LimitStopAbsent = "limitStop.absent"
 
-// FlagRules are the IDs of the rules that end a list by a flag of the response.
-var FlagRules = []string{"nextPageFlag", "hasMore"}
+// ReadsFlag reports whether the rule ends a list by a flag of the response.
+func (r Rule) ReadsFlag() bool { return r.ID == "nextPageFlag" || r.ID == "hasMore" }
 
 // optionPages is the stopping rule of an option of the run, not of the configuration
 // ([Options].Pages). It comes after all others: a list that ends on the last page
