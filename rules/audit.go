@@ -212,7 +212,7 @@ const endedAgain = `{list.again ? "; the page before came again, which ended the
 // complete list, and after the outcomes in Also; total.items is then the number of items that were
 // emitted since the latest restart.
 var auditTable = audits([]Rule{
-	{ID: "audit.begin", Auditing: Auditing{Requires: FactList, Position: true, Also: afterAnyOther,
+	{ID: "audit.begin", Auditing: Auditing{Requires: FactList, About: AboutPosition, Also: afterAnyOther,
 		Proof:  `list.counted and (not list.backToZero or hints.pages > ` + fullPages + `)`,
 		Unless: "unless the configuration begins in the middle of the list, or a link leads from page 1 to a page 0, which may not exist"},
 		Source: `list.preceded != "" and not (list.backToZero and (hints.total == total.items or hints.pages == ` + fullPages + `))`,
@@ -227,11 +227,11 @@ var auditTable = audits([]Rule{
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.negative", Auditing: Auditing{Requires: FactList, Proof: `true`, Counts: true},
+	{ID: "audit.negative", Auditing: Auditing{Requires: FactList, Proof: `true`, About: AboutNumber},
 		Source:  `list.negative != ""`,
 		Clause:  "a negative number has ended the list",
 		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
-	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort, Compares: true},
+	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort, About: AboutPages},
 		Source: `page > 1 and count > 0 and count < limit and hints.largestPage == limit and count in ` + roundCounts +
 			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil`,
 		Clause: "the limit is a multiple of the size of the last page, and nothing says that the list ends there",
@@ -267,7 +267,7 @@ var auditTable = audits([]Rule{
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.noFlag", Auditing: Auditing{Requires: FactList, Compares: true},
+	{ID: "audit.noFlag", Auditing: Auditing{Requires: FactList, About: AboutPages},
 		Source: `list.moreBefore != "" and hints.total != total.items and (count == limit or count in ` + roundCounts + `)`,
 		Clause: "the last page is full and lacks the flag with which page 1 says that there is more",
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, which page 1 has: " +
@@ -283,7 +283,7 @@ var auditTable = audits([]Rule{
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
-	{ID: "audit.repeated", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
+	{ID: "audit.repeated", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
 			` and list.repeatCount == hints.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
@@ -291,13 +291,13 @@ var auditTable = audits([]Rule{
 		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, although another request was made; " +
 			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
 			`"the API may return its last page again, or allow no access beyond it: compare with the number of items that it should have"}`},
-	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
+	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
-	{ID: "audit.cycle", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
+	{ID: "audit.cycle", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.cycles > 0 or list.stuck and list.cursorPage == 0 and count == hints.largestPage` +
 			` and (page > 2 or count == limit or count in ` + roundCounts + `) and hints.total != total.items and hints.more != false`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
@@ -305,13 +305,13 @@ var auditTable = audits([]Rule{
 			`{list.cycles > 0 ? " (" + list.cycleSent + ")" : ", and the page is as full as the others"}` +
 			", and nothing that the rules read has changed" +
 			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
-	{ID: "audit.shift", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
+	{ID: "audit.shift", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.cursor", Auditing: Auditing{Requires: FactList, Compares: true},
+	{ID: "audit.cursor", Auditing: Auditing{Requires: FactList, About: AboutPages},
 		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
 			` or hints.more == true or hints.total > total.items) or list.tiePage > 0 and hints.total != total.items`,
 		Clause: "the requests continue from the wrong end of the pages, or from a value that two items share",
@@ -326,18 +326,18 @@ var auditTable = audits([]Rule{
 		Clause: "an item occurs twice on one page",
 		Message: counted("list.twice", "item occurs", "items occur") + ` twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
-	{ID: "audit.duplicate", Auditing: Auditing{Requires: FactList, Keyed: true, Also: afterAnyOther},
+	{ID: "audit.duplicate", Auditing: Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
 		Source: `list.sameKey > 0`,
 		Clause: "two items have the same key",
 		Message: counted("list.sameKey", "item has", "items have") + ` the key of an earlier one, ` +
 			"the first on page {list.sameKeyPage} ({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); " +
 			"each item is compared with those before it, the latest 65536: merging writes the last of each key"},
-	{ID: "audit.ambiguous", Auditing: Auditing{Requires: FactList, Keyed: true, Also: afterAnyOther},
+	{ID: "audit.ambiguous", Auditing: Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
 		Source: `list.ambiguous > 0`,
 		Clause: "partitions have other items with one key, which merging loses",
 		Message: counted("list.ambiguous", "item has", "items have") + ` the key ({list.keyPaths}) of an item of an earlier partition, ` +
 			"but other content; merging writes the last of each key and loses the others: add the value of the partition to the key"},
-	{ID: "audit.noKey", Auditing: Auditing{Requires: FactList, Keyed: true, Also: afterAnyOther},
+	{ID: "audit.noKey", Auditing: Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
 		Source: `list.keyless > 0`,
 		Clause: "items lack their key",
 		Message: counted("list.keyless", "item has", "items have") + ` no {list.keyPaths}, which is the key of the items, ` +
@@ -346,22 +346,22 @@ var auditTable = audits([]Rule{
 		Source:  `list.duplicateKey != ""`,
 		Clause:  "an object that is read has a key twice",
 		Message: "an object of a response has {list.duplicateKey} twice; only the last value is read"},
-	{ID: "audit.lostParams", Auditing: Auditing{Requires: FactList, Compares: true, Also: afterAnyOther},
+	{ID: "audit.lostParams", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.lostParams != ""`,
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
-	{ID: "audit.position", Auditing: Auditing{Requires: FactList, Position: true, Compares: true, Also: afterAnyOther, Proof: `true`},
+	{ID: "audit.position", Auditing: Auditing{Requires: FactList, About: AboutPosition | AboutPages, Also: afterAnyOther, Proof: `true`},
 		Source: `list.skipped != ""`,
 		Clause: "a response states a later position than its request, and page 1 states its own",
 		Message: "the response to page {list.skippedPage} has another part of the list than was requested: {list.skipped}; " +
 			"the items before that position are missing"},
-	{ID: "audit.overridden", Auditing: Auditing{Requires: FactList, Proof: `true`, Joins: true},
+	{ID: "audit.overridden", Auditing: Auditing{Requires: FactList, Proof: `true`, About: AboutLinks},
 		Source: `list.overridden != "" and list.stuck`,
 		Clause: "a link has no effect, since a parameter of the job overrides its own",
 		Message: "{list.overridden} (includeParams), and page {page} is the page before it again: " +
 			"remove the parameter from params, or includeParams"},
-	{ID: "audit.totalDecreased", Auditing: Auditing{Requires: FactList, Position: true, Compares: true},
+	{ID: "audit.totalDecreased", Auditing: Auditing{Requires: FactList, About: AboutPosition | AboutPages},
 		Source: `list.decreased > 0`,
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
@@ -372,19 +372,19 @@ var auditTable = audits([]Rule{
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
-	{ID: "audit.moved", Auditing: Auditing{Requires: FactList, Compares: true, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.moved", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
-	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, Compares: true, Also: unlessFailed, Proof: `list.lostPage > 0`,
+	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `list.lostPage > 0`,
 		Unless: "unless it has null or {} in its place, or another list of several"},
 		Source: `(list.lostPage > 0 or list.gapPage > 0) and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
 		Message: `{list.lostPage > 0 ? "page " + text(list.lostPage) + " has no list of items, not even an empty one, although" : ` +
 			`"page " + text(list.gapPage) + " has nothing, null or an empty object in place of the list at " + list.gapList + ", and"} ` +
 			"pages before and after it have items; items may be missing: request that page again"},
-	{ID: "audit.bareEnd", Auditing: Auditing{Requires: FactList, Compares: true},
+	{ID: "audit.bareEnd", Auditing: Auditing{Requires: FactList, About: AboutPages},
 		Source: `(list.barePage > 0 and list.barePage == page or list.absentPage > 0 and list.absentPage == page)` +
 			` and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
 		Clause: "the last page has no list of items, although pages before it have items",
@@ -395,7 +395,7 @@ var auditTable = audits([]Rule{
 		Clause: "an onError rule ends the list at a failure of the server, a rate limit or a refused credential",
 		Message: "an onError rule ended the list at a response with status {list.endStatus}, which says nothing about its end: " +
 			"let the rule name the statuses with which the API ends a list, such as 404"},
-	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList, Compares: true, Ahead: true},
+	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList, About: AboutPages | AboutAhead},
 		Source: `list.beyondPage > 0 and not list.chosen`,
 		Clause: "a page after the last one has items",
 		Message: "page {page} is the last, but page {list.beyondPage}, which was requested ahead of its turn, has " +
@@ -430,24 +430,24 @@ var auditTable = audits([]Rule{
 		Clause: "an onError rule restarted the list after items were written",
 		Message: `the list was restarted after ` + counted("list.rewritten", "item", "items") + `, written again since; ` +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.kept", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`, Keeps: true, KeptUnsent: true},
+	{ID: "audit.kept", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`, About: AboutKept | AboutUnsent},
 		Source: `list.keptUnread != ""`,
 		Clause: "in a run with kept values, the first page does not depend on them, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
-	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Sends: true, Adds: true},
+	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent, Adds: true},
 		Source: `list.older * 2 > list.olderOf`,
 		Clause: "most items are from before the kept value that was sent, by more than a day if it is a time",
 		Message: "{list.older} of {list.olderOf} items that were compared are from before the kept value that was sent, the first with " +
 			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, or merge the rows " +
 			"by their key"},
-	{ID: "audit.again", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Sends: true},
+	{ID: "audit.again", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent},
 		Source: `list.known > 0 or list.reread != ""`,
 		Clause: "an item that is added to a file is not later than the kept value that was sent, or may be of the last unit of earlier windows",
 		Message: `{list.known == 0 ? "the windows begin with " + list.reread + ", whose last unit is requested again" : text(list.known) + ` +
 			`(list.known == 1 ? " item is" : " items are") + " not later than the kept value that was sent"}: rows that earlier runs ` +
 			"have very probably written are added again; merge the rows by their key"},
-	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList, Keeps: true},
+	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList, About: AboutKept},
 		Source: `list.keptAhead != ""`,
 		Clause: "the time that is kept for the next run is more than a day later than now",
 		Message: "{list.keptAhead} is later than now: the next run begins there, and misses the items that change before that time; " +

@@ -75,25 +75,38 @@ type Auditing struct {
 	Requires Facts     // facts without which the rule is not met; if it is 0, the rule may be met in any list
 	Also     []Outcome // outcomes after which the rule is evaluated, besides Complete
 	Proof    string    // an expression; if it is true, the finding is evidence, otherwise a hint
-	Unless   string    // the opposite of Proof in words, which follow the clause: "unless …"
-	Usual    bool      // Unless holds for most findings, so that a short explanation has it, too
 	Splits   bool      // only jobs whose windows may be split have the rule
-	Keeps    bool      // it is about the values that the job keeps for the next run
-	Sends    bool      // it is about the kept value that the first request sends
-	Adds     bool      // adding the rows to a file makes the finding evidence
-	Counts   bool      // it is about a number in responses with which a stopping rule compares those of items or pages
-	Joins    bool      // it is about links whose parameters those of the job override
-	Position bool      // it is about requests that name positions in the list
-	Compares bool      // it compares pages of the list, so that a list of one page does not have it
-	Derived  string    // it replaces Unless, also in a short explanation, if responses give the next request
 
+	// The other fields explain the rule, and have no effect on a run.
+
+	About         Subjects    // a list that lacks one of them cannot have the finding
+	OnError       ErrorAction // it is about an onError rule with this action; empty: it is not
+	Unless        string      // the opposite of Proof in words, which follow the clause: "unless …"
+	Usual         bool        // Unless holds for most findings, so that a short explanation has it, too
+	Derived       string      // it replaces Unless, also in a short explanation, if responses give the next request
+	Adds          bool        // adding the rows to a file makes the finding evidence
 	Decided       bool        // the finding is a hint if the configuration reads the sign, or if a rule of its own ended the list
 	ProofCompares bool        // Proof compares pages of the list, so that in a list of one page the finding is a hint
-	Keyed         bool        // it is about the key of the items
-	KeptUnsent    bool        // with Keeps: it is about first requests that do not depend on these values
-	Ahead         bool        // it is about pages that are requested ahead of their turn
-	OnError       ErrorAction // it is about an onError rule with this action; empty: it is not
 }
+
+// Subjects is a set of what an audit rule may be about.
+type Subjects uint16
+
+// The subjects, which can be combined.
+const (
+	AboutKept     Subjects = 1 << iota // values that the job keeps for the next run
+	AboutUnsent                        // first requests that do not depend on these values
+	AboutSent                          // the kept value that the first request sends
+	AboutNumber                        // a number in responses with which a stopping rule compares those of items or pages
+	AboutLinks                         // links whose parameters those of the job override
+	AboutPosition                      // requests that name positions in the list
+	AboutPages                         // several pages of the list, which are compared
+	AboutKey                           // the key of the items
+	AboutAhead                         // pages that are requested ahead of their turn
+)
+
+// IsAbout reports whether the rule is about a subject, besides others.
+func (a Auditing) IsAbout(subject Subjects) bool { return a.About&subject != 0 }
 
 // A Weight says how much a finding means.
 type Weight string

@@ -110,29 +110,31 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 	switch {
 	case j.isUnaudited(r):
 		return "the list always ends by a rule after which it is not sought"
-	case r.Keeps && len(j.Keeps) == 0:
+	case r.IsAbout(rules.AboutKept) && len(j.Keeps) == 0:
 		return "no value is kept (keep)"
-	case r.KeptUnsent && j.KeptUse() == compile.KeptFromFirst:
+	case r.IsAbout(rules.AboutUnsent) && j.KeptUse() == compile.KeptFromFirst:
 		return "the first request, a stopping rule or the filter reads the kept values"
-	case r.Sends && len(j.SentCursors()) == 0 && (r.Adds || j.Reread() == nil):
+	case r.IsAbout(rules.AboutSent) && len(j.SentCursors()) == 0 && (r.Adds || j.Reread() == nil):
 		return "the first request sends no kept value that is the greatest of the items"
-	case r.Counts && !slices.ContainsFunc(j.Stops, endsByCount):
+	case r.IsAbout(rules.AboutNumber) && !slices.ContainsFunc(j.Stops, endsByCount):
 		return "no stopping rule reads a total or a number of pages in responses"
-	case r.Joins && (!j.Ruleset.IncludeParams || len(j.Request.Params) == 0 || !slices.ContainsFunc(j.NextParts, isAddress)):
+	case r.IsAbout(rules.AboutLinks) &&
+		(!j.Ruleset.IncludeParams || len(j.Request.Params) == 0 || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
-	case r.Position && !j.ByPosition():
+	case r.IsAbout(rules.AboutPosition) && !j.ByPosition():
 		return "no request names a position in the list"
-	case r.Ahead && j.WhySequential() != "":
+	case r.IsAbout(rules.AboutAhead) && j.WhySequential() != "":
 		return "no page is requested ahead"
 	case r.OnError == rules.ErrorRestart && !j.restarts():
 		return "no onError rule has the action restart"
-	case r.Keyed && j.Spec().Key == nil && !slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.Window != nil }):
+	case r.IsAbout(rules.AboutKey) && j.Spec().Key == nil &&
+		!slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.Window != nil }):
 		return "the items have no key (key)"
 	case len(j.For) > 0 && slices.ContainsFunc(rules.PartitionAudits(), func(about rules.Rule) bool { return about.ID == r.ID }):
 		return "" // another rule with this id compares the partitions
-	case r.Compares && j.hasOnePage():
+	case r.IsAbout(rules.AboutPages) && j.hasOnePage():
 		return "the list has one page"
-	case r.Keyed && j.Spec().Key == nil && r.ID != "audit.duplicate":
+	case r.IsAbout(rules.AboutKey) && j.Spec().Key == nil && r.ID != "audit.duplicate":
 		return "the items have no key (key)"
 	case r.OnError != "" && !slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == r.OnError }):
 		return fmt.Sprintf("no onError rule has the action %s", r.OnError)
