@@ -29,14 +29,14 @@ func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[strin
 	return state, parts, more, err
 }
 
-// CheckAddress returns an error if the request that Apply returned has no valid
+// CheckAddress returns an error if the request that [Builder.Apply] returned has no valid
 // address. It names the rule that sets the address.
-func (j *Job) CheckAddress(request requests.Request) error {
+func (b *Builder) CheckAddress(request requests.Request) error {
 	_, err := request.URL()
 	if err == nil {
 		return nil
 	}
-	for _, part := range j.NextParts {
+	for _, part := range b.job.NextParts {
 		if part.Rule.Role.Addresses() {
 			return &language.RuleError{Rule: part.Rule, Err: err}
 		}

@@ -53,10 +53,10 @@ func (a *auditCompiler) compile(rule rules.Rule) *Trigger {
 }
 
 // AuditTriggers returns the compiled audit rules of the job.
-func (j *Job) AuditTriggers() []*Trigger {
+func (a Analysis) AuditTriggers() []*Trigger {
 	var triggers []*Trigger
-	for i := range j.Ruleset.Rules {
-		if rule := &j.Ruleset.Rules[i]; rule.Role == rules.RoleAudit {
+	for i := range a.job.Ruleset.Rules {
+		if rule := &a.job.Ruleset.Rules[i]; rule.Role == rules.RoleAudit {
 			triggers = append(triggers, sharedAuditCompiler().trigger(rule))
 		}
 	}

@@ -26,7 +26,7 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 	}
 	require.Contains(t, want, "audit.shift")
 	var got []string
-	for _, c := range j.AuditTriggers() {
+	for _, c := range j.Analysis().AuditTriggers() {
 		got = append(got, c.Rule.ID)
 		require.Len(t, c.Message.holes, strings.Count(c.Rule.Message, "{"), "%s: an expression of the message is text", c.Rule.ID)
 		for _, e := range append([]*language.Expression{c.Expression}, c.Message.holes...) {
@@ -36,14 +36,14 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, got)
-	require.Same(t, j.AuditTriggers()[0], job(t, `{"method": "offset", "limit": 5}`).AuditTriggers()[0])
+	require.Same(t, j.Analysis().AuditTriggers()[0], job(t, `{"method": "offset", "limit": 5}`).Analysis().AuditTriggers()[0])
 }
 
 // The rules about partitions have no facts that they require.
 func TestEveryRuleAboutPartitionsIsCompiled(t *testing.T) {
 	j := job(t, `{"method": "pagenum"}`)
 	for _, rule := range rules.PartitionAudits() {
-		require.Contains(t, lists.Map(j.AuditTriggers(), func(t *Trigger) string { return t.Rule.ID }), rule.ID, "audit.ignore has the same ids")
+		require.Contains(t, lists.Map(j.Analysis().AuditTriggers(), func(t *Trigger) string { return t.Rule.ID }), rule.ID, "audit.ignore has the same ids")
 		compiled := j.AuditRule(&rule)
 		require.Len(t, compiled.Message.holes, strings.Count(rule.Message, "{"), "%s: an expression of the message is text", rule.ID)
 		met, err := compiled.EvalBool(&language.Machine{}, &rules.Context{Partitions: &rules.PartitionFacts{}})

@@ -50,7 +50,7 @@ func (j *Job) Builder(values PartValues) (*Builder, error) {
 		if err := b.set(e.Rule, values[i]); err != nil {
 			return nil, &language.RuleError{Rule: e.Rule, Err: err}
 		}
-		if !e.Rule.Secret && j.MayDerive(e) {
+		if !e.Rule.Secret && j.Analysis().MayDerive(e) {
 			b.Derived = append(b.Derived, values[i])
 		}
 	}
@@ -115,9 +115,9 @@ func (b *Builder) setByInputs(e *language.Expression, inputs map[string]any) (an
 }
 
 // BaseReads reports whether the base address depends on an input.
-func (j *Job) BaseReads(input string) bool {
+func (a Analysis) BaseReads(input string) bool {
 	reads := func(r language.Read) bool { return r.Is("input") && len(r.Path) > 0 && r.Path[0] == input }
-	return slices.ContainsFunc(j.Computed, func(e *language.Expression) bool {
+	return slices.ContainsFunc(a.job.Computed, func(e *language.Expression) bool {
 		return e.Rule.Role == rules.RoleBaseURL && slices.ContainsFunc(e.Reads, reads)
 	})
 }

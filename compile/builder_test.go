@@ -185,7 +185,7 @@ func TestSequentialNamesWhatReadsTheResponse(t *testing.T) {
 			"nextRequest.url is resolved against the address of the response"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, job(t, c.pagination).WhySequential())
+			require.Equal(t, c.want, job(t, c.pagination).Analysis().WhySequential())
 		})
 	}
 }
@@ -202,7 +202,7 @@ func TestRulesThatCountBoundThePages(t *testing.T) {
 		{"a rule of the user", `{"method": "pagenum", "stopRules": ["4 < page or count == 0"]}`, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, job(t, c.pagination).MaxPages())
+			require.Equal(t, c.want, job(t, c.pagination).Analysis().MaxPages())
 		})
 	}
 }
@@ -211,6 +211,6 @@ func TestAJobNeedsWhatTheArgumentsOfCallsRead(t *testing.T) {
 	job := job(t, `{"method": "expression", "stopRules": ["count == 0"],
 		"nextRequest": {"params": {"x": "header(body.name) ?? at(prev.body.key)"}}}`)
 	require.Equal(t, [][]string{{"name"}, nil, {"key"}}, job.Needs.Body)
-	require.True(t, job.Reads("prev"))
-	require.False(t, job.Reads("first"))
+	require.True(t, job.Analysis().Reads("prev"))
+	require.False(t, job.Analysis().Reads("first"))
 }

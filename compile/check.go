@@ -63,7 +63,7 @@ func asConfigured(r rules.Rule) rules.Rule {
 
 // warnOfConstantTriggers finds triggers that are the same on every page.
 func (c *compilation) warnOfConstantTriggers(j *Job) {
-	p := j.Prover()
+	p := j.Analysis().Prover()
 	for _, s := range slices.Concat(j.Stops, j.OnErrors) {
 		r, stops := asConfigured(s.Rule), s.Rule.Role == rules.RoleStop
 		if !isConfigured(r) {
@@ -98,7 +98,7 @@ func (c *compilation) warnOfConstantTriggers(j *Job) {
 // warnOfShadowedRules finds rules that are never the reason to stop, because another
 // rule is met before them, or is equal.
 func (c *compilation) warnOfShadowedRules(j *Job) {
-	p := j.Prover()
+	p := j.Analysis().Prover()
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
 			if i == k || !isConfigured(late.Rule) || late.Rule.Shared { // it may be the reason in another scroller
@@ -175,7 +175,7 @@ func (c *compilation) warnOfMissingEnd(j *Job) {
 	if j.ends {
 		return
 	}
-	p := j.Prover()
+	p := j.Analysis().Prover()
 	consequence := "so it may never stop"
 	for _, s := range j.Stops {
 		if b, ok := p.Bound(s.Expression); ok && s.Rule.Guard {
@@ -188,7 +188,7 @@ func (c *compilation) warnOfMissingEnd(j *Job) {
 
 // warnOfSameRequest finds requests that are the same for every page.
 func (c *compilation) warnOfSameRequest(j *Job) {
-	if j.NilAddress() != nil {
+	if j.Analysis().NilAddress() != nil {
 		return
 	}
 	var last, wait *rules.Rule
@@ -216,7 +216,7 @@ func (c *compilation) warnOfSameRequest(j *Job) {
 
 // warnOfUnboundedPoll finds polls that only a response or a guard ends.
 func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
-	p := j.Prover()
+	p := j.Analysis().Prover()
 	for _, s := range j.Stops {
 		if _, ok := p.Bound(s.Expression); ok && !s.Rule.Guard {
 			return
@@ -307,15 +307,12 @@ func (j *Job) stateVaries(name string, seen []string) bool {
 	return false
 }
 
-// Prover returns a prover of facts about the expressions of the job.
-func (j *Job) Prover() language.Prover { return language.Prover{Set: j.Ruleset} }
-
 // WhyNever says why a trigger can never be met. It returns "" if it can.
-func (j *Job) WhyNever(t *Trigger) string {
-	if j.Prover().Condition(t.Expression) != language.Never {
+func (a Analysis) WhyNever(t *Trigger) string {
+	if a.Prover().Condition(t.Expression) != language.Never {
 		return ""
 	}
-	if j.comparesAbsentLimit(t) {
+	if a.job.comparesAbsentLimit(t) {
 		return "no page size is set (limit)"
 	}
 	return "it is never true"
@@ -328,14 +325,14 @@ func (j *Job) comparesAbsentLimit(t *Trigger) bool {
 }
 
 // Unreached returns the rules that are never the reason to stop, each with an explanation.
-func (j *Job) Unreached() map[*Trigger]string {
+func (a Analysis) Unreached() map[*Trigger]string {
 	why, best := map[*Trigger]string{}, map[string]*Trigger{}
 	bounds := map[*Trigger]language.Bound{}
-	for _, s := range j.Stops {
-		if why[s] = j.WhyNever(s); why[s] != "" || s.Rule.Outcome == rules.Split { // the smallest windows are not split
+	for _, s := range a.job.Stops {
+		if why[s] = a.WhyNever(s); why[s] != "" || s.Rule.Outcome == rules.Split { // the smallest windows are not split
 			continue
 		}
-		b, ok := j.Prover().Bound(s.Expression)
+		b, ok := a.Prover().Bound(s.Expression)
 		if !ok {
 			continue
 		}
@@ -350,16 +347,16 @@ func (j *Job) Unreached() map[*Trigger]string {
 		}
 	}
 	if first := best["pages"]; first != nil {
-		p := j.Prover()
+		p := a.Prover()
 		p.Assume = onPagesUpTo(bounds[first].Most)
-		for _, s := range j.Stops {
+		for _, s := range a.job.Stops {
 			if why[s] == "" && s != first && s.Rule.Outcome != rules.Split && p.Condition(s.Expression) == language.Never {
 				why[s] = fmt.Sprintf("%s stops at %s already", first.Rule.ID, bounds[first])
 			}
 		}
 	}
-	if only, ok := j.OnlyPage(); ok && only.Rule.Outcome != rules.Split {
-		for _, s := range j.Stops[slices.Index(j.Stops, only)+1:] {
+	if only, ok := a.OnlyPage(); ok && only.Rule.Outcome != rules.Split {
+		for _, s := range a.job.Stops[slices.Index(a.job.Stops, only)+1:] {
 			if why[s] == "" && s.Rule.Outcome != rules.Split {
 				why[s] = only.AfterPage1()
 			}

@@ -9,10 +9,10 @@ import (
 
 // MayDerive reports whether the values of expressions, which may be nil, may have parts of secrets: an expression reads
 // an input, a secret value of for, or a variable of for that is computed from one of these.
-func (j *Job) MayDerive(expressions ...*language.Expression) bool {
+func (a Analysis) MayDerive(expressions ...*language.Expression) bool {
 	return slices.ContainsFunc(expressions, func(e *language.Expression) bool {
 		return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool {
-			return r.Is("input") || r.Is(language.PartitionField) && (len(r.Path) == 0 || j.isDerived(r.Path[0]))
+			return r.Is("input") || r.Is(language.PartitionField) && (len(r.Path) == 0 || a.job.isDerived(r.Path[0]))
 		})
 	})
 }
@@ -22,7 +22,7 @@ func (j *Job) isDerived(variable string) bool {
 	for ; j != nil; j = j.Parent {
 		for i := range j.For {
 			if v := &j.For[i]; v.Name == variable {
-				return v.secret || j.MayDerive(v.Values)
+				return v.secret || j.Analysis().MayDerive(v.Values)
 			}
 		}
 	}
@@ -30,8 +30,8 @@ func (j *Job) isDerived(variable string) bool {
 }
 
 // DerivesPaging reports whether the variables of the state or the parts of requests may have parts of secrets.
-func (j *Job) DerivesPaging() bool {
-	return j.MayDerive(j.Init...) || j.MayDerive(j.Next...) || j.MayDerive(j.FirstParts...) || j.MayDerive(j.NextParts...)
+func (a Analysis) DerivesPaging() bool {
+	return a.MayDerive(a.job.Init...) || a.MayDerive(a.job.Next...) || a.MayDerive(a.job.FirstParts...) || a.MayDerive(a.job.NextParts...)
 }
 
 // noteSecrets notes which variables have a secret among their constant values.

@@ -17,13 +17,13 @@ const (
 )
 
 // Ends reports whether a rule other than a guard may end the list.
-func (j *Job) Ends() bool { return j.ends }
+func (a Analysis) Ends() bool { return a.job.ends }
 
 // EndsByRequest reports whether a rule of the configuration may end the list by its requests, whatever
 // the responses are: a list that is requested day by day ends after the last day.
-func (j *Job) EndsByRequest() bool { return j.endsByRequest }
+func (a Analysis) EndsByRequest() bool { return a.job.endsByRequest }
 
-// findEnds determines the results of [Job.Ends] and [Job.EndsByRequest].
+// findEnds determines the results of [Analysis.Ends] and [Analysis.EndsByRequest].
 func (j *Job) findEnds() {
 	j.ends = j.mayEnd()
 	j.endsByRequest = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
@@ -35,7 +35,7 @@ func (j *Job) findEnds() {
 
 // mayEnd reports whether a rule other than a guard may end a list.
 func (j *Job) mayEnd() bool {
-	p := j.Prover()
+	p := j.Analysis().Prover()
 	for _, s := range j.Stops {
 		truth := p.Condition(s.Expression)
 		if !s.Rule.Guard && truth != language.Never && (truth == language.Always || j.varies(s.Expression)) {
@@ -44,16 +44,16 @@ func (j *Job) mayEnd() bool {
 	}
 	// An address that is nil ends the list.
 	varies := func(e *language.Expression) bool { return e.Rule.Role.Addresses() && j.varies(e) }
-	return j.NilAddress() != nil || slices.ContainsFunc(j.NextParts, varies)
+	return j.Analysis().NilAddress() != nil || slices.ContainsFunc(j.NextParts, varies)
 }
 
 // OnlyPolls reports whether every request after the first repeats the first one after a wait, whatever the
 // responses are.
-func (j *Job) OnlyPolls() bool {
-	if len(j.Parts) != 1 || len(j.NextParts) != 1 || !j.Ruleset.IncludeParams && len(j.Request.Params) > 0 {
+func (a Analysis) OnlyPolls() bool {
+	if len(a.job.Parts) != 1 || len(a.job.NextParts) != 1 || !a.job.Ruleset.IncludeParams && len(a.job.Request.Params) > 0 {
 		return false
 	}
-	after := j.NextParts[0]
+	after := a.job.NextParts[0]
 	if after.Rule.Role != rules.RoleAfter || len(after.Reads) > 0 {
 		return false
 	}
@@ -67,10 +67,10 @@ func (j *Job) OnlyPolls() bool {
 
 // NilAddress returns the rule of an address of the next page that is always nil, as {"url": "nil"} is. It
 // returns nil if there is none. With such a rule, the list has one page.
-func (j *Job) NilAddress() *rules.Rule {
-	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Formatted() == "nil" })
+func (a Analysis) NilAddress() *rules.Rule {
+	i := slices.IndexFunc(a.job.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Formatted() == "nil" })
 	if i < 0 {
 		return nil
 	}
-	return &j.NextParts[i].Rule
+	return &a.job.NextParts[i].Rule
 }

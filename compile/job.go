@@ -11,8 +11,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
-// Job is the compiled ruleset of one job. It never changes and may be run by
-// many goroutines at once.
+// Job is the compiled ruleset of one job. It never changes and may be run by many goroutines at once. Its methods
+// are for running it; [Job.Analysis] answers questions about it.
 type Job struct {
 	Ruleset *rules.Ruleset
 	RequestRules
@@ -306,12 +306,6 @@ func withPath(paths [][]string, path []string) [][]string {
 	return append(paths, path)
 }
 
-// Reads reports whether an expression of the job, messages aside, reads a field
-// of the context or something in it: "prev" for prev.body.next.
-func (j *Job) Reads(root string) bool {
-	return j.reads(func(r language.Read) bool { return r.Is(root) || r.Past == root })
-}
-
 // reads reports whether met holds for any read of the rules of the job, except for messages and the
 // rules of the variables of for.
 func (j *Job) reads(met func(language.Read) bool) bool {
@@ -337,26 +331,8 @@ func Expressions(triggers []*Trigger) []*language.Expression {
 // ID returns the id of the job.
 func (j *Job) ID() string { return j.Ruleset.Job.ID }
 
-// JudgesPages reports whether an onError rule judges responses that are pages by their status.
-func (j *Job) JudgesPages() bool {
-	return slices.ContainsFunc(j.OnErrors, func(t *Trigger) bool { return t.Rule.OnSuccess })
-}
-
 // Spec returns the job as it is configured. The caller must not change it.
 func (j *Job) Spec() *rules.Job { return &j.Ruleset.Job }
 
 // Paged reports whether there can be a second request.
 func (j *Job) Paged() bool { return len(j.Parts) > 0 }
-
-// ByPosition reports whether the requests name positions in the list: they differ, and read nothing
-// of the responses.
-func (j *Job) ByPosition() bool {
-	return len(j.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, j.NextReads)
-}
-
-// Counted reports whether no response decides what the next request is, so that only numbers of items end
-// the list, which begins at its first item.
-func (j *Job) Counted() bool {
-	computed := func(e *language.Expression) bool { return len(e.Reads) > 0 } // the list may begin in its middle
-	return !j.Paged() || j.ByPosition() && !slices.ContainsFunc(j.Init, computed)
-}

@@ -33,9 +33,9 @@ const (
 
 // KeptUse returns the use of kept values in the job and its ancestors. If the requests of an ancestor depend on
 // them, the job runs only for the new items of its parent.
-func (j *Job) KeptUse() KeptUse {
-	use := j.ownKeptUse(j.Shape.Filter)
-	for j = j.Parent; j != nil; j = j.Parent {
+func (a Analysis) KeptUse() KeptUse {
+	use := a.job.ownKeptUse(a.job.Shape.Filter)
+	for j := a.job.Parent; j != nil; j = j.Parent {
 		use = max(use, j.ownKeptUse(nil))
 	}
 	return use
@@ -43,7 +43,7 @@ func (j *Job) KeptUse() KeptUse {
 
 // ListDependsOnKept reports whether the requests of the job or its stopping rules depend on kept values. Otherwise, its
 // children run for all items, also if its filter reads kept values: a filter leaves items out of the file alone.
-func (j *Job) ListDependsOnKept() bool { return j.ownKeptUse(nil) != KeptUnused }
+func (a Analysis) ListDependsOnKept() bool { return a.job.ownKeptUse(nil) != KeptUnused }
 
 // ownKeptUse returns the use of kept values in the job itself, with a filter, which may be nil.
 func (j *Job) ownKeptUse(filter *language.Expression) KeptUse {
@@ -108,22 +108,22 @@ type SentCursor struct {
 // SentCursors returns the kept values that the first request of the job sends to obtain only later items: those of
 // incremental, and those of params, nextRequest and the beginning of windows that read a value which keep computes by
 // greatest or latestOf.
-func (j *Job) SentCursors() (sent []SentCursor) {
-	for i, e := range j.Computed {
-		if c := j.cursorOf(e); c != nil {
+func (a Analysis) SentCursors() (sent []SentCursor) {
+	for i, e := range a.job.Computed {
+		if c := a.job.cursorOf(e); c != nil {
 			sent = append(sent, SentCursor{*c, e.Rule.Target, i})
 		}
 	}
-	for _, e := range j.FirstParts {
-		if c := j.cursorOf(e); c != nil && !c.Lags {
+	for _, e := range a.job.FirstParts {
+		if c := a.job.cursorOf(e); c != nil && !c.Lags {
 			sent = append(sent, SentCursor{*c, e.Rule.Target, -1})
 		}
 	}
-	for _, v := range j.For {
+	for _, v := range a.job.For {
 		if v.From == nil {
 			continue
 		}
-		if c := j.cursorOf(v.From); c != nil && !c.Lags {
+		if c := a.job.cursorOf(v.From); c != nil && !c.Lags {
 			sent = append(sent, SentCursor{*c, v.Name + ".from", -1})
 		}
 	}
@@ -153,8 +153,8 @@ type Reread struct {
 
 // Reread returns the unit of windows of the job that each run requests again, or nil: with granularity, the end of the last
 // window belongs to it, and the windows of the next run begin there.
-func (j *Job) Reread() *Reread {
-	for _, v := range j.For {
+func (a Analysis) Reread() *Reread {
+	for _, v := range a.job.For {
 		if v.Window == nil || v.Window.Granularity == (rules.Span{}) {
 			continue
 		}
@@ -163,8 +163,8 @@ func (j *Job) Reread() *Reread {
 				return r.Is(language.PartitionField) && slices.Equal(r.Path, []string{v.Name, "to"})
 			})
 		}
-		filters := j.Shape.Filter != nil && variables(nil).readKept(j.Shape.Filter)
-		if slices.ContainsFunc(j.Keeps, isEnd) && !filters {
+		filters := a.job.Shape.Filter != nil && variables(nil).readKept(a.job.Shape.Filter)
+		if slices.ContainsFunc(a.job.Keeps, isEnd) && !filters {
 			return &Reread{v.From, v.Name + ".to", v.Window.Granularity}
 		}
 	}
@@ -174,7 +174,7 @@ func (j *Job) Reread() *Reread {
 // warnOfReread warns of a unit of windows that each run requests again, unless the items have a key to merge them by: then
 // the run says so that adds them.
 func (c *compilation) warnOfReread(j *Job) {
-	r := j.Reread()
+	r := j.Analysis().Reread()
 	if r == nil || len(j.Spec().Key) > 0 {
 		return
 	}
@@ -305,7 +305,7 @@ func (c *compilation) warnOfUnreadKept(j *Job) {
 		return
 	}
 	names := strings.Join(lists.Map(j.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target }), " or ")
-	switch j.KeptUse() {
+	switch j.Analysis().KeptUse() {
 	case KeptUnused:
 		c.warn(j.Keeps[0].Rule, fmt.Sprintf(`send it with the first request, as in "params": {"since": {"expr": "kept.%s"}} of the job, `+
 			"or remove keep", j.Keeps[0].Rule.Target),

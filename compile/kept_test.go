@@ -37,18 +37,18 @@ func TestKeptValuesAreUsedWhereTheyAreRead(t *testing.T) {
 		{"by a rule that fails the run", `{"endpoint": "a", "pagination": {"method": "pagenum",
 			"stopRules": [{"when": "items[-1].id < kept.since", "outcome": "failed"}], ` + keep + `}}`, KeptUnused},
 	} {
-		require.Equal(t, c.want, jobsOf(t, "{}", c.job)[0].KeptUse(), c.name)
+		require.Equal(t, c.want, jobsOf(t, "{}", c.job)[0].Analysis().KeptUse(), c.name)
 	}
 	tree := jobsOf(t, "{}", `{"id": "a", "endpoint": "a", "params": {"s": {"expr": "kept.since"}}, `+pagenum+`},
 		{"endpoint": "b/{x.id}", "for": {"x": {"items": "a"}}}`)
 	child := tree[slices.IndexFunc(tree, func(j *Job) bool { return j.Parent != nil })]
-	require.Equal(t, KeptFromFirst, child.KeptUse(), "it runs for the new items of its parent")
-	require.True(t, child.Parent.ListDependsOnKept())
+	require.Equal(t, KeptFromFirst, child.Analysis().KeptUse(), "it runs for the new items of its parent")
+	require.True(t, child.Parent.Analysis().ListDependsOnKept())
 	tree = jobsOf(t, "{}", `{"id": "a", "endpoint": "a", "filter": "item.id > kept.since", `+pagenum+`},
 		{"endpoint": "b/{x.id}", "for": {"x": {"items": "a"}}}`)
 	child = tree[slices.IndexFunc(tree, func(j *Job) bool { return j.Parent != nil })]
-	require.Equal(t, KeptUnused, child.KeptUse(), "it runs for all items of its parent, also those that the filter leaves out")
-	require.False(t, child.Parent.ListDependsOnKept())
+	require.Equal(t, KeptUnused, child.Analysis().KeptUse(), "it runs for all items of its parent, also those that the filter leaves out")
+	require.False(t, child.Parent.Analysis().ListDependsOnKept())
 }
 
 func TestAFilterMayNeedAKeptValue(t *testing.T) {
@@ -93,7 +93,7 @@ func TestAnInputMayMoveTheEndOfWindows(t *testing.T) {
 		{"as the end of windows that continue", fmt.Sprintf(windows, "", `"kept.end ?? \"2026-01-01\""`, `, "pagination": {"method": "pagenum", "keep": {"end": "w.to"}}`), true, false},
 		{"both", fmt.Sprintf(windows, `, "e": {"expr": "input.end"}`, `"kept.end ?? \"2026-01-01\""`, `, "pagination": {"method": "pagenum", "keep": {"end": "w.to"}}`), true, true},
 	} {
-		endsWindows, elsewhere := jobsOf(t, `{"end": {"default": "2026-02-01"}}`, c.job)[0].InputUse("end")
+		endsWindows, elsewhere := jobsOf(t, `{"end": {"default": "2026-02-01"}}`, c.job)[0].Analysis().InputUse("end")
 		require.Equal(t, c.endsWindows, endsWindows, c.name)
 		require.Equal(t, c.elsewhere, elsewhere, c.name)
 	}
@@ -107,7 +107,7 @@ func TestAValueOfAnItemIsExpectedInEveryPartition(t *testing.T) {
 			{"endpoint": "b", "params": {"p": {"expr": %q}}, "for": {"x": {"items": "a"}}}`, source))
 		child := tree[slices.IndexFunc(tree, func(j *Job) bool { return j.Parent != nil })]
 		if computed := slices.IndexFunc(child.Computed, func(e *language.Expression) bool { return e.Rule.Target == "p" }); computed >= 0 {
-			require.Equal(t, want, child.ExpectsValue(child.Computed[computed]), source)
+			require.Equal(t, want, child.Analysis().ExpectsValue(child.Computed[computed]), source)
 		} else {
 			require.False(t, want, source)
 		}

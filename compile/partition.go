@@ -127,16 +127,17 @@ func (j *Job) readsOf(variable string, paths [][]string, readsOfJob func(*Job) [
 
 // CopiesFromItem reports whether the job or a descendant sends the value at a path of the parent's item, or
 // copies it into its own items. If an item lacks the path, its partition runs, but with another request.
-func (j *Job) CopiesFromItem(path []string) bool {
-	reads := j.readsOfItem(path)
-	return j.FillsFromItem(path) || slices.ContainsFunc(j.WithDescendants(), func(below *Job) bool { return anyReads(below.Computed, reads) })
+func (a Analysis) CopiesFromItem(path []string) bool {
+	reads := a.job.readsOfItem(path)
+	sends := func(job *Job) bool { return anyReads(job.Computed, reads) }
+	return a.FillsFromItem(path) || slices.ContainsFunc(a.job.WithDescendants(), sends)
 }
 
 // FillsFromItem reports whether a field of the items of the job or its descendants is the value at a path
 // of the parent's item.
-func (j *Job) FillsFromItem(path []string) bool {
-	reads := j.readsOfItem(path)
-	return slices.ContainsFunc(j.WithDescendants(), func(below *Job) bool {
+func (a Analysis) FillsFromItem(path []string) bool {
+	reads := a.job.readsOfItem(path)
+	return slices.ContainsFunc(a.job.WithDescendants(), func(below *Job) bool {
 		return slices.ContainsFunc(below.Shape.Fields, func(f ItemField) bool { return slices.ContainsFunc(f.Reads, reads) })
 	})
 }
@@ -150,9 +151,9 @@ func (j *Job) readsOfItem(path []string) func(language.Read) bool {
 // ExpectsValue reports whether an expression of [Job.Computed] should have a value in every partition. This
 // holds for a parameter, a header or a value of the body that depends only on items of ancestors, unless
 // the expression itself allows for nil.
-func (j *Job) ExpectsValue(e *language.Expression) bool {
+func (a Analysis) ExpectsValue(e *language.Expression) bool {
 	var items []string // the variables that hold items of ancestors
-	for ; j.Parent != nil; j = j.Parent {
+	for j := a.job; j.Parent != nil; j = j.Parent {
 		items = append(items, j.For[0].Name)
 	}
 	ofItem := func(r language.Read) bool {
@@ -165,9 +166,9 @@ func (j *Job) ExpectsValue(e *language.Expression) bool {
 
 // InputUse reports whether windows of the job or an ancestor end at an input, and whether the input is read
 // anywhere else, or for windows that do not continue from the last run.
-func (j *Job) InputUse(input string) (endsWindows, elsewhere bool) {
+func (a Analysis) InputUse(input string) (endsWindows, elsewhere bool) {
 	readsInput := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
-	for ; j != nil; j = j.Parent {
+	for j := a.job; j != nil; j = j.Parent {
 		elsewhere = elsewhere || j.reads(readsInput)
 		for _, v := range j.For {
 			expressions := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step},
@@ -204,9 +205,9 @@ func (j *Job) WithDescendants() []*Job {
 func (j *Job) HasPartitions() bool { return len(j.For) > 0 || len(j.Children) > 0 }
 
 // SplitVariable returns the variable whose windows may be split, or nil.
-func (j *Job) SplitVariable() *ForVariable {
-	if n := len(j.For); n > 0 && j.For[n-1].Window != nil && j.For[n-1].Window.Splits {
-		return &j.For[n-1]
+func (a Analysis) SplitVariable() *ForVariable {
+	if n := len(a.job.For); n > 0 && a.job.For[n-1].Window != nil && a.job.For[n-1].Window.Splits {
+		return &a.job.For[n-1]
 	}
 	return nil
 }

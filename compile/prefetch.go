@@ -11,14 +11,14 @@ import (
 // WhySequential says why the request for a page cannot be made before the previous
 // response: which part of it, or which variable of the state, reads the response.
 // If it is empty, pages may be requested ahead.
-func (j *Job) WhySequential() string {
-	if !j.Paged() {
+func (a Analysis) WhySequential() string {
+	if !a.job.Paged() {
 		return "the job is not paged"
 	}
-	if s, ok := j.OnlyPage(); ok {
+	if s, ok := a.OnlyPage(); ok {
 		return "there is only one page: " + s.Rule.ID
 	}
-	for _, e := range slices.Concat(j.NextParts, j.Next) {
+	for _, e := range slices.Concat(a.job.NextParts, a.job.Next) {
 		if e.Rule.Role == rules.RoleAfter {
 			return e.Rule.ID + " waits before each request"
 		}
@@ -27,7 +27,7 @@ func (j *Job) WhySequential() string {
 				return fmt.Sprintf("%s reads %s", e.Rule.ID, r)
 			}
 		}
-		if e.Rule.Role == rules.RoleURL && j.resolvesAgainstResponse() {
+		if e.Rule.Role == rules.RoleURL && a.job.resolvesAgainstResponse() {
 			return e.Rule.ID + " is resolved against the address of the response"
 		}
 	}
@@ -36,11 +36,11 @@ func (j *Job) WhySequential() string {
 
 // MaxPages returns the greatest number of pages allowed by the rules that count
 // pages, or items with a fixed page size. It is 0 if no such rule limits the list.
-func (j *Job) MaxPages() int {
+func (a Analysis) MaxPages() int {
 	maxPages := 0
-	for _, s := range j.Stops {
-		b, ok := j.Prover().Bound(s.Expression)
-		limit, _ := j.Ruleset.Limit.(int)
+	for _, s := range a.job.Stops {
+		b, ok := a.Prover().Bound(s.Expression)
+		limit, _ := a.job.Ruleset.Limit.(int)
 		switch {
 		case !ok:
 			continue
@@ -57,18 +57,18 @@ func (j *Job) MaxPages() int {
 }
 
 // OnlyPage returns the rule that stops after the first page whatever the response.
-func (j *Job) OnlyPage() (*Trigger, bool) {
-	if i := slices.IndexFunc(j.Stops, j.stopsFirst); i >= 0 {
-		return j.Stops[i], true
+func (a Analysis) OnlyPage() (*Trigger, bool) {
+	if i := slices.IndexFunc(a.job.Stops, a.job.stopsFirst); i >= 0 {
+		return a.job.Stops[i], true
 	}
 	return nil, false
 }
 
-// AfterPage1 says why nothing that comes after the rule, which [Job.OnlyPage] has returned, has an effect.
+// AfterPage1 says why nothing that comes after the rule, which [Analysis.OnlyPage] has returned, has an effect.
 func (t *Trigger) AfterPage1() string { return t.Rule.ID + " comes first, and stops after page 1" }
 
 func (j *Job) stopsFirst(s *Trigger) bool {
-	p := j.Prover()
+	p := j.Analysis().Prover()
 	if p.Condition(s.Expression) == language.Always {
 		return true
 	}

@@ -51,20 +51,20 @@ func (p ResponseValue) String() string {
 
 // Surface returns the values that the job reads of responses. It ignores guards, the
 // audit, filter and fields.
-func (j *Job) Surface() Surface {
+func (a Analysis) Surface() Surface {
 	finder := &surfaceFinder{}
-	if field := j.Spec().DataField; field != nil {
+	if field := a.job.Spec().DataField; field != nil {
 		finder.items = field.Keys
 	}
-	for _, e := range j.Stops {
+	for _, e := range a.job.Stops {
 		if !e.Rule.Guard {
 			finder.add(e.Expression)
 		}
 	}
-	for _, e := range j.OnErrors {
+	for _, e := range a.job.OnErrors {
 		finder.addLiterals(e.Expression)
 	}
-	for _, e := range slices.Concat(j.Next, j.Parts) {
+	for _, e := range slices.Concat(a.job.Next, a.job.Parts) {
 		finder.add(e)
 	}
 	return finder.found
@@ -194,14 +194,14 @@ type Watch struct {
 
 // Watches returns the paths of the body that the stopping rules and the next request
 // read, each once.
-func (j *Job) Watches() []Watch {
+func (a Analysis) Watches() []Watch {
 	var found watches
-	for i, e := range slices.Concat(Expressions(j.Stops), j.Next, j.NextParts) {
+	for i, e := range slices.Concat(Expressions(a.job.Stops), a.job.Next, a.job.NextParts) {
 		found.add(e, "body", func(r language.Read) Watch {
 			return Watch{
 				Total:    e.Rule.ID == rules.LimitStopAbsent,
 				Flag:     e.Rule.ReadsFlag(),
-				Link:     i >= len(j.Stops) || apinames.Key(r.Path[len(r.Path)-1]).Is(apinames.HintNext),
+				Link:     i >= len(a.job.Stops) || apinames.Key(r.Path[len(r.Path)-1]).Is(apinames.HintNext),
 				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.ExpectsRead && checksPresence(e, r),
 			}
 		})
@@ -237,21 +237,14 @@ func checksPresence(e *language.Expression, read language.Read) bool {
 	return slices.ContainsFunc(e.Reads, func(other language.Read) bool { return other.Has && slices.Equal(other.Path, read.Path) })
 }
 
-// NextReads reports whether the next request depends on a field of the context, such
-// as items.
-func (j *Job) NextReads(root string) bool {
-	met := func(r language.Read) bool { return r.Is(root) }
-	return anyReads(j.Next, met) || anyReads(j.NextParts, met)
-}
-
 // Decisive returns the values by which the stopping rules and the next request decide how the list
 // goes on: parts of the response, and variables of the state. If a request is repeated and these
 // values are the same, the list goes round in circles. A rule that splits a window does not count: it
 // decides which list is read, and not where that list ends.
-func (j *Job) Decisive() []language.Read {
+func (a Analysis) Decisive() []language.Read {
 	decides := func(r language.Read) bool { return r.InResponse() || r.Is("state") }
 	var found []language.Read
-	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.NextParts) {
+	for _, e := range slices.Concat(Expressions(a.job.Stops), a.job.Next, a.job.NextParts) {
 		for _, read := range e.Reads {
 			same := func(other language.Read) bool { return other.String() == read.String() }
 			if e.Rule.Outcome != rules.Split && decides(read) && !slices.ContainsFunc(found, same) {

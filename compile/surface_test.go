@@ -25,21 +25,21 @@ func TestTheSurfaceIsWhatAnAPIHasToProvide(t *testing.T) {
 			"nextRequest": {"params": {"c": "body.c"}, "after": "body.wait"}}`,
 			Surface{Values: []ResponseValue{{Path: []string{"c"}, Sent: true}, {Path: []string{"wait"}, Waits: true}}}},
 	} {
-		got := job(t, c.pagination).Surface()
+		got := job(t, c.pagination).Analysis().Surface()
 		require.Equal(t, c.want.Values, got.Values, c.name)
 		require.Equal(t, c.want.Keys, got.Keys, c.name)
 	}
 }
 
 func TestTheLiteralsOfASurfaceAreNoStatuses(t *testing.T) {
-	require.Equal(t, []any{7}, job(t, `{"method": "single", "stopRules": ["status == 206 or count == 7"]}`).Surface().Literals)
+	require.Equal(t, []any{7}, job(t, `{"method": "single", "stopRules": ["status == 206 or count == 7"]}`).Analysis().Surface().Literals)
 }
 
 func TestAWatchIsAPathThatResponsesShouldHave(t *testing.T) {
 	watched := map[string]Watch{}
 	for _, w := range job(t, `{"method": "expression", "stopRules": [
 		"body.last", "has(\"error\") and body.error == 1", {"when": "body.bad == true", "outcome": "failed"}],
-		"nextRequest": {"params": {"c": "body.c"}}}`).Watches() {
+		"nextRequest": {"params": {"c": "body.c"}}}`).Analysis().Watches() {
 		watched[w.String()] = w
 	}
 	require.Len(t, watched, 4)
@@ -52,7 +52,7 @@ func TestAWatchIsAPathThatResponsesShouldHave(t *testing.T) {
 
 func TestDecisiveValuesDecideHowTheListGoesOn(t *testing.T) {
 	decisive := func(pagination string) []string {
-		return lists.Map(job(t, pagination).Decisive(), func(r language.Read) string { return r.String() })
+		return lists.Map(job(t, pagination).Analysis().Decisive(), func(r language.Read) string { return r.String() })
 	}
 	require.ElementsMatch(t, []string{"body.last", "count", "body.c"}, decisive(`{"method": "expression", "stopRules": ["body.last", "count == 0", "body.c == nil"],
 		"nextRequest": {"params": {"c": "body.c"}}}`), "each once")

@@ -45,7 +45,7 @@ func (e *Engine) Fingerprint() map[string]string {
 	ends := maps.Clone(inputs) // inputs that only end windows of some job
 	maps.DeleteFunc(ends, func(name string, _ any) bool {
 		return !slices.ContainsFunc(running, func(job *compile.Job) bool {
-			endsWindows, elsewhere := job.InputUse(name)
+			endsWindows, elsewhere := job.Analysis().InputUse(name)
 			return endsWindows && !elsewhere
 		})
 	})
@@ -129,7 +129,7 @@ func (f *fingerprint) keep(job *compile.Job, inputs, ends map[string]any) {
 	inputs = maps.Clone(inputs)
 	maps.DeleteFunc(inputs, func(name string, _ any) bool {
 		_, onlyEnds := ends[name]
-		_, elsewhere := job.InputUse(name)
+		_, elsewhere := job.Analysis().InputUse(name)
 		return onlyEnds && !elsewhere
 	})
 	for _, r := range job.Ruleset.Rules {

@@ -73,7 +73,7 @@ func (e *Engine) Job(id string) JobInfo {
 	}
 	for ; job != nil; job = job.Parent {
 		info.Root = job.ID()
-		if len(job.Keeps) > 0 && (job.ID() == id || job.ListDependsOnKept()) {
+		if len(job.Keeps) > 0 && (job.ID() == id || job.Analysis().ListDependsOnKept()) {
 			info.Keepers = append(info.Keepers, job.ID())
 		}
 	}

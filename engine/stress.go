@@ -89,7 +89,7 @@ func (e *Engine) withSamples() []*Engine {
 		}
 		if _, err := e.baseURL(inputs); err != nil { // an input may be the whole address
 			for _, in := range missing {
-				if e.jobs[0].BaseReads(in.Name) {
+				if e.jobs[0].Analysis().BaseReads(in.Name) {
 					inputs[in.Name] = sampleAddress
 				}
 			}

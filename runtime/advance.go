@@ -69,7 +69,7 @@ func (r *listRun) nextRequest() (request requests.Request, more bool, err error)
 		request, err = r.builder.Apply(parts, r.state.Base)
 	}
 	if err == nil && more {
-		err = r.job.CheckAddress(request)
+		err = r.builder.CheckAddress(request)
 	}
 	if err != nil {
 		return request, false, r.pageError(failure.Response, err)

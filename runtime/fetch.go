@@ -204,7 +204,7 @@ func (r *listRun) prefetch(ctx context.Context) {
 	if r.Ahead.Window < 2 {
 		return
 	}
-	if reason := r.job.WhySequential(); reason == "" {
+	if reason := r.job.Analysis().WhySequential(); reason == "" {
 		r.queue = r.newQueue(ctx)
 	} else if !r.Ahead.Grows && r.job.Paged() {
 		r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.name(), r.Redactor.Text(reason)),
@@ -247,7 +247,7 @@ func (r *listRun) mayFollow(page int) bool {
 // knownEnd returns the number of the last page if the rules and the total of the first page
 // determine it, and 0 otherwise.
 func (r *listRun) knownEnd() int {
-	end := r.job.MaxPages()
+	end := r.job.Analysis().MaxPages()
 	if end == 0 {
 		end = math.MaxInt
 	}

@@ -68,7 +68,7 @@ func (l *Loop) Concealer(ctx context.Context) *saved.Concealer {
 // KeepKey is [compile.Job.KeepKey]. It hides the parts of secrets within the key.
 func (l *Loop) KeepKey(m *language.Machine, job *compile.Job, partition *rules.Context) (string, error) {
 	key, err := job.KeepKey(m, partition)
-	if err == nil && job.MayDerive(job.KeepFor) {
+	if err == nil && job.Analysis().MayDerive(job.KeepFor) {
 		l.Redactor.HideParts(key)
 	}
 	return key, err

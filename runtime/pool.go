@@ -76,7 +76,8 @@ func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 	}
 	if r.pooled.job != job {
 		r.pooled.job, r.pooled.subject = job, evidence.NewSubject(job)
-		r.pooled.prev, r.pooled.first = job.Reads("prev"), job.Reads("first")
+		a := job.Analysis()
+		r.pooled.prev, r.pooled.first = a.Reads("prev"), a.Reads("first")
 	}
 	return r
 }

@@ -147,9 +147,9 @@ func bodyOf(response *transport.Response, data []byte) format.Body {
 func (r *listRun) compare(reading document.Reading, request document.Digest) (repeats int) {
 	c := r.context()
 	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
-	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Ends() && r.nextRequestDiffers(request)
+	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Analysis().Ends() && r.nextRequestDiffers(request)
 	c.EmptyPages++
-	if c.Count > 0 || r.job.EndsByRequest() {
+	if c.Count > 0 || r.job.Analysis().EndsByRequest() {
 		c.EmptyPages = 0
 	}
 	repeats = r.earlierPage(request.With(reading.Content))

@@ -191,7 +191,7 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 
 // hideDerived hides the parts of secrets within values, if paging computes values from an input.
 func (r *listRun) hideDerived(values ...any) {
-	if r.job.DerivesPaging() {
+	if r.job.Analysis().DerivesPaging() {
 		r.Redactor.HideParts(values...)
 	}
 }

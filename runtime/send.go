@@ -49,7 +49,8 @@ func (s *sender) encode(request requests.Request) (call transport.Call, withheld
 		return call, nil, err
 	}
 	call.Job, call.Partition = s.job.ID(), s.partition
-	call.Origins, call.JudgesPages = s.origins, s.job.JudgesPages()
+	call.Origins = s.origins
+	call.JudgesPages = slices.ContainsFunc(s.job.OnErrors, func(t *compile.Trigger) bool { return t.Rule.OnSuccess })
 	if s.converter != nil {
 		call.MayBeEmpty = s.converter.MayBeEmpty
 		if _, own := call.Header["Accept"]; !own {
@@ -196,7 +197,7 @@ func (s *sender) checkAddress(address string) error {
 	configured := func(e *language.Expression) bool {
 		return (e.Rule.Role == rules.RoleURL || e.Rule.Role == rules.RoleEndpoint) && e.Rule.Origin.By == (rules.Author{})
 	}
-	if !s.job.Reads("input") || !slices.ContainsFunc(s.job.Parts, configured) || !s.redactor.Contains(address) {
+	if !s.job.Analysis().Reads("input") || !slices.ContainsFunc(s.job.Parts, configured) || !s.redactor.Contains(address) {
 		return nil
 	}
 	return &failure.Error{

@@ -280,7 +280,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		})
 	}
 	for _, job := range jobs {
-		e.Jobs = append(e.Jobs, explainer{job, run.Redact}.explain(cfg, run))
+		e.Jobs = append(e.Jobs, newExplainer(job, run.Redact).explain(cfg, run))
 	}
 	e.Terms = e.terms()
 	e.properties = propertiesOf(cfg, e, run.Redact)

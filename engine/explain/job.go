@@ -17,7 +17,12 @@ import (
 // An explainer describes a compiled job. It redacts all text.
 type explainer struct {
 	*compile.Job
-	redact func(string) string
+	compile.Analysis // of the job
+	redact           func(string) string
+}
+
+func newExplainer(job *compile.Job, redact func(string) string) explainer {
+	return explainer{job, job.Analysis(), redact}
 }
 
 // explain describes the job.

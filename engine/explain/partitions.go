@@ -71,7 +71,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		if j.Parent.Shape.Filter != nil {
 			filtered = ", also if its filter leaves the item out"
 		}
-		if j.Parent.SplitVariable() != nil {
+		if j.Parent.Analysis().SplitVariable() != nil {
 			split = "; for those of a window that may be read in halves, it runs when the window has ended"
 		}
 		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it%s. "+
@@ -337,7 +337,7 @@ func trees(jobs []*compile.Job, redact func(string) string) []TreeExplanation {
 	var trees []TreeExplanation
 	for _, j := range jobs {
 		if j.Parent == nil || !slices.Contains(jobs, j.Parent) {
-			trees = append(trees, explainer{j, redact}.tree())
+			trees = append(trees, newExplainer(j, redact).tree())
 		}
 	}
 	return trees
@@ -354,7 +354,7 @@ func (j explainer) tree() TreeExplanation {
 	}
 	x.Says = strings.Join(phrases, "; ")
 	for _, child := range j.Children {
-		x.Children = append(x.Children, explainer{child, j.redact}.tree())
+		x.Children = append(x.Children, newExplainer(child, j.redact).tree())
 	}
 	return x
 }

@@ -121,9 +121,9 @@ func (f *fixer) try(ctx context.Context, changes []Change) *changedJob {
 // shares reports whether another job has its list elsewhere, and the same pagination.
 func (f *fixer) shares() bool {
 	job := f.original
-	list, _, _ := itemsOf(job, job.Surface())
+	list, _, _ := itemsOf(job, job.Analysis().Surface())
 	return slices.ContainsFunc(f.suite.Jobs, func(j *compile.Job) bool {
-		other, _, _ := itemsOf(j, j.Surface())
+		other, _, _ := itemsOf(j, j.Analysis().Surface())
 		unnamed := j.Spec().DataField == nil || job.Spec().DataField == nil
 		return j.ID() != job.ID() && j.Ruleset.Path == job.Ruleset.Path && (unnamed || !slices.Equal(other, list))
 	})

@@ -38,7 +38,7 @@ type search struct {
 // planOf returns the first conceivable plan with which the job obtains a list of several pages,
 // and exactly this list.
 func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
-	surface, f := s.job.Surface(), search{subject: s, rec: rec}
+	surface, f := s.job.Analysis().Surface(), search{subject: s, rec: rec}
 	for p := range conceivable(s.job, surface, rec) {
 		if !p.paged && (f.misread != "" || f.best.cutShort() || len(rec.pages) > 1) || !f.goesOn(ctx, p) {
 			break

@@ -88,7 +88,7 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 	var changes []Change
 	text := ""
 	for _, job := range t.root.WithDescendants() {
-		if n := len(job.For); n > 0 && job.For[n-1].Window != nil && job.SplitVariable() == nil {
+		if n := len(job.For); n > 0 && job.For[n-1].Window != nil && job.Analysis().SplitVariable() == nil {
 			p := t.plans[job.ID()]
 			path := append(keysOf(job.Spec().Path()), "for", job.For[n-1].Name, "splitWhen")
 			most := (&api{plan: p, apiPartition: apiPartition{job: job}}).capacity()
@@ -317,7 +317,7 @@ func (r *treeRun) partition(p runtime.Partition) *api {
 	a.job, a.base, a.offset = p.Job, "", partitionOffset*(len(r.apis)+1) // the links of a partition lead to it
 	a.window, a.scope = windowOf(p), scopeOf(p)
 	a.rows = a.newRows(n)
-	if p.Job.SplitVariable() != nil {
+	if p.Job.Analysis().SplitVariable() != nil {
 		a.rows = a.rows[:min(n, a.capacity()-1)]
 	}
 	a.truth = slices.Clone(a.rows)

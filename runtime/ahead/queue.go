@@ -65,7 +65,7 @@ type Queue struct {
 
 // NewQueue returns an empty queue.
 func NewQueue(ctx context.Context, source Source, policy Policy) *Queue {
-	independent := source.Job.WhySequential() == ""
+	independent := source.Job.Analysis().WhySequential() == ""
 	q := &Queue{source: source, large: policy.Large, delivering: policy.Delivering, independent: independent, parent: ctx}
 	q.machine.Context = ctx
 	if independent {

@@ -70,7 +70,7 @@ func AuditContract(job *compile.Job, file, drift string, frozen bool) *trace.Fin
 // their number, or that a unit of windows was requested again, or nil.
 func AuditAgain(job *compile.Job, known int) *trace.Finding {
 	facts := rules.ListFacts{Known: known}
-	if r := job.Reread(); r != nil {
+	if r := job.Analysis().Reread(); r != nil {
 		facts.Reread = fmt.Sprintf("kept.%s, the %s of the run before", r.From.KeptAsIs(), r.To)
 	}
 	return findingOf(job, trace.FindingAgain, facts)
@@ -156,7 +156,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	if hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
 		facts.MoreBefore = h.FirstMore
 	}
-	facts.Counted = p.subject.job.Counted()
+	facts.Counted = p.subject.job.Analysis().Counted()
 	facts.Again, facts.Chosen = p.howEnded()
 	facts.Negative = p.negative()
 	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && h.FirstTotal != nil &&

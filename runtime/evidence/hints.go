@@ -235,7 +235,7 @@ func isLinks(key string) bool { return apinames.Alike(key, "link") || apinames.A
 func (s hintSearch) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
 	first := s.memory.FirstTotal
 	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At &&
-		s.subject.job.ByPosition() {
+		s.subject.job.Analysis().ByPosition() {
 		s.facts.Decreased = max(0, first.Total-last)
 	}
 	switch {
@@ -262,7 +262,7 @@ func (s hintSearch) noticeTotal(hints *rules.Hints) {
 	if c.Page != 1 || !s.reading.HasContent() {
 		return
 	}
-	if hints.Before != "" && c.Count > 0 && s.subject.job.ByPosition() {
+	if hints.Before != "" && c.Count > 0 && s.subject.job.Analysis().ByPosition() {
 		s.facts.Preceded, s.facts.BackToZero = hints.Before, hints.BackToZero
 	}
 	if pages, ok := hints.Pages.(int); ok {

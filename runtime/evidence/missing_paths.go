@@ -70,12 +70,12 @@ func (p *MissingPaths) Finding(job *compile.Job, partitions int, values NilCount
 	var paths []string
 	inAll := false
 	for _, path := range p.missing[job] {
-		if partitions > 0 && !job.CopiesFromItem(path) {
+		if partitions > 0 && !job.Analysis().CopiesFromItem(path) {
 			continue
 		}
 		paths = append(paths, rules.FormatPath(job.For[0].Name, path))
 		isNil := func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }
-		if slices.ContainsFunc(job.Computed, isNil) || partitions > 1 && job.FillsFromItem(path) {
+		if slices.ContainsFunc(job.Computed, isNil) || partitions > 1 && job.Analysis().FillsFromItem(path) {
 			inAll = true
 		}
 	}
@@ -126,7 +126,7 @@ func (s *Subject) NilCounts(values compile.PartValues) NilCounts {
 // noNilOf returns the count of a partition of a job in which no value is nil.
 func noNilOf(job *compile.Job) (all NilCounts) {
 	for _, e := range job.Computed {
-		if job.ExpectsValue(e) {
+		if job.Analysis().ExpectsValue(e) {
 			all.add(NilCounts{e.Rule.ID: {All: 1}})
 		}
 	}

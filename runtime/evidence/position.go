@@ -33,7 +33,7 @@ type statedPosition struct {
 // APIs return that page again.
 func (s positionSearch) notice() {
 	c := s.context
-	if c.Count == 0 || !s.reading.HasContent() || !s.subject.job.ByPosition() {
+	if c.Count == 0 || !s.reading.HasContent() || !s.subject.job.Analysis().ByPosition() {
 		return
 	}
 	params := parametersOf(s.sent)

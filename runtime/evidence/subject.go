@@ -71,18 +71,18 @@ func leadsTo(steps []rules.Step, path []string) bool {
 
 // NewSubject returns the subject of a job.
 func NewSubject(job *compile.Job) *Subject {
-	paths := job.Spec().Key
+	paths, a := job.Spec().Key, job.Analysis()
 	beside := apinames.ErrorSignsNextToData(job.Spec().DataField.Places())
-	watched := lists.Map(job.Watches(), func(w compile.Watch) language.Read { return w.Read })
+	watched := lists.Map(a.Watches(), func(w compile.Watch) language.Read { return w.Read })
 	return &Subject{
-		paging: readsOfPaging(watched, job.Decisive()),
-		job:    job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
+		paging: readsOfPaging(watched, a.Decisive()),
+		job:    job, watches: a.Watches(), decisives: a.Decisive(), readsItems: a.NextReads("items"),
 		keys: lists.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
 		stableKeys: len(paths) == 0 && slices.ContainsFunc(job.For, isWindow),
 		lists:      itemListsOf(job.Spec().DataField),
 		noNil:      noNilOf(job),
-		sent:       job.SentCursors(),
-		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
+		sent:       a.SentCursors(),
+		keptUnread: len(job.Keeps) > 0 && a.KeptUse() != compile.KeptFromFirst,
 		beside:     beside, besidePaths: sync.OnceValue(func() *document.Paths { return pathsOfErrors(beside) }),
 		listsErrors: listsErrors(job.Spec(), beside),
 	}

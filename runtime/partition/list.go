@@ -165,7 +165,7 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 	}
 	switch {
 	case variable.Values != nil:
-		if list, err = evaluateValues(variable.Values, evaluate); p.Job.MayDerive(variable.Values) {
+		if list, err = evaluateValues(variable.Values, evaluate); p.Job.Analysis().MayDerive(variable.Values) {
 			t.walk.Redactor.HideParts(list)
 		}
 	case variable.From != nil:

@@ -1,0 +1,44 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+)
+
+// An Analysis answers questions about a job from its rules alone, without a response. The loop asks which pages may be
+// requested ahead, the audit what a sign of a missing item is worth, and explain everything. It never changes, and may be
+// used by many goroutines at once.
+type Analysis struct{ job *Job }
+
+// Analysis returns the analysis of the job. The call costs nothing: each question is answered when it is asked.
+func (j *Job) Analysis() Analysis { return Analysis{j} }
+
+// Prover returns a prover of facts about the expressions of the job.
+func (a Analysis) Prover() language.Prover { return language.Prover{Set: a.job.Ruleset} }
+
+// Reads reports whether an expression of the job, messages aside, reads a field
+// of the context or something in it: "prev" for prev.body.next.
+func (a Analysis) Reads(root string) bool {
+	return a.job.reads(func(r language.Read) bool { return r.Is(root) || r.Past == root })
+}
+
+// NextReads reports whether the next request depends on a field of the context, such
+// as items.
+func (a Analysis) NextReads(root string) bool {
+	met := func(r language.Read) bool { return r.Is(root) }
+	return anyReads(a.job.Next, met) || anyReads(a.job.NextParts, met)
+}
+
+// ByPosition reports whether the requests name positions in the list: they differ, and read nothing
+// of the responses.
+func (a Analysis) ByPosition() bool {
+	return len(a.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, a.NextReads)
+}
+
+// Counted reports whether no response decides what the next request is, so that only numbers of items end
+// the list, which begins at its first item.
+func (a Analysis) Counted() bool {
+	computed := func(e *language.Expression) bool { return len(e.Reads) > 0 } // the list may begin in its middle
+	return !a.job.Paged() || a.ByPosition() && !slices.ContainsFunc(a.job.Init, computed)
+}
