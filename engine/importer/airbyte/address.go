@@ -11,14 +11,14 @@ import (
 )
 
 // address reads the address of a request.
-func (b *builder) address(n node) error {
-	base, later, err := b.addressParts(n)
+func (t *translation) address(n node) error {
+	base, later, err := t.addressParts(n)
 	if err != nil {
 		return err
 	}
-	text := b.addressText(base)
+	text := t.addressText(base)
 	if !hasScheme(text) {
-		if text, err = b.wholeAddress(n, text); err != nil {
+		if text, err = t.wholeAddress(n, text); err != nil {
 			return err
 		}
 	}
@@ -26,16 +26,16 @@ func (b *builder) address(n node) error {
 	if at, source := variable(whole); at >= 0 {
 		return fmt.Errorf("%s: the host depends on %s, which is not translated: a configuration has one host", n.path, source)
 	}
-	b.out.BaseURL, b.out.Endpoint = b.divide(n, whole, path)
+	t.out.BaseURL, t.out.Endpoint = t.divide(n, whole, path)
 	if source := joined(later); source != joined(base) {
-		prefix := b.out.BaseURL[len(whole)+1:]
-		b.next = append(b.next, importer.Next{Target: importer.Target{In: importer.InEndpoint}, Source: b.endpointSource(later, whole, prefix)})
+		prefix := t.out.BaseURL[len(whole)+1:]
+		t.next = append(t.next, importer.Next{Target: importer.Target{In: importer.InEndpoint}, Source: t.endpointSource(later, whole, prefix)})
 	}
 	return nil
 }
 
 // addressParts returns the parts of the address of the first request and of the later requests.
-func (b *builder) addressParts(n node) (first, later []jinja.Expr, err error) {
+func (t *translation) addressParts(n node) (first, later []jinja.Expr, err error) {
 	root := n.get("url_base")
 	path := n.get("path")
 	if full := n.get("url"); full.given() {
@@ -44,13 +44,13 @@ func (b *builder) addressParts(n node) (first, later []jinja.Expr, err error) {
 	if !root.given() {
 		return nil, nil, fmt.Errorf("%s: the address of the API (url_base) is missing", n.path)
 	}
-	for _, token := range []jinja.Expr{b.initial, b.token} {
-		parts, err := jinja.Parts(root.text(), b.scope(root, token))
+	for _, token := range []jinja.Expr{t.initial, t.token} {
+		parts, err := jinja.Parts(root.text(), t.scope(root, token))
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", root.path, err)
 		}
 		if text := path.text(); text != "" {
-			below, err := jinja.Parts(text, b.scope(path, token))
+			below, err := jinja.Parts(text, t.scope(path, token))
 			if err != nil {
 				return nil, nil, fmt.Errorf("%s: %w", path.path, err)
 			}
@@ -80,7 +80,7 @@ func joinAddress(base, path []jinja.Expr) []jinja.Expr {
 }
 
 // addressText returns the parts of an address with expressions in braces.
-func (b *builder) addressText(parts []jinja.Expr) string {
+func (t *translation) addressText(parts []jinja.Expr) string {
 	var out strings.Builder
 	for _, p := range parts {
 		switch {
@@ -96,13 +96,13 @@ func (b *builder) addressText(parts []jinja.Expr) string {
 }
 
 // wholeAddress handles an address without a scheme, whose beginning is a setting.
-func (b *builder) wholeAddress(n node, text string) (string, error) {
+func (t *translation) wholeAddress(n node, text string) (string, error) {
 	m := regexp.MustCompile(`^\{\+?(input\.\w+)\}`).FindStringSubmatch(text)
 	if m == nil {
 		if strings.HasPrefix(text, "{") {
 			return "", fmt.Errorf("%s: the address is computed, which is not translated: %s", n.path, text)
 		}
-		b.note(importer.Check, n.get("url_base"), "api.baseUrl", "the address has no scheme; https is assumed")
+		t.note(importer.Check, n.get("url_base"), "api.baseUrl", "the address has no scheme; https is assumed")
 		return "https://" + text, nil
 	}
 	return "{+trimSuffix(" + m[1] + ", '/')}" + text[len(m[0]):], nil
@@ -175,12 +175,12 @@ func splitHost(text string) (origin, path string) {
 
 // divide divides an address into the base of the API and the endpoint. The base is url_base, if that ends
 // with a slash or a slash follows it.
-func (b *builder) divide(n node, origin, path string) (string, string) {
+func (t *translation) divide(n node, origin, path string) (string, string) {
 	length := 0
 	if root := n.get("url_base"); root.given() && !n.get("url").given() {
-		parts, err := jinja.Parts(root.text(), b.scope(root, b.initial))
+		parts, err := jinja.Parts(root.text(), t.scope(root, t.initial))
 		if err == nil {
-			_, base := splitHost(strings.TrimRight(b.addressText(parts), "/") + "/")
+			_, base := splitHost(strings.TrimRight(t.addressText(parts), "/") + "/")
 			if n.get("path").text() != "" && strings.HasPrefix(path, base) {
 				length = len(base)
 			}
@@ -207,7 +207,7 @@ func (b *builder) divide(n node, origin, path string) (string, string) {
 func joined(parts []jinja.Expr) string { return jinja.Joined(parts).Source }
 
 // endpointSource returns the expression for the endpoint of the later requests.
-func (b *builder) endpointSource(parts []jinja.Expr, origin, prefix string) string {
+func (t *translation) endpointSource(parts []jinja.Expr, origin, prefix string) string {
 	var kept []jinja.Expr
 	cut := origin + "/" + prefix
 	for _, p := range parts {

@@ -10,7 +10,7 @@ import (
 )
 
 // authenticator reads the credentials of a requester.
-func (b *builder) authenticator(n node) error {
+func (t *translation) authenticator(n node) error {
 	if !n.given() {
 		return nil
 	}
@@ -18,35 +18,35 @@ func (b *builder) authenticator(n node) error {
 	switch kind := n.kind(); kind {
 	case "", "NoAuth":
 	case "ApiKeyAuthenticator":
-		err = b.apiKey(n)
+		err = t.apiKey(n)
 	case "BearerAuthenticator":
-		err = b.credentials("bearer", secretOf{"#token", n.get("api_token")})
+		err = t.credentials("bearer", secretOf{"#token", n.get("api_token")})
 	case "BasicHttpAuthenticator":
-		err = b.credentials("basic", secretOf{"username", n.get("username")}, secretOf{"#password", n.get("password")})
+		err = t.credentials("basic", secretOf{"username", n.get("username")}, secretOf{"#password", n.get("password")})
 	case "OAuthAuthenticator":
-		err = b.oauth(n)
+		err = t.oauth(n)
 	case "SessionTokenAuthenticator":
-		err = b.session(n)
+		err = t.session(n)
 	case "JwtAuthenticator":
-		err = b.jwt(n)
+		err = t.jwt(n)
 	case "SelectiveAuthenticator":
-		return b.selective(n)
+		return t.selective(n)
 	case "Custom":
-		b.noCredentials(n,
+		t.noCredentials(n,
 			"the authenticator (%s) is Python; write api.authentication by hand: its types login, oauth2 and sign cover most of them", n.class())
 	default:
-		b.noCredentials(n, "the authenticator %s is not translated; write api.authentication by hand", kind)
+		t.noCredentials(n, "the authenticator %s is not translated; write api.authentication by hand", kind)
 	}
 	if err != nil {
-		b.noCredentials(n, "%v; write api.authentication by hand", err)
+		t.noCredentials(n, "%v; write api.authentication by hand", err)
 	}
 	return nil
 }
 
 // noCredentials leaves the credentials to the user.
-func (b *builder) noCredentials(n node, format string, args ...any) {
-	b.out.Auth = nil
-	b.note(importer.Credentials, n, "api.authentication", format, args...)
+func (t *translation) noCredentials(n node, format string, args ...any) {
+	t.out.Auth = nil
+	t.note(importer.Credentials, n, "api.authentication", format, args...)
 	for _, m := range n.members() {
 		n.mark(m.name)
 	}
@@ -59,25 +59,25 @@ type secretOf struct {
 }
 
 // credentials writes credentials of a type.
-func (b *builder) credentials(kind string, keys ...secretOf) error {
+func (t *translation) credentials(kind string, keys ...secretOf) error {
 	auth := []importer.Member{{Name: "type", Value: importer.Constant(kind)}}
 	for _, k := range keys {
-		v, err := b.credential(k.node)
+		v, err := t.credential(k.node)
 		if err != nil {
 			return err
 		}
 		auth = append(auth, importer.Member{Name: k.key, Value: v})
 	}
-	b.out.Auth = auth
+	t.out.Auth = auth
 	return nil
 }
 
 // credential returns a value of the credentials.
-func (b *builder) credential(n node) (importer.Value, error) {
+func (t *translation) credential(n node) (importer.Value, error) {
 	if !n.given() {
 		return importer.Constant(""), nil
 	}
-	e, err := b.one(n)
+	e, err := t.one(n)
 	switch {
 	case err != nil:
 		return importer.Value{}, err
@@ -86,25 +86,25 @@ func (b *builder) credential(n node) (importer.Value, error) {
 	case e.Known:
 		return importer.Constant(fmt.Sprint(e.Const)), nil
 	}
-	b.secret(e.Source)
+	t.secret(e.Source)
 	return importer.Computed(e.Source), nil
 }
 
 // secret marks the inputs of an expression for credentials as secrets, if their names say so or
 // nothing is known of them.
-func (b *builder) secret(source string) {
-	for i, in := range b.inputs {
-		if r := b.spec; r == nil && strings.Contains(source, "input."+in.Name) {
-			b.inputs[i].Secret = true
+func (t *translation) secret(source string) {
+	for i, in := range t.inputs {
+		if r := t.spec; r == nil && strings.Contains(source, "input."+in.Name) {
+			t.inputs[i].Secret = true
 		}
 	}
 }
 
 // apiKey reads an ApiKeyAuthenticator.
-func (b *builder) apiKey(n node) error {
-	name, kind := b.plain(n.get("header")), "header"
+func (t *translation) apiKey(n node) error {
+	name, kind := t.plain(n.get("header")), "header"
 	if option := n.get("inject_into"); option.given() {
-		target, _, err := b.option(option)
+		target, _, err := t.option(option)
 		if err != nil {
 			return err
 		}
@@ -114,39 +114,39 @@ func (b *builder) apiKey(n node) error {
 			kind = "query"
 		case importer.InHeader:
 		default:
-			return b.inject(option, b.tokenOf(n.get("api_token")))
+			return t.inject(option, t.tokenOf(n.get("api_token")))
 		}
 	}
 	n.mark("header", "inject_into")
-	v, err := b.credential(n.get("api_token"))
+	v, err := t.credential(n.get("api_token"))
 	if err != nil {
 		return err
 	}
-	b.out.Auth = []importer.Member{
+	t.out.Auth = []importer.Member{
 		{Name: "type", Value: importer.Constant(kind)}, {Name: "name", Value: importer.Constant(name)}, {Name: "#value", Value: v},
 	}
 	return nil
 }
 
-func (b *builder) tokenOf(n node) jinja.Expr {
-	e, _ := b.one(n)
+func (t *translation) tokenOf(n node) jinja.Expr {
+	e, _ := t.one(n)
 	return e
 }
 
 // selective chooses one of several authenticators: the authenticator that the user names, or the first that
 // can be translated.
-func (b *builder) selective(n node) error {
+func (t *translation) selective(n node) error {
 	var path []string
 	for _, k := range n.get("authenticator_selection_path").list() {
-		path = append(path, b.plain(k))
+		path = append(path, t.plain(k))
 	}
 	choices := n.get("authenticators").members()
 	if len(choices) == 0 {
 		return nil
 	}
 	setting := strings.Join(path, ".")
-	wanted, named := b.options.Set[setting]
-	b.reader.set[setting] = true
+	wanted, named := t.options.Set[setting]
+	t.reader.set[setting] = true
 	chosen := choices[0]
 	var names []string
 	for _, c := range choices {
@@ -159,10 +159,10 @@ func (b *builder) selective(n node) error {
 		return fmt.Errorf("%s: %s is one of %s, not %s", n.path, setting, strings.Join(names, ", "), wanted)
 	}
 	if !named && len(choices) > 1 {
-		b.note(importer.Check, n, "api.authentication",
+		t.note(importer.Check, n, "api.authentication",
 			"the credentials are those of %s; to choose others, import with a value for the setting %s: %s",
 			chosen.name, setting, strings.Join(names, ", "))
 	}
 	chosen.params = withParameters(n.params, chosen.v)
-	return b.authenticator(chosen.node)
+	return t.authenticator(chosen.node)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // errorHandler reads the error handler of a requester.
-func (b *builder) errorHandler(n node) error {
+func (t *translation) errorHandler(n node) error {
 	if !n.given() {
 		return nil
 	}
@@ -25,21 +25,21 @@ func (b *builder) errorHandler(n node) error {
 		if n.get("error_handlers").given() {
 			break
 		}
-		return b.defaultHandler(n)
+		return t.defaultHandler(n)
 	case "CompositeErrorHandler":
 	case "Custom":
-		b.note(importer.Approximate, n, "",
+		t.note(importer.Approximate, n, "",
 			"a custom error handler (%s) is Python and is left out, except for its response_filters: "+
 				"other transient errors are retried, and other errors end the run", n.class())
 		for _, m := range n.members() {
 			n.mark(m.name)
 		}
-		return b.defaultHandler(n)
+		return t.defaultHandler(n)
 	default:
 		return fmt.Errorf("%s: the error handler %s is not known", n.path, kind)
 	}
 	for _, h := range n.get("error_handlers").list() {
-		if err := b.errorHandler(h); err != nil {
+		if err := t.errorHandler(h); err != nil {
 			return err
 		}
 	}
@@ -47,18 +47,18 @@ func (b *builder) errorHandler(n node) error {
 }
 
 // defaultHandler reads the filters and the backoff of one handler.
-func (b *builder) defaultHandler(n node) error {
+func (t *translation) defaultHandler(n node) error {
 	for _, f := range n.get("response_filters").list() {
 		if f.kind() == "Custom" {
-			b.note(importer.Approximate, f, "", "a custom response filter (%s) is Python and is left out", f.class())
+			t.note(importer.Approximate, f, "", "a custom response filter (%s) is Python and is left out", f.class())
 			continue
 		}
-		if err := b.responseFilter(f); err != nil {
+		if err := t.responseFilter(f); err != nil {
 			return err
 		}
 	}
 	if retries := n.get("max_retries"); retries.given() {
-		e, err := b.one(retries)
+		e, err := t.one(retries)
 		if err != nil {
 			return err
 		}
@@ -67,17 +67,17 @@ func (b *builder) defaultHandler(n node) error {
 			times = literalOf(text)
 		}
 		if count, isInt := times.(int); isInt && count != 4 {
-			b.common("maxRetries", count)
+			t.common("maxRetries", count)
 		}
 	}
 	for _, s := range n.get("backoff_strategies").list() {
-		b.backoff(s)
+		t.backoff(s)
 	}
 	return nil
 }
 
 // budget reads how many requests the API allows: the lowest rate for all requests, and the headers that say how many are left.
-func (b *builder) budget(n node) {
+func (t *translation) budget(n node) {
 	rate := 0.0
 	for _, policy := range n.get("policies").list() {
 		rates := policy.get("rates").list()
@@ -95,42 +95,42 @@ func (b *builder) budget(n node) {
 		}
 	}
 	if rate > 0 {
-		b.common("requestsPerSecond", rate)
+		t.common("requestsPerSecond", rate)
 	}
 	remaining, reset := n.get("ratelimit_remaining_header").text(), n.get("ratelimit_reset_header").text()
 	if remaining != "" && reset != "" {
-		b.common("rateLimit", value.ObjectOf("remaining", remaining, "reset", reset))
+		t.common("rateLimit", value.ObjectOf("remaining", remaining, "reset", reset))
 	}
 }
 
 // common sets a key of api.http, unless it is set.
-func (b *builder) common(key string, v any) {
-	if !slices.ContainsFunc(b.out.Common, func(m importer.Member) bool { return m.Name == key }) {
-		b.out.Common = append(b.out.Common, importer.Member{Name: key, Value: importer.Constant(v)})
+func (t *translation) common(key string, v any) {
+	if !slices.ContainsFunc(t.out.Common, func(m importer.Member) bool { return m.Name == key }) {
+		t.out.Common = append(t.out.Common, importer.Member{Name: key, Value: importer.Constant(v)})
 	}
 }
 
 // backoff reads a backoff strategy.
-func (b *builder) backoff(n node) {
+func (t *translation) backoff(n node) {
 	switch kind := n.kind(); kind {
 	case "WaitTimeFromHeader", "WaitUntilTimeFromHeader":
 		n.mark("regex", "max_waiting_time_in_seconds", "min_wait")
-		header := b.plain(n.get("header"))
+		header := t.plain(n.get("header"))
 		if n.get("regex").given() {
-			b.note(importer.Check, n, "", "the time to wait is a part of the header %s there; the usual waits are made", header)
+			t.note(importer.Check, n, "", "the time to wait is a part of the header %s there; the usual waits are made", header)
 			return
 		}
 		if header != "" && !strings.EqualFold(header, "Retry-After") {
-			b.common("retryHeader", header)
+			t.common("retryHeader", header)
 		}
 	case "Custom":
-		b.note(importer.Check, n, "", "a custom backoff strategy (%s) is left out: the usual waits are made", n.class())
+		t.note(importer.Check, n, "", "a custom backoff strategy (%s) is left out: the usual waits are made", n.class())
 		for _, m := range n.members() {
 			n.mark(m.name)
 		}
 	default:
 		n.mark("factor", "backoff_time_in_seconds", "jitter_range_in_seconds")
-		b.note(importer.Check, n, "", "the times to wait between retries are the usual ones, which grow, and not those of the source (%s)", kind)
+		t.note(importer.Check, n, "", "the times to wait between retries are the usual ones, which grow, and not those of the source (%s)", kind)
 	}
 }
 
@@ -138,7 +138,7 @@ func (b *builder) backoff(n node) {
 var usual = []int{408, 429, 500, 502, 503, 504}
 
 // responseFilter reads one HttpResponseFilter.
-func (b *builder) responseFilter(n node) error {
+func (t *translation) responseFilter(n node) error {
 	action := strings.ToUpper(n.get("action").text())
 	message := n.get("error_message").text()
 	var codes []int
@@ -149,7 +149,7 @@ func (b *builder) responseFilter(n node) error {
 		}
 		codes = append(codes, code)
 	}
-	body, err := b.bodyCondition(n)
+	body, err := t.bodyCondition(n)
 	if err != nil {
 		return err
 	}
@@ -161,13 +161,13 @@ func (b *builder) responseFilter(n node) error {
 	case do == "":
 		return fmt.Errorf("%s: the action %s is not known", n.path, action)
 	}
-	b.okBody(n, do, body, codes, message)
-	b.errorRule(do, body, codes, message)
+	t.okBody(n, do, body, codes, message)
+	t.errorRule(do, body, codes, message)
 	return nil
 }
 
 // errorRule adds the rule for responses of other statuses than 200.
-func (b *builder) errorRule(action, body string, codes []int, message string) {
+func (t *translation) errorRule(action, body string, codes []int, message string) {
 	errors := slices.DeleteFunc(slices.Clone(codes), func(c int) bool { return c < 300 })
 	if len(codes) > 0 && len(errors) == 0 {
 		return
@@ -194,7 +194,7 @@ func (b *builder) errorRule(action, body string, codes []int, message string) {
 	if action != "fail" || jinja.IsTemplate(message) {
 		message = ""
 	}
-	b.addErrorRule(importer.ErrorRule{When: condition, Do: action, Message: escapeBraces(message)})
+	t.addErrorRule(importer.ErrorRule{When: condition, Do: action, Message: escapeBraces(message)})
 }
 
 // statusRule matches a condition on the status alone.
@@ -202,9 +202,9 @@ var statusRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 
 // addErrorRule adds a rule, unless an earlier rule decides about the same responses. It becomes a part of the
 // rule before it if that does the same for other statuses, or for responses of success.
-func (b *builder) addErrorRule(rule importer.ErrorRule) {
-	if n := len(b.out.Errors); n > 0 {
-		last := &b.out.Errors[n-1]
+func (t *translation) addErrorRule(rule importer.ErrorRule) {
+	if n := len(t.out.Errors); n > 0 {
+		last := &t.out.Errors[n-1]
 		before, after := statusRule().FindStringSubmatch(last.When), statusRule().FindStringSubmatch(rule.When)
 		if before != nil && after != nil && last.On == rule.On && last.Do == rule.Do && last.Message == rule.Message && last.When != rule.When {
 			last.When = "status in [" + before[1] + before[2] + ", " + after[1] + after[2] + "]"
@@ -215,8 +215,8 @@ func (b *builder) addErrorRule(rule importer.ErrorRule) {
 			return
 		}
 	}
-	if !slices.ContainsFunc(b.out.Errors, func(r importer.ErrorRule) bool { return r.On == rule.On && r.When == rule.When }) {
-		b.out.Errors = append(b.out.Errors, rule)
+	if !slices.ContainsFunc(t.out.Errors, func(r importer.ErrorRule) bool { return r.On == rule.On && r.When == rule.When }) {
+		t.out.Errors = append(t.out.Errors, rule)
 	}
 }
 
@@ -246,10 +246,10 @@ func statusIs(codes []int) string {
 }
 
 // bodyCondition returns the condition on the body: the predicate, or a text in the message.
-func (b *builder) bodyCondition(n node) (string, error) {
+func (t *translation) bodyCondition(n node) (string, error) {
 	var out string
 	if p := n.get("predicate"); p.text() != "" {
-		scope := b.pageScope(p)
+		scope := t.pageScope(p)
 		e, err := jinja.Translate(p.text(), scope)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", p.path, err)
@@ -269,15 +269,15 @@ func (b *builder) bodyCondition(n node) (string, error) {
 }
 
 // okBody handles a condition on the body of responses with status 200, which are pages.
-func (b *builder) okBody(n node, action, body string, codes []int, message string) {
+func (t *translation) okBody(n node, action, body string, codes []int, message string) {
 	if body == "" || len(codes) > 0 && !slices.Contains(codes, 200) || n.get("error_message_contains").given() && !n.get("predicate").given() {
 		return
 	}
 	switch action {
 	case "fail":
-		b.addErrorRule(importer.ErrorRule{On: "success", When: body, Do: action, Message: escapeBraces(plainMessage(message))})
+		t.addErrorRule(importer.ErrorRule{On: "success", When: body, Do: action, Message: escapeBraces(plainMessage(message))})
 	case "retry", "restart":
-		b.addErrorRule(importer.ErrorRule{On: "success", When: body, Do: action})
+		t.addErrorRule(importer.ErrorRule{On: "success", When: body, Do: action})
 	}
 }
 

@@ -35,20 +35,20 @@ type cursor struct {
 }
 
 // increment reads the incremental_sync.
-func (b *builder) increment(n node) error {
+func (t *translation) increment(n node) error {
 	switch kind := n.kind(); {
 	case !n.given():
 		return nil
 	case kind == "Custom":
 		return custom("cursor", n)
 	case kind == "IncrementingCountCursor":
-		return b.countCursor(n)
+		return t.countCursor(n)
 	case kind != "DatetimeBasedCursor":
 		return fmt.Errorf("%s: the incremental_sync %s is not known", n.path, kind)
 	}
 	c := &cursor{node: n}
-	b.cursor = c
-	field, err := b.one(n.get("cursor_field"))
+	t.cursor = c
+	field, err := t.one(n.get("cursor_field"))
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (b *builder) increment(n node) error {
 		return err
 	}
 	if clamping := n.get("clamping"); clamping.given() {
-		b.note(importer.Approximate, clamping, "", "the bounds of the interval are not moved to whole days, weeks or months")
+		t.note(importer.Approximate, clamping, "", "the bounds of the interval are not moved to whole days, weeks or months")
 	}
 	n.mark("is_data_feed", "is_client_side_incremental", "global_substream_cursor", "cursor_datetime_formats",
 		"partition_field_start", "partition_field_end", "cursor_granularity", "step", "lookback_window", "is_compare_strictly")
@@ -66,26 +66,26 @@ func (b *builder) increment(n node) error {
 		key  string
 		into *string
 	}{{"lookback_window", &c.lag}, {"step", &c.step}, {"cursor_granularity", &c.granule}} {
-		if *l.into, err = b.length(n.get(l.key)); err != nil {
+		if *l.into, err = t.length(n.get(l.key)); err != nil {
 			return err
 		}
 	}
 	if isComputed(c.granule) {
 		return fmt.Errorf("%s: a computed granularity is not translated", n.get("cursor_granularity").path)
 	}
-	if c.from, err = b.moment(n.get("start_datetime"), format); err != nil {
+	if c.from, err = t.moment(n.get("start_datetime"), format); err != nil {
 		return err
 	}
 	to := jinja.Name("now()", jinja.Time)
 	if end := n.get("end_datetime"); end.given() {
-		if to, err = b.moment(end, format); err != nil {
+		if to, err = t.moment(end, format); err != nil {
 			return err
 		}
 		if to.Source != "now()" {
 			c.until = timeSource(to)
 		}
 	}
-	return b.window(c, to, format)
+	return t.window(c, to, format)
 }
 
 // readLayouts sets the layouts of times, and returns the format of the times that are sent.
@@ -108,7 +108,7 @@ func (c *cursor) readLayouts() (format string, err error) {
 }
 
 // window adds the variable window, and the names by which templates read its bounds.
-func (b *builder) window(c *cursor, to jinja.Expr, format string) error {
+func (t *translation) window(c *cursor, to jinja.Expr, format string) error {
 	end := to.Source
 	if to.Known {
 		end = fmt.Sprint(to.Const)
@@ -117,7 +117,7 @@ func (b *builder) window(c *cursor, to jinja.Expr, format string) error {
 	if c.step != "" {
 		window.Granularity = c.granule
 	}
-	b.out.For = append(b.out.For, window)
+	t.out.For = append(t.out.For, window)
 	from := jinja.Name("window.from", jinja.Time)
 	start, err := jinja.Formatted(from, format)
 	if err != nil {
@@ -135,7 +135,7 @@ func (b *builder) window(c *cursor, to jinja.Expr, format string) error {
 		if name == "" || jinja.IsTemplate(name) {
 			name = f.usual
 		}
-		b.interval[name] = f.e
+		t.interval[name] = f.e
 	}
 	for _, option := range []struct {
 		key string
@@ -147,7 +147,7 @@ func (b *builder) window(c *cursor, to jinja.Expr, format string) error {
 			continue
 		}
 		*option.has = true
-		if err := b.inject(n, option.e); err != nil {
+		if err := t.inject(n, option.e); err != nil {
 			return err
 		}
 	}
@@ -155,11 +155,11 @@ func (b *builder) window(c *cursor, to jinja.Expr, format string) error {
 }
 
 // length returns a duration as a length, or as an expression for a duration of ISO 8601.
-func (b *builder) length(n node) (string, error) {
+func (t *translation) length(n node) (string, error) {
 	if !n.given() {
 		return "", nil
 	}
-	e, err := b.one(n)
+	e, err := t.one(n)
 	switch {
 	case err != nil:
 		return "", err
@@ -201,15 +201,15 @@ func (c *cursor) lagSource() string {
 
 // moment returns a bound of the interval: a constant text, or an expression for a time or a text that
 // can be read as one.
-func (b *builder) moment(n node, format string) (jinja.Expr, error) {
+func (t *translation) moment(n node, format string) (jinja.Expr, error) {
 	if _, isObject := value.Members(n.v); !isObject { // a text, or a number such as 20260131
-		return b.momentText(n, format)
+		return t.momentText(n, format)
 	}
 	own := n.get("datetime_format").text()
 	if own == "" {
 		own = format
 	}
-	e, err := b.momentText(n.get("datetime"), own)
+	e, err := t.momentText(n.get("datetime"), own)
 	if err != nil {
 		return e, err
 	}
@@ -218,7 +218,7 @@ func (b *builder) moment(n node, format string) (jinja.Expr, error) {
 		if !inner.given() {
 			continue
 		}
-		other, err := b.momentText(inner, own)
+		other, err := t.momentText(inner, own)
 		if err != nil {
 			return e, err
 		}
@@ -252,13 +252,13 @@ func unformatted(source, format string) (string, bool) {
 }
 
 // isWritten reports whether an expression is an input whose times are all in a format, as its pattern says.
-func (b *builder) isWritten(source, format string) bool {
-	at := slices.IndexFunc(b.inputs, func(in importer.Input) bool { return source == "input."+in.Name })
+func (t *translation) isWritten(source, format string) bool {
+	at := slices.IndexFunc(t.inputs, func(in importer.Input) bool { return source == "input."+in.Name })
 	layout, _ := jinja.Layout(format)
 	if at < 0 {
 		return false
 	}
-	schema, _ := b.schemaOf(strings.Split(strings.TrimPrefix(b.inputs[at].Place, settingsPlace), "."))
+	schema, _ := t.schemaOf(strings.Split(strings.TrimPrefix(t.inputs[at].Place, settingsPlace), "."))
 	given, _ := schema.Get("pattern")
 	pattern, err := regexp.Compile("^(?:" + fmt.Sprint(given) + ")$")
 	if given == nil || err != nil {
@@ -273,13 +273,13 @@ func (b *builder) isWritten(source, format string) bool {
 }
 
 // momentText translates the template of a bound.
-func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
-	e, err := b.one(n)
+func (t *translation) momentText(n node, format string) (jinja.Expr, error) {
+	e, err := t.one(n)
 	if err != nil {
 		return e, err
 	}
 	if at, ok := unformatted(e.Source, format); ok {
-		if input := importer.Argument("date", at); b.isWritten(input, format) {
+		if input := importer.Argument("date", at); t.isWritten(input, format) {
 			return jinja.Name(input, jinja.Text), nil
 		}
 		return jinja.Name(at, jinja.Time), nil
@@ -315,15 +315,15 @@ func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
 	case e.Kind == jinja.Time || readable(layout) || layout == rules.UnixSeconds || layout == rules.UnixMillis:
 		return e, nil
 	}
-	b.sample(e.Source, layout)
+	t.sample(e.Source, layout)
 	return jinja.Name(fmt.Sprintf("date(%s, '%s')", e.Source, layout), jinja.Time), nil
 }
 
 // sample gives an input with a time of a layout a value for the tests of the configuration.
-func (b *builder) sample(source, layout string) {
-	for i, in := range b.inputs {
+func (t *translation) sample(source, layout string) {
+	for i, in := range t.inputs {
 		if source == "input."+in.Name && in.Sample == nil {
-			b.inputs[i].Sample = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Format(layout)
+			t.inputs[i].Sample = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Format(layout)
 		}
 	}
 }

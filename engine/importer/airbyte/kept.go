@@ -15,20 +15,20 @@ import (
 
 // finishIncrement decides how the interval is written, after it is known which of its bounds requests
 // have: as incremental, as a window, or not at all.
-func (b *builder) finishIncrement() error {
-	c := b.cursor
+func (t *translation) finishIncrement() error {
+	c := t.cursor
 	if c == nil {
 		return nil
 	}
-	at := slices.IndexFunc(b.out.For, func(v importer.Variable) bool { return v.Name == "window" })
-	text := fmt.Sprint(b.out.Endpoint, b.out.Params, b.out.Body, b.out.Headers, b.out.Fields, b.out.Filter, b.out.Paging)
+	at := slices.IndexFunc(t.out.For, func(v importer.Variable) bool { return v.Name == "window" })
+	text := fmt.Sprint(t.out.Endpoint, t.out.Params, t.out.Body, t.out.Headers, t.out.Fields, t.out.Filter, t.out.Paging)
 	uses := strings.Count(text, "window.")
 	if !strings.Contains(text, "window.to") {
-		b.out.For[at].Granularity = ""
+		t.out.For[at].Granularity = ""
 	}
-	path := b.cursorPath(c)
-	if !strings.Contains(b.out.Filter, "#") && !strings.Contains(b.out.Filter, "kept") {
-		c.filter = b.out.Filter
+	path := t.cursorPath(c)
+	if !strings.Contains(t.out.Filter, "#") && !strings.Contains(t.out.Filter, "kept") {
+		c.filter = t.out.Filter
 	}
 	c.kept = keptName(path)
 	if c.get("is_data_feed").flag() || c.get("is_client_side_incremental").flag() {
@@ -38,37 +38,37 @@ func (b *builder) finishIncrement() error {
 		}
 	}
 	var err error
-	switch param, sole := b.soleStart(c, uses); {
+	switch param, sole := t.soleStart(c, uses); {
 	case uses == 0: // no request depends on the interval
-		b.out.For = slices.Delete(b.out.For, at, at+1)
-		b.unsent(c, path)
+		t.out.For = slices.Delete(t.out.For, at, at+1)
+		t.unsent(c, path)
 	case sole:
-		b.out.For = slices.Delete(b.out.For, at, at+1)
-		err = b.incremental(c, path, param)
+		t.out.For = slices.Delete(t.out.For, at, at+1)
+		err = t.incremental(c, path, param)
 	default:
-		b.windowed(c, path, &b.out.For[at])
+		t.windowed(c, path, &t.out.For[at])
 		target := "for.window"
-		if uses == 1 && b.inlineStart(c, b.out.For[at]) {
-			b.out.For = slices.Delete(b.out.For, at, at+1)
+		if uses == 1 && t.inlineStart(c, t.out.For[at]) {
+			t.out.For = slices.Delete(t.out.For, at, at+1)
 			target = "pagination"
 		}
-		if !b.whole {
-			b.keptNotes(c, target)
+		if !t.whole {
+			t.keptNotes(c, target)
 		}
 	}
 	switch {
 	case c.onlyNew:
-		b.onlyNew(c, path)
-	case uses > 0 && !b.whole && err == nil && c.computed == "" && !strings.Contains(path, "*"):
-		b.out.Whole = &importer.Whole{New: c.fresh(path, c.lagSource()), Kept: c.keep(path)}
+		t.onlyNew(c, path)
+	case uses > 0 && !t.whole && err == nil && c.computed == "" && !strings.Contains(path, "*"):
+		t.out.Whole = &importer.Whole{New: c.fresh(path, c.lagSource()), Kept: c.keep(path)}
 	}
 	return err
 }
 
 // cursorPath returns the path of the cursor in the items as the API sends them.
-func (b *builder) cursorPath(c *cursor) string {
-	path := rules.JoinPath(append(slices.Clone(b.itemPath), strings.Split(c.field, ".")...)...)
-	source, changed := b.overlay[rules.JoinPath(c.field)]
+func (t *translation) cursorPath(c *cursor) string {
+	path := rules.JoinPath(append(slices.Clone(t.itemPath), strings.Split(c.field, ".")...)...)
+	source, changed := t.overlay[rules.JoinPath(c.field)]
 	if !changed {
 		return path
 	}
@@ -132,8 +132,8 @@ func (c *cursor) latest(path string) string {
 
 // soleStart returns the parameter whose value is the start of the interval, and removes it, if requests have
 // nothing else of the interval.
-func (b *builder) soleStart(c *cursor, uses int) (string, bool) {
-	if uses != 1 || c.step != "" || b.whole {
+func (t *translation) soleStart(c *cursor, uses int) (string, bool) {
+	if uses != 1 || c.step != "" || t.whole {
 		return "", false
 	}
 	start, err := jinja.Formatted(jinja.Name("window.from", jinja.Time), formatOf(c))
@@ -143,7 +143,7 @@ func (b *builder) soleStart(c *cursor, uses int) (string, bool) {
 	for _, where := range []struct {
 		list   *[]importer.Member
 		prefix string
-	}{{&b.out.Params, ""}, {&b.out.Body, "body:"}, {&b.out.Headers, "header:"}} {
+	}{{&t.out.Params, ""}, {&t.out.Body, "body:"}, {&t.out.Headers, "header:"}} {
 		for i, m := range *where.list {
 			if m.Value.Source == start.Source {
 				*where.list = slices.Delete(slices.Clone(*where.list), i, i+1)
@@ -166,12 +166,12 @@ func formatOf(c *cursor) string {
 }
 
 // incremental writes the interval as the key incremental.
-func (b *builder) incremental(c *cursor, path, param string) error {
+func (t *translation) incremental(c *cursor, path, param string) error {
 	if strings.ContainsAny(path, "*") {
 		return fmt.Errorf("%s: the cursor %s is not a member of the items", c.path, c.field)
 	}
 	if c.computed != "" || c.filter != "" || c.onlyNew {
-		return b.computedIncrement(c, path, param)
+		return t.computedIncrement(c, path, param)
 	}
 	i := &importer.Incremental{Cursor: path, Param: param, Lag: c.lag}
 	if !c.sentAsRead() {
@@ -188,8 +188,8 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 			i.From = unwritten(boundSource(c.from.Source), i.Format)
 		}
 	}
-	b.out.Incremental = i
-	b.keptNotes(c, "incremental")
+	t.out.Incremental = i
+	t.keptNotes(c, "incremental")
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (c *cursor) startsAsSent() bool {
 
 // computedIncrement writes an increment whose cursor is no member of the items: the kept value, and the
 // parameter.
-func (b *builder) computedIncrement(c *cursor, path, param string) error {
+func (t *translation) computedIncrement(c *cursor, path, param string) error {
 	kept := rules.FormatPath("kept", []string{c.kept})
 	lag := "nil"
 	if c.lag != "" {
@@ -227,34 +227,34 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 	}
 	v := importer.Computed(source)
 	if name, isHeader := strings.CutPrefix(param, "header:"); isHeader {
-		b.out.Headers = append(b.out.Headers, importer.Member{Name: name, Value: v})
+		t.out.Headers = append(t.out.Headers, importer.Member{Name: name, Value: v})
 	} else if path, isBody := strings.CutPrefix(param, "body:"); isBody {
-		b.out.Body = setBody(b.out.Body, rules.SplitPath(path), v)
+		t.out.Body = setBody(t.out.Body, rules.SplitPath(path), v)
 	} else {
-		b.out.Params = append(b.out.Params, importer.Member{Name: param, Value: v})
+		t.out.Params = append(t.out.Params, importer.Member{Name: param, Value: v})
 	}
-	b.out.Kept = c.keep(path)
-	b.keptNotes(c, "pagination")
+	t.out.Kept = c.keep(path)
+	t.keptNotes(c, "pagination")
 	return nil
 }
 
-func (b *builder) keptNotes(c *cursor, target string) {
-	if target == "pagination" && b.out.Incremental != nil {
+func (t *translation) keptNotes(c *cursor, target string) {
+	if target == "pagination" && t.out.Incremental != nil {
 		target = "incremental"
 	}
-	b.note(importer.Check, c.get("start_datetime"), target, "the first run begins where the source does; look whether that is what you want")
+	t.note(importer.Check, c.get("start_datetime"), target, "the first run begins where the source does; look whether that is what you want")
 	if !c.get("global_substream_cursor").flag() {
-		b.out.KeepFor = identity(b.partition)
+		t.out.KeepFor = identity(t.partition)
 	}
 }
 
 // windowed writes the interval as a variable.
-func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
+func (t *translation) windowed(c *cursor, path string, v *importer.Variable) {
 	from, kept := boundSource(c.from.Source), rules.FormatPath("kept", []string{c.kept})
 	if c.from.Known {
 		from = importer.Quote(shortTime(fmt.Sprint(c.from.Const)))
 	}
-	if b.whole {
+	if t.whole {
 		v.From = from
 		if c.from.Known {
 			v.From = shortTime(fmt.Sprint(c.from.Const))
@@ -268,7 +268,7 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
 		kept = "date(" + kept + ")"
 	}
 	v.From = kept + " ?? " + operand(from)
-	b.out.Kept = c.keep(path)
+	t.out.Kept = c.keep(path)
 }
 
 // boundSource returns the source of a bound of an interval, which need not be read as a time: it is when it is used.
@@ -298,22 +298,22 @@ func unwritten(source, form string) string {
 
 // inlineStart writes the start of a window where a request has it, and reports whether it did: an interval without
 // steps whose end no request has needs no variable.
-func (b *builder) inlineStart(c *cursor, window importer.Variable) bool {
+func (t *translation) inlineStart(c *cursor, window importer.Variable) bool {
 	if c.step != "" {
 		return false
 	}
 	from := window.From
-	if b.whole && c.from.Known {
+	if t.whole && c.from.Known {
 		from = importer.Quote(from)
 	}
-	for _, list := range []*[]importer.Member{&b.out.Params, &b.out.Body, &b.out.Headers} {
+	for _, list := range []*[]importer.Member{&t.out.Params, &t.out.Body, &t.out.Headers} {
 		for i, m := range *list {
 			if !strings.Contains(m.Value.Source, "window.from") {
 				continue
 			}
 			*list = slices.Clone(*list)
 			sent := strings.Replace(m.Value.Source, "window.from", "date("+from+")", 1)
-			if b.whole && !c.from.Known && c.startsAsSent() && sent == "date("+from+").Format('"+c.sentLayout+"')" {
+			if t.whole && !c.from.Known && c.startsAsSent() && sent == "date("+from+").Format('"+c.sentLayout+"')" {
 				sent = from
 			}
 			(*list)[i].Value.Source = sent
@@ -354,34 +354,34 @@ func operand(source string) string {
 }
 
 // unsent handles an interval that no request has: every run reads the whole list.
-func (b *builder) unsent(c *cursor, path string) {
-	switch reads := strings.Contains(b.out.Filter, rules.FormatPath("kept", []string{c.kept})); {
-	case b.whole:
+func (t *translation) unsent(c *cursor, path string) {
+	switch reads := strings.Contains(t.out.Filter, rules.FormatPath("kept", []string{c.kept})); {
+	case t.whole:
 	case !reads && !c.onlyNew:
-		b.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
+		t.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
 	default:
-		b.out.Kept = c.keep(path)
-		b.keptNotes(c, "filter")
+		t.out.Kept = c.keep(path)
+		t.keptNotes(c, "filter")
 	}
 }
 
 // onlyNew leaves out the items from before the interval. A list that is sorted by the cursor ends with the first
 // page that has such an item at its end.
-func (b *builder) onlyNew(c *cursor, path string) {
+func (t *translation) onlyNew(c *cursor, path string) {
 	feed := c.get("is_data_feed").flag()
-	if feed && b.out.Paging != nil && !(b.whole && c.initialKept == "") {
-		b.out.Paging.Stops = append(b.out.Paging.Stops, importer.Stop{Name: "known", When: c.compare("<", "items[-1]", path, c.since(b.whole))})
+	if feed && t.out.Paging != nil && !(t.whole && c.initialKept == "") {
+		t.out.Paging.Stops = append(t.out.Paging.Stops, importer.Stop{Name: "known", When: c.compare("<", "items[-1]", path, c.since(t.whole))})
 	}
 	switch {
 	case c.initialKept != "":
-		b.out.Filter = importer.Both(b.out.Filter, c.compare(">=", "item", path, c.since(b.whole)))
-	case !b.whole:
-		b.out.Filter = importer.Both(b.out.Filter, c.fresh(path, ""))
+		t.out.Filter = importer.Both(t.out.Filter, c.compare(">=", "item", path, c.since(t.whole)))
+	case !t.whole:
+		t.out.Filter = importer.Both(t.out.Filter, c.fresh(path, ""))
 	}
 	if to := c.until; to != "" && !c.isUnix() {
-		b.out.Filter += fmt.Sprintf(" and %s <= %s", c.timeOf("item", path), to)
+		t.out.Filter += fmt.Sprintf(" and %s <= %s", c.timeOf("item", path), to)
 	}
-	b.note(importer.Check, c.get("cursor_field"), "filter", "an item without %s is left out; there, it is written", c.field)
+	t.note(importer.Check, c.get("cursor_field"), "filter", "an item without %s is left out; there, it is written", c.field)
 }
 
 // since returns the expression for the start of the interval, in the form of kept values.
@@ -449,20 +449,20 @@ func (c *cursor) isUnix() bool {
 }
 
 // countCursor reads an IncrementingCountCursor.
-func (b *builder) countCursor(n node) error {
-	field, err := b.one(n.get("cursor_field"))
+func (t *translation) countCursor(n node) error {
+	field, err := t.one(n.get("cursor_field"))
 	if err != nil {
 		return err
 	}
 	option := n.get("start_value_option")
-	from, err := b.one(n.get("start_value"))
+	from, err := t.one(n.get("start_value"))
 	if err != nil {
 		return err
 	}
-	if !option.given() || b.whole {
+	if !option.given() || t.whole {
 		return nil
 	}
-	target, _, err := b.option(option)
+	target, _, err := t.option(option)
 	if err != nil {
 		return err
 	}
@@ -475,6 +475,6 @@ func (b *builder) countCursor(n node) error {
 	} else {
 		i.From = from.Source
 	}
-	b.out.Incremental = i
+	t.out.Incremental = i
 	return nil
 }

@@ -74,7 +74,7 @@ func becameSomething(t *testing.T, at string, component value.Object, key string
 	before, _ := value.At(root, steps(at))
 	existing, _ := value.Members(before)
 	root = put(root, steps(at), existing.Merge(component))
-	r := &reader{streams: map[string]*stream{}, builders: map[*importer.Stream]*builder{}, set: map[string]bool{}}
+	r := &reader{streams: map[string]*stream{}, translations: map[*importer.Stream]*translation{}, set: map[string]bool{}}
 	object, _ := value.Members(root)
 	require.NoError(t, r.document("manifest.yaml", object))
 	src, err := r.source()

@@ -13,7 +13,7 @@ import (
 )
 
 // oauth reads an OAuthAuthenticator.
-func (b *builder) oauth(n node) error {
+func (t *translation) oauth(n node) error {
 	n.mark("token_expiry_date", "token_expiry_date_format", "expires_in_name", "refresh_token_updater", "access_token_value", "grant_type",
 		"token_expiry_is_time_of_expiration", "profile_assertion", "client_id_name", "client_secret_name", "refresh_token_name",
 		"grant_type_name")
@@ -22,23 +22,23 @@ func (b *builder) oauth(n node) error {
 	}
 	endpoint := n.get("token_refresh_endpoint")
 	if !endpoint.given() {
-		return b.credentials("bearer", secretOf{"#token", n.get("access_token_value")})
+		return t.credentials("bearer", secretOf{"#token", n.get("access_token_value")})
 	}
 	if err := standardNames(n); err != nil {
 		return err
 	}
-	parts, err := jinja.Parts(endpoint.text(), b.scope(endpoint, jinja.Literal(nil)))
+	parts, err := jinja.Parts(endpoint.text(), t.scope(endpoint, jinja.Literal(nil)))
 	if err != nil {
 		return err
 	}
 	auth := []importer.Member{{Name: "type", Value: importer.Constant("oauth2")}, {Name: "tokenUrl",
-		Value: importer.Constant(b.addressText(parts))}}
-	client, err := b.clientCredentials(n)
+		Value: importer.Constant(t.addressText(parts))}}
+	client, err := t.clientCredentials(n)
 	if err != nil {
 		return err
 	}
 	auth = append(auth, client...)
-	params, scopes, err := b.tokenParams(n)
+	params, scopes, err := t.tokenParams(n)
 	if err != nil {
 		return err
 	}
@@ -49,17 +49,17 @@ func (b *builder) oauth(n node) error {
 		auth = append(auth, importer.Member{Name: "params", Value: importer.Value{Object: params}})
 	}
 	if n.get("refresh_token_updater").given() {
-		b.note(importer.Check, n.get("refresh_token_updater"), "api.authentication",
+		t.note(importer.Check, n.get("refresh_token_updater"), "api.authentication",
 			"the API replaces the refresh token: keep it in a file for tokens (docs/guide/credentials.md)")
 	}
-	b.out.Auth = auth
+	t.out.Auth = auth
 	return nil
 }
 
 // clientCredentials returns the credentials of the client, and the refresh token if the grant needs it.
-func (b *builder) clientCredentials(n node) (auth []importer.Member, err error) {
+func (t *translation) clientCredentials(n node) (auth []importer.Member, err error) {
 	keys := []secretOf{{"clientId", n.get("client_id")}, {"#clientSecret", n.get("client_secret")}}
-	switch grant := b.plain(n.get("grant_type")); grant {
+	switch grant := t.plain(n.get("grant_type")); grant {
 	case "", "refresh_token":
 		keys = append(keys, secretOf{"#refreshToken", n.get("refresh_token")})
 	case "client_credentials":
@@ -68,7 +68,7 @@ func (b *builder) clientCredentials(n node) (auth []importer.Member, err error) 
 		return nil, fmt.Errorf("the grant %s is not translated", grant)
 	}
 	for _, k := range keys {
-		v, err := b.credential(k.node)
+		v, err := t.credential(k.node)
 		if err != nil {
 			return nil, err
 		}
@@ -94,11 +94,11 @@ func standardNames(n node) error {
 }
 
 // tokenParams returns the scopes and the further parameters of the token request.
-func (b *builder) tokenParams(n node) (params []importer.Member, scopes *importer.Value, err error) {
+func (t *translation) tokenParams(n node) (params []importer.Member, scopes *importer.Value, err error) {
 	if s := n.get("scopes"); s.given() {
 		var texts []string
 		for _, one := range s.list() {
-			e, err := b.one(one)
+			e, err := t.one(one)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -121,7 +121,7 @@ func (b *builder) tokenParams(n node) (params []importer.Member, scopes *importe
 		if slices.Contains(own, m.name) {
 			continue
 		}
-		e, err := b.one(m.node)
+		e, err := t.one(m.node)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -130,16 +130,16 @@ func (b *builder) tokenParams(n node) (params []importer.Member, scopes *importe
 			scopes = &v
 			continue
 		}
-		params = append(params, importer.Member{Name: m.name, Value: b.sent(e, importer.InHeader)})
+		params = append(params, importer.Member{Name: m.name, Value: t.sent(e, importer.InHeader)})
 	}
 	return params, scopes, nil
 }
 
 // session reads a SessionTokenAuthenticator: a login.
-func (b *builder) session(n node) error {
+func (t *translation) session(n node) error {
 	login := n.get("login_requester")
 	n.mark("expiration_duration", "session_token_path", "request_authentication", "decoder", "type")
-	inner := &builder{reader: b.reader, stream: b.stream, out: &importer.Stream{Name: "login"}, slice: map[string]jinja.Expr{},
+	inner := &translation{reader: t.reader, stream: t.stream, out: &importer.Stream{Name: "login"}, slice: map[string]jinja.Expr{},
 		interval: map[string]jinja.Expr{}, overlay: map[string]string{}, initial: jinja.Literal(nil), token: jinja.Literal(nil)}
 	if err := inner.authenticator(login.get("authenticator")); err != nil {
 		return err
@@ -167,10 +167,10 @@ func (b *builder) session(n node) error {
 	}
 	var keys []string
 	for _, k := range n.get("session_token_path").list() {
-		keys = append(keys, b.plain(k))
+		keys = append(keys, t.plain(k))
 	}
 	token := rules.FormatPath("login.body", keys)
-	api, err := b.sessionRequest(n.get("request_authentication"), token)
+	api, err := t.sessionRequest(n.get("request_authentication"), token)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (b *builder) session(n node) error {
 				Value: importer.Constant(fmt.Sprint(span.Days*24*3600 + int(span.Duration.Seconds())))})
 		}
 	}
-	b.out.Auth = auth
+	t.out.Auth = auth
 	return nil
 }
 
@@ -226,7 +226,7 @@ func loginHeaders(auth []importer.Member) []importer.Member {
 }
 
 // sessionRequest returns the parts of the other requests that a login gives.
-func (b *builder) sessionRequest(n node, token string) ([]importer.Member, error) {
+func (t *translation) sessionRequest(n node, token string) ([]importer.Member, error) {
 	part := func(kind, name, source string) []importer.Member {
 		return []importer.Member{{Name: kind, Value: importer.Value{Object: []importer.Member{{Name: name, Value: importer.Constant(source)}}}}}
 	}
@@ -236,14 +236,14 @@ func (b *builder) sessionRequest(n node, token string) ([]importer.Member, error
 		return part("headers", "Authorization", "'Bearer ' + "+token), nil
 	case "ApiKey", "SessionTokenRequestApiKeyAuthenticator":
 		source := token
-		if t := n.get("api_token"); t.given() {
-			e, err := jinja.Translate(t.text(), b.scope(t, jinja.Literal(nil)).With("session_token", jinja.Name(token, jinja.Text)))
+		if key := n.get("api_token"); key.given() {
+			e, err := jinja.Translate(key.text(), t.scope(key, jinja.Literal(nil)).With("session_token", jinja.Name(token, jinja.Text)))
 			if err != nil {
 				return nil, err
 			}
 			source = e.Source
 		}
-		target, _, err := b.option(n.get("inject_into"))
+		target, _, err := t.option(n.get("inject_into"))
 		if err != nil {
 			return nil, err
 		}
@@ -258,18 +258,18 @@ func (b *builder) sessionRequest(n node, token string) ([]importer.Member, error
 }
 
 // jwt reads a JwtAuthenticator with a shared secret or a private RSA key.
-func (b *builder) jwt(n node) error {
+func (t *translation) jwt(n node) error {
 	algorithm := n.get("algorithm").text()
 	family, bits := algorithm[:min(len("HS"), len(algorithm))], strings.TrimLeft(algorithm, "HRS")
 	function := map[string]string{"HS": "hmac", "RS": "rsa"}[family]
 	if function == "" || !slices.Contains([]string{"256", "384", "512"}, bits) || function == "rsa" && n.get("passphrase").given() {
 		return fmt.Errorf("tokens that are signed with %s are not translated", algorithm)
 	}
-	secret, err := b.one(n.get("secret_key"))
+	secret, err := t.one(n.get("secret_key"))
 	if err != nil {
 		return err
 	}
-	b.secret(secret.Source)
+	t.secret(secret.Source)
 	if n.get("base64_encode_secret_key").flag() {
 		secret = jinja.Name("base64("+secret.Source+")", jinja.Text)
 	}
@@ -281,12 +281,12 @@ func (b *builder) jwt(n node) error {
 	}
 	payload := map[string]string{"iat": "now().Unix()", "exp": "now().Unix() + " + seconds, "nbf": "now().Unix()"}
 	payloadNames := []string{"iat", "exp", "nbf"}
-	if err := b.claims(n, header, payload, &headerNames, &payloadNames); err != nil {
+	if err := t.claims(n, header, payload, &headerNames, &payloadNames); err != nil {
 		return err
 	}
 	name := "Authorization"
 	if option := n.get("request_option"); option.given() {
-		target, _, err := b.option(option)
+		target, _, err := t.option(option)
 		if err != nil || target.In != importer.InHeader {
 			return fmt.Errorf("the token goes into a part of the request that is not translated")
 		}
@@ -300,7 +300,7 @@ func (b *builder) jwt(n node) error {
 		jwtObject(header, headerNames), jwtObject(payload, payloadNames), jinja.Literal(prefix).Source,
 		base64url(fmt.Sprintf("%s('sha%s', %s, t)", function, bits, secret.Source)))
 	n.mark("token_duration", "jwt_headers", "jwt_payload", "passphrase")
-	b.out.Auth = []importer.Member{{Name: "type", Value: importer.Constant("sign")}, {Name: "headers",
+	t.out.Auth = []importer.Member{{Name: "type", Value: importer.Constant("sign")}, {Name: "headers",
 		Value: importer.Value{Object: []importer.Member{
 			{Name: name, Value: importer.Constant(source)}}}}}
 	return nil
@@ -319,7 +319,7 @@ func base64url(source string) string {
 }
 
 // claims adds the configured members of the header and the payload of a token.
-func (b *builder) claims(n node, header, payload map[string]string, headerNames, payloadNames *[]string) error {
+func (t *translation) claims(n node, header, payload map[string]string, headerNames, payloadNames *[]string) error {
 	for _, part := range []struct {
 		key   string
 		into  map[string]string
@@ -332,7 +332,7 @@ func (b *builder) claims(n node, header, payload map[string]string, headerNames,
 			if m.name == "type" {
 				continue
 			}
-			e, err := b.one(m.node)
+			e, err := t.one(m.node)
 			if err != nil {
 				return err
 			}

@@ -14,15 +14,15 @@ import (
 )
 
 // paging reads the paginator.
-func (b *builder) paging(retriever node) error {
+func (t *translation) paging(retriever node) error {
 	if retriever.get("pagination_reset").given() {
-		b.note(importer.Approximate, retriever.get("pagination_reset"), "", "there is no reset of the pagination; the list is read on")
+		t.note(importer.Approximate, retriever.get("pagination_reset"), "", "there is no reset of the pagination; the list is read on")
 	}
-	return b.pagingOf(retriever.get("paginator"))
+	return t.pagingOf(retriever.get("paginator"))
 }
 
 // pagingOf reads a paginator.
-func (b *builder) pagingOf(n node) error {
+func (t *translation) pagingOf(n node) error {
 	switch kind := n.kind(); kind {
 	case "", "NoPagination":
 		if kind == "" && n.get("pagination_strategy").given() {
@@ -36,32 +36,32 @@ func (b *builder) pagingOf(n node) error {
 		return fmt.Errorf("%s: the paginator %s is not known", n.path, kind)
 	}
 	n.mark("url_base", "decoder", "$parameters")
-	target, _, err := b.option(n.get("page_token_option"))
+	target, _, err := t.option(n.get("page_token_option"))
 	if err != nil {
 		return err
 	}
 	p := &importer.Paging{Into: target}
 	strategy := n.get("pagination_strategy")
-	if err := b.strategy(p, strategy); err != nil {
+	if err := t.strategy(p, strategy); err != nil {
 		return err
 	}
 	if p.Source == "nil" { // no page but the first
 		return nil
 	}
-	b.out.Paging = p
+	t.out.Paging = p
 	size := n.get("page_size_option")
 	if !size.given() {
 		size = n.get("limit_option")
 	}
-	return b.pageSize(p, strategy.get("page_size"), size)
+	return t.pageSize(p, strategy.get("page_size"), size)
 }
 
 // pageSize reads the size of a page, and sends it.
-func (b *builder) pageSize(p *importer.Paging, n, option node) error {
+func (t *translation) pageSize(p *importer.Paging, n, option node) error {
 	if !n.given() {
 		return nil
 	}
-	e, err := jinja.Translate(n.text(), b.scope(n, jinja.Literal(nil)))
+	e, err := jinja.Translate(n.text(), t.scope(n, jinja.Literal(nil)))
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.path, err)
 	}
@@ -73,40 +73,40 @@ func (b *builder) pageSize(p *importer.Paging, n, option node) error {
 		p.Size = "number(" + e.Source + ")"
 	}
 	p.Short = p.Kind == importer.Pages || p.Kind == importer.Offset
-	target, sent, err := b.option(option)
+	target, sent, err := t.option(option)
 	if err != nil || !sent {
 		return err
 	}
 	if target.In == importer.InParam {
 		p.SizeIn = target.Name
 	}
-	b.injected = append(b.injected, injected{target, e, option.path})
+	t.injected = append(t.injected, injected{target, e, option.path})
 	return nil
 }
 
 // strategy reads the pagination strategy.
-func (b *builder) strategy(p *importer.Paging, n node) error {
+func (t *translation) strategy(p *importer.Paging, n node) error {
 	switch kind := n.kind(); kind {
 	case "PageIncrement":
 		p.Kind, p.First = importer.Pages, n.get("inject_on_first_request").flag()
 		n.mark("page_size")
 		start := n.get("start_from_page").text()
 		if jinja.IsTemplate(start) {
-			e, err := b.one(n.get("start_from_page"))
+			e, err := t.one(n.get("start_from_page"))
 			if err != nil || !e.Known {
 				return fmt.Errorf("%s: a computed first page is not translated", n.path)
 			}
 			start = fmt.Sprint(e.Const)
 		}
 		p.Start, _ = strconv.Atoi(start)
-		b.counter(p, "state.page")
+		t.counter(p, "state.page")
 	case "OffsetIncrement":
 		p.Kind, p.First = importer.Offset, n.get("inject_on_first_request").flag()
 		n.mark("page_size")
-		b.counter(p, "state.offset")
+		t.counter(p, "state.offset")
 	case "CursorPagination", "CursorPaginationStrategy":
 		n.mark("page_size", "decoder", "stop_condition")
-		return b.cursorStrategy(p, n)
+		return t.cursorStrategy(p, n)
 	case "Custom":
 		return custom("pagination strategy", n)
 	default:
@@ -119,22 +119,22 @@ func (b *builder) strategy(p *importer.Paging, n node) error {
 }
 
 // counter sets the tokens of a strategy that counts.
-func (b *builder) counter(p *importer.Paging, name string) {
-	b.token = jinja.Name(name, jinja.Number).ReadsPage()
+func (t *translation) counter(p *importer.Paging, name string) {
+	t.token = jinja.Name(name, jinja.Number).ReadsPage()
 	if p.First {
-		b.initial = jinja.Literal(p.Start)
+		t.initial = jinja.Literal(p.Start)
 	}
 }
 
 // pageScope returns the names that the expressions of a strategy read.
-func (b *builder) pageScope(n node) jinja.Scope {
+func (t *translation) pageScope(n node) jinja.Scope {
 	last := jinja.Members("items[-1]", func(keys []string) (jinja.Expr, error) {
-		e, err := b.itemMember("items[-1]", keys)
+		e, err := t.itemMember("items[-1]", keys)
 		e.Absent, e.Root, e.Keys = true, "items[-1]", keys
 		return e, err
 	})
 	scope := withParams(jinja.Scope{
-		"config": jinja.Members("config", b.setting), "response": jinja.Path("body"), "headers": jinja.Members("headers", b.headerMember),
+		"config": jinja.Members("config", t.setting), "response": jinja.Path("body"), "headers": jinja.Members("headers", t.headerMember),
 		"last_record": last, "last_page_size": jinja.Name("count", jinja.Number),
 		"last_records": jinja.Members("items", func(keys []string) (jinja.Expr, error) {
 			if keys[0] == "-1" {
@@ -145,14 +145,14 @@ func (b *builder) pageScope(n node) jinja.Scope {
 			}
 			return jinja.Path("items"), fmt.Errorf("last_records has no counterpart")
 		}),
-		"stream_slice": jinja.Members("stream_slice", b.sliceMember), "stream_partition": jinja.Members("stream_partition", b.sliceMember),
-		"stream_interval": jinja.Members("stream_interval", b.intervalMember),
+		"stream_slice": jinja.Members("stream_slice", t.sliceMember), "stream_partition": jinja.Members("stream_partition", t.sliceMember),
+		"stream_interval": jinja.Members("stream_interval", t.intervalMember),
 	}, n)
 	return scope
 }
 
 // headerMember returns a header. The key link has the links of the header Link by their relation.
-func (b *builder) headerMember(keys []string) (jinja.Expr, error) {
+func (t *translation) headerMember(keys []string) (jinja.Expr, error) {
 	if keys[0] != "link" {
 		e := jinja.Name(fmt.Sprintf("header(%s)", importer.Quote(keys[0])), jinja.Text)
 		e.Absent, e.Root, e.Keys = true, "header", keys[:1]
@@ -160,7 +160,7 @@ func (b *builder) headerMember(keys []string) (jinja.Expr, error) {
 	}
 	if len(keys) == 1 {
 		e := jinja.Members("header(\"Link\")", func(more []string) (jinja.Expr, error) {
-			return b.headerMember(append([]string{"link"}, more...))
+			return t.headerMember(append([]string{"link"}, more...))
 		})
 		e.Kind, e.Absent = jinja.Any, true
 		return e, nil
@@ -173,7 +173,7 @@ func (b *builder) headerMember(keys []string) (jinja.Expr, error) {
 	e := jinja.Name(fmt.Sprintf("link(%s)", importer.Quote(keys[1])), jinja.Text)
 	e.Absent, e.Root, e.Keys = true, "link", keys[1:2]
 	if len(keys) == 2 {
-		members := jinja.Members(e.Source, func(more []string) (jinja.Expr, error) { return b.headerMember(append(keys[:2:2], more...)) })
+		members := jinja.Members(e.Source, func(more []string) (jinja.Expr, error) { return t.headerMember(append(keys[:2:2], more...)) })
 		members.Absent, members.Root, members.Keys, members.Kind = true, "link", keys[1:2], jinja.Any
 		return members, nil
 	}
@@ -181,9 +181,9 @@ func (b *builder) headerMember(keys []string) (jinja.Expr, error) {
 }
 
 // cursorStrategy reads a CursorPagination.
-func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
+func (t *translation) cursorStrategy(p *importer.Paging, n node) error {
 	cursor := n.get("cursor_value")
-	token, err := jinja.Translate(cursor.text(), b.pageScope(cursor))
+	token, err := jinja.Translate(cursor.text(), t.pageScope(cursor))
 	if err != nil {
 		return fmt.Errorf("%s: %w", cursor.path, err)
 	}
@@ -192,8 +192,8 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 	if p.Into.In == importer.InURL {
 		p.Kind = importer.NextURL
 	}
-	b.token = token.ReadsPage()
-	b.chooseToken(p, token)
+	t.token = token.ReadsPage()
+	t.chooseToken(p, token)
 	condition := n.get("stop_condition")
 	if !condition.given() {
 		if numbered().MatchString(p.Path) && p.Kind == importer.Token { // 0 ends the list
@@ -201,7 +201,7 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 		}
 		return nil
 	}
-	stop, err := jinja.Translate(condition.text(), b.pageScope(condition))
+	stop, err := jinja.Translate(condition.text(), t.pageScope(condition))
 	if err != nil {
 		return fmt.Errorf("%s: %w", condition.path, err)
 	}
@@ -211,7 +211,7 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 		}
 		return nil
 	}
-	b.stop(p, token, stop)
+	t.stop(p, token, stop)
 	return nil
 }
 
@@ -227,8 +227,8 @@ func isTrueForCDK(v any) bool {
 }
 
 // chooseToken says where the token comes from, as closely as possible.
-func (b *builder) chooseToken(p *importer.Paging, token jinja.Expr) {
-	last := append(rules.SplitPath(b.out.Items), "-1")
+func (t *translation) chooseToken(p *importer.Paging, token jinja.Expr) {
+	last := append(rules.SplitPath(t.out.Items), "-1")
 	switch {
 	case token.Root == "body" && p.Kind == importer.Token && len(token.Keys) > len(last) && slices.Equal(token.Keys[:len(last)], last):
 		p.Kind, p.Path = importer.LastItem, rules.JoinPath(token.Keys[len(last):]...)
@@ -236,8 +236,8 @@ func (b *builder) chooseToken(p *importer.Paging, token jinja.Expr) {
 		p.Source = "nil"
 	case token.Root == "body" && len(token.Keys) > 0 && !hasIndex(token.Keys):
 		p.Path = rules.JoinPath(token.Keys...)
-	case token.Root == "items[-1]" && p.Kind == importer.Token && b.overlay[rules.JoinPath(token.Keys...)] == "":
-		p.Kind, p.Path = importer.LastItem, rules.JoinPath(append(slices.Clip(b.itemPath), token.Keys...)...)
+	case token.Root == "items[-1]" && p.Kind == importer.Token && t.overlay[rules.JoinPath(token.Keys...)] == "":
+		p.Kind, p.Path = importer.LastItem, rules.JoinPath(append(slices.Clip(t.itemPath), token.Keys...)...)
 	case token.Root == "header":
 		p.Header = token.Keys[0]
 	case token.Root == "link" && p.Kind == importer.NextURL:
@@ -260,11 +260,11 @@ func hasIndex(keys []string) bool {
 }
 
 // counted returns a condition with the number of items in place of the length of their list.
-func (b *builder) counted(source string) string {
-	if strings.Contains(b.out.Items, "*") {
+func (t *translation) counted(source string) string {
+	if strings.Contains(t.out.Items, "*") {
 		return source
 	}
-	list := rules.FormatPath("body", rules.SplitPath(b.out.Items))
+	list := rules.FormatPath("body", rules.SplitPath(t.out.Items))
 	return strings.NewReplacer("len("+list+")", "count", "empty("+list+") or not truthy("+list+")", "count == 0",
 		"not empty("+list+") and truthy("+list+")", "count > 0").Replace(source)
 }
@@ -276,11 +276,11 @@ var flagRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 var linkRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^link\('(\w+)', '(\w+)'\) != 'true'$`) })
 
 // stop adds the rule of a stop condition, unless the end of the token says the same.
-func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
+func (t *translation) stop(p *importer.Paging, token, stop jinja.Expr) {
 	parts := []string{"empty(" + token.Source + ")", "not truthy(" + token.Source + ")", token.Source + " == nil", token.Source + " == ''",
 		token.Source + ` == ""`}
 	if token.Root == "link" {
-		all, _ := b.headerMember([]string{"link"})
+		all, _ := t.headerMember([]string{"link"})
 		parts = append(parts, "empty("+all.Source+")", "not truthy("+all.Source+")", all.Source+" == nil")
 	}
 	if token.Root == "body" {
@@ -301,7 +301,7 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 		}
 		return true
 	}
-	source := b.counted(stop.True().Source)
+	source := t.counted(stop.True().Source)
 	if m := linkRule().FindStringSubmatch(source); m != nil && p.Kind == importer.Link && m[1] == p.Rel {
 		p.MoreParam = m[2]
 		return

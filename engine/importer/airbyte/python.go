@@ -14,7 +14,7 @@ import (
 // structure reads a text that is a list or an object as Python writes it, with templates in it. The CDK sends
 // such a text as the list or the object that it stands for: {"from": {{ start }}}. It reports false for any
 // other text, and if values decide whether the text is a list or an object.
-func (b *builder) structure(n node, text string, place importer.Place, path string) (v importer.Value, ok bool, err error) {
+func (t *translation) structure(n node, text string, place importer.Place, path string) (v importer.Value, ok bool, err error) {
 	text = strings.TrimSpace(text)
 	if text == "" || text[0] != '{' && text[0] != '[' || strings.HasPrefix(text, "{{") || strings.HasPrefix(text, "{%") ||
 		strings.HasPrefix(text, "{#") {
@@ -26,23 +26,23 @@ func (b *builder) structure(n node, text string, place importer.Place, path stri
 	if p.space(); !ok || p.text != "" {
 		return v, false, nil
 	}
-	pages := len(b.next)
-	v, ok, err = b.structured(node{v: root, path: n.path, params: n.params}, restore, place, path)
+	pages := len(t.next)
+	v, ok, err = t.structured(node{v: root, path: n.path, params: n.params}, restore, place, path)
 	if err != nil || !ok {
-		b.next = b.next[:pages]
+		t.next = t.next[:pages]
 	}
 	return v, ok, err
 }
 
 // structured returns a value of Python as a value of the request.
-func (b *builder) structured(n node, restore func(string) string, place importer.Place, path string) (v importer.Value, ok bool,
+func (t *translation) structured(n node, restore func(string) string, place importer.Place, path string) (v importer.Value, ok bool,
 	err error) {
 	inner := func(x any) node { return node{v: x, path: n.path, params: n.params} }
-	switch t := n.v.(type) {
+	switch typed := n.v.(type) {
 	case value.Object:
 		v.Object = []importer.Member{}
-		for _, m := range t {
-			e, ok, err := b.structured(inner(m.Value), restore, place, path+"."+strings.ReplaceAll(m.Name, ".", `\.`))
+		for _, m := range typed {
+			e, ok, err := t.structured(inner(m.Value), restore, place, path+"."+strings.ReplaceAll(m.Name, ".", `\.`))
 			if !ok || err != nil {
 				return v, ok, err
 			}
@@ -51,27 +51,27 @@ func (b *builder) structured(n node, restore func(string) string, place importer
 		return v, true, nil
 	case []any:
 		v.List = []importer.Value{}
-		for _, x := range t {
-			before := len(b.next)
-			e, ok, err := b.structured(inner(x), restore, place, path)
+		for _, x := range typed {
+			before := len(t.next)
+			e, ok, err := t.structured(inner(x), restore, place, path)
 			if !ok || err != nil {
 				return v, ok, err
 			}
-			if len(b.next) > before {
+			if len(t.next) > before {
 				return v, false, fmt.Errorf("%s: a list whose elements depend on the page is not translated", n.path)
 			}
 			v.List = append(v.List, e)
 		}
 		return v, true, nil
 	case bareTemplate, string:
-		return b.templated(inner(restore(fmt.Sprint(t))), n.v, place, path)
+		return t.templated(inner(restore(fmt.Sprint(typed))), n.v, place, path)
 	}
 	return importer.Constant(n.v), true, nil
 }
 
 // templated returns the value of a template: in quotes a text, and without them a number.
-func (b *builder) templated(n node, written any, place importer.Place, path string) (importer.Value, bool, error) {
-	first, later, err := b.eval(n)
+func (t *translation) templated(n node, written any, place importer.Place, path string) (importer.Value, bool, error) {
+	first, later, err := t.eval(n)
 	if err != nil {
 		return importer.Value{}, false, err
 	}
@@ -87,7 +87,7 @@ func (b *builder) templated(n node, written any, place importer.Place, path stri
 		v = importer.Constant(first.Const)
 	}
 	if first.Source != later.Source {
-		b.next = append(b.next, importer.Next{Target: importer.Target{In: place, Name: path}, Source: later.Source})
+		t.next = append(t.next, importer.Next{Target: importer.Target{In: place, Name: path}, Source: later.Source})
 	}
 	return v, true, nil
 }

@@ -32,7 +32,7 @@ const maxBytes = 4 << 20
 // Read reads a manifest. A further file may have the specification of the connector, which older
 // connectors keep apart.
 func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
-	r := &reader{options: o, streams: map[string]*stream{}, builders: map[*importer.Stream]*builder{}, set: map[string]bool{}}
+	r := &reader{options: o, streams: map[string]*stream{}, translations: map[*importer.Stream]*translation{}, set: map[string]bool{}}
 	for _, f := range files {
 		root, err := importer.ParseYAML(f, maxBytes)
 		if err != nil {
@@ -63,8 +63,8 @@ type reader struct {
 	streams map[string]*stream // by name
 	order   []*stream
 
-	builders map[*importer.Stream]*builder
-	set      map[string]bool // the settings of the options that were read
+	translations map[*importer.Stream]*translation
+	set          map[string]bool // the settings of the options that were read
 }
 
 // document takes a file as the manifest, or as the specification.

@@ -12,8 +12,8 @@ import (
 )
 
 // response reads the decoder and the record selector.
-func (b *builder) response(retriever node) error {
-	if err := b.decoder(retriever.get("decoder")); err != nil {
+func (t *translation) response(retriever node) error {
+	if err := t.decoder(retriever.get("decoder")); err != nil {
 		return err
 	}
 	selector := retriever.get("record_selector")
@@ -39,7 +39,7 @@ func (b *builder) response(retriever node) error {
 	extractor.mark("decoder", "field_path", "field_pointer")
 	var keys []string
 	for _, n := range path.list() {
-		e, err := b.one(n)
+		e, err := t.one(n)
 		if err != nil {
 			return err
 		}
@@ -55,13 +55,13 @@ func (b *builder) response(retriever node) error {
 		}
 	}
 	if len(keys) > 0 {
-		b.out.Items = rules.JoinPath(keys...)
+		t.out.Items = rules.JoinPath(keys...)
 	}
 	return nil
 }
 
 // decoder reads the format of the responses.
-func (b *builder) decoder(n node) error {
+func (t *translation) decoder(n node) error {
 	format := ""
 	switch kind := n.kind(); kind {
 	case "", "JsonDecoder":
@@ -70,26 +70,26 @@ func (b *builder) decoder(n node) error {
 	case "XmlDecoder":
 		format = "xml"
 	case "GzipDecoder", "GzipJsonDecoder":
-		return b.decoder(n.get("decoder"))
+		return t.decoder(n.get("decoder"))
 	case "CompositeRawDecoder", "CsvDecoder":
-		return b.parser(n)
+		return t.parser(n)
 	case "Custom":
 		return custom("decoder", n)
 	default:
 		return fmt.Errorf("%s: the decoder %s is not translated", n.path, kind)
 	}
-	b.format(format)
+	t.format(format)
 	return nil
 }
 
-func (b *builder) format(format string) {
+func (t *translation) format(format string) {
 	if format != "" {
-		b.out.Response = append(b.out.Response, importer.Member{Name: "format", Value: importer.Constant(format)})
+		t.out.Response = append(t.out.Response, importer.Member{Name: "format", Value: importer.Constant(format)})
 	}
 }
 
 // parser reads the parser of a CompositeRawDecoder.
-func (b *builder) parser(n node) error {
+func (t *translation) parser(n node) error {
 	parser := n.get("parser")
 	if n.kind() == "CsvDecoder" {
 		parser = n
@@ -100,17 +100,17 @@ func (b *builder) parser(n node) error {
 	switch kind := parser.own("type").text(); kind {
 	case "JsonParser":
 	case "JsonLineParser":
-		b.format("ndjson")
+		t.format("ndjson")
 	case "CsvParser", "CsvDecoder":
-		b.format("csv")
+		t.format("csv")
 		if e := strings.ToLower(parser.get("encoding").text()); e != "" && e != "utf-8" && e != "utf8" {
-			b.note(importer.Approximate, parser.get("encoding"), "response", "the text is read as UTF-8, unless the response says otherwise")
+			t.note(importer.Approximate, parser.get("encoding"), "response", "the text is read as UTF-8, unless the response says otherwise")
 		}
 		if parser.get("set_values_to_none").given() {
-			b.note(importer.Partial, parser.get("set_values_to_none"), "fields", "the values that stand for nothing there stay as they are")
+			t.note(importer.Partial, parser.get("set_values_to_none"), "fields", "the values that stand for nothing there stay as they are")
 		}
 		if d := parser.get("delimiter").text(); d != "" && d != "," {
-			b.out.Response = append(b.out.Response, importer.Member{Name: "delimiter", Value: importer.Constant(strings.ReplaceAll(d, `\t`, "\t"))})
+			t.out.Response = append(t.out.Response, importer.Member{Name: "delimiter", Value: importer.Constant(strings.ReplaceAll(d, `\t`, "\t"))})
 		}
 	default:
 		return fmt.Errorf("%s: the parser %s is not translated", parser.path, kind)
@@ -119,25 +119,25 @@ func (b *builder) parser(n node) error {
 }
 
 // recordScope returns the names that filters and transformations read.
-func (b *builder) recordScope(n node) jinja.Scope {
+func (t *translation) recordScope(n node) jinja.Scope {
 	record := jinja.Members("item", func(keys []string) (jinja.Expr, error) {
-		e, err := b.itemMember("item", keys)
+		e, err := t.itemMember("item", keys)
 		e.Absent, e.Root, e.Keys = true, "item", keys
 		return e, err
 	})
 	record.Kind = jinja.Any
-	scope := b.scope(n, jinja.Literal(nil))
+	scope := t.scope(n, jinja.Literal(nil))
 	return scope.With("record", record)
 }
 
 // transformations reads the filter and the changes of the records, in the order in which they happen.
-func (b *builder) transformations(s, retriever node) error {
+func (t *translation) transformations(s, retriever node) error {
 	selector := retriever.get("record_selector")
 	filter := selector.get("record_filter")
-	order, interval := selector.get("transform_before_filtering"), b.cursorNode()
+	order, interval := selector.get("transform_before_filtering"), t.cursorNode()
 	first := order.flag() || !order.given() && interval.get("is_client_side_incremental").flag() && !interval.get("is_data_feed").flag()
 	if !first {
-		if err := b.filter(filter); err != nil {
+		if err := t.filter(filter); err != nil {
 			return err
 		}
 	}
@@ -145,18 +145,18 @@ func (b *builder) transformations(s, retriever node) error {
 	if len(list) == 0 {
 		list = selector.get("transformations").list()
 	}
-	for _, t := range list {
-		if err := b.transformation(t); err != nil {
+	for _, one := range list {
+		if err := t.transformation(one); err != nil {
 			return err
 		}
 	}
 	if first {
-		return b.filter(filter)
+		return t.filter(filter)
 	}
 	return nil
 }
 
-func (b *builder) filter(n node) error {
+func (t *translation) filter(n node) error {
 	if !n.given() {
 		return nil
 	}
@@ -167,35 +167,35 @@ func (b *builder) filter(n node) error {
 	if condition.text() == "" {
 		return nil
 	}
-	e, err := jinja.Translate(condition.text(), b.recordScope(condition))
+	e, err := jinja.Translate(condition.text(), t.recordScope(condition))
 	if err != nil {
 		return fmt.Errorf("%s: %w", condition.path, err)
 	}
 	truth := e.True()
 	if truth.Known {
 		if truth.Const == false {
-			b.out.Filter = "false"
+			t.out.Filter = "false"
 		}
 		return nil
 	}
-	b.out.Filter = truth.Source
+	t.out.Filter = truth.Source
 	return nil
 }
 
 // transformation reads one change of the records.
-func (b *builder) transformation(n node) error {
+func (t *translation) transformation(n node) error {
 	switch kind := n.kind(); kind {
 	case "AddFields":
-		return b.addFields(n)
+		return t.addFields(n)
 	case "RemoveFields":
-		b.removeFields(n)
+		t.removeFields(n)
 	case "DpathFlattenFields":
-		b.flatten(n)
+		t.flatten(n)
 	case "KeysToLower", "KeysToSnakeCase", "FlattenFields", "KeysReplace":
 		n.mark("flatten_lists", "old", "new")
-		b.note(importer.Partial, n, "", "the names of members are not changed (%s): the items have them as the API sends them", kind)
+		t.note(importer.Partial, n, "", "the names of members are not changed (%s): the items have them as the API sends them", kind)
 	case "Custom":
-		b.note(importer.Partial, n, "", "a custom transformation (%s) is Python and is left out: the items are as the API sends them", n.class())
+		t.note(importer.Partial, n, "", "a custom transformation (%s) is Python and is left out: the items are as the API sends them", n.class())
 		for _, m := range n.members() {
 			n.mark(m.name)
 		}
@@ -206,22 +206,22 @@ func (b *builder) transformation(n node) error {
 }
 
 // set notes a change of a member of the items.
-func (b *builder) set(path, source string) {
-	b.overlay[path] = source
-	name := rules.JoinPath(append(slices.Clone(b.itemPath), rules.SplitPath(path)...)...)
-	i := slices.IndexFunc(b.out.Fields, func(f importer.Field) bool { return f.Name == name })
+func (t *translation) set(path, source string) {
+	t.overlay[path] = source
+	name := rules.JoinPath(append(slices.Clone(t.itemPath), rules.SplitPath(path)...)...)
+	i := slices.IndexFunc(t.out.Fields, func(f importer.Field) bool { return f.Name == name })
 	if i >= 0 {
-		b.out.Fields[i].Source = source
+		t.out.Fields[i].Source = source
 		return
 	}
-	b.out.Fields = append(b.out.Fields, importer.Field{Name: name, Source: source})
+	t.out.Fields = append(t.out.Fields, importer.Field{Name: name, Source: source})
 }
 
-func (b *builder) addFields(n node) error {
+func (t *translation) addFields(n node) error {
 	for _, f := range n.get("fields").list() {
 		var keys []string
 		for _, k := range f.get("path").list() {
-			keys = append(keys, b.plain(k))
+			keys = append(keys, t.plain(k))
 		}
 		if len(keys) == 0 {
 			continue
@@ -230,8 +230,8 @@ func (b *builder) addFields(n node) error {
 		e := jinja.Literal(v.v)
 		if text, isText := v.v.(string); isText {
 			var err error
-			if e, err = jinja.Translate(text, b.recordScope(v)); err != nil {
-				b.note(importer.Partial, v, "", "the member %s is left out: %v", strings.Join(keys, "."), err)
+			if e, err = jinja.Translate(text, t.recordScope(v)); err != nil {
+				t.note(importer.Partial, v, "", "the member %s is left out: %v", strings.Join(keys, "."), err)
 				continue
 			}
 			if constant, isText := e.Const.(string); isText && e.Known && f.get("value_type").text() != "string" {
@@ -248,7 +248,7 @@ func (b *builder) addFields(n node) error {
 			if c.text() == "" {
 				continue
 			}
-			condition, err := jinja.Translate(c.text(), b.recordScope(c))
+			condition, err := jinja.Translate(c.text(), t.recordScope(c))
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.path, err)
 			}
@@ -256,58 +256,58 @@ func (b *builder) addFields(n node) error {
 				source = fmt.Sprintf("%s ? %s : %s", truth.Operand(), e.Operand(), rules.FormatPath("item", keys))
 			}
 		}
-		b.set(rules.JoinPath(keys...), source)
+		t.set(rules.JoinPath(keys...), source)
 	}
 	return nil
 }
 
-func (b *builder) removeFields(n node) {
+func (t *translation) removeFields(n node) {
 	if c := n.get("condition"); c.text() != "" {
-		b.note(importer.Partial, c, "", "members are removed under a condition there; here they stay")
+		t.note(importer.Partial, c, "", "members are removed under a condition there; here they stay")
 		n.mark("field_pointers")
 		return
 	}
 	for _, pointer := range n.get("field_pointers").list() {
 		var keys []string
 		for _, k := range pointer.list() {
-			keys = append(keys, b.plain(k))
+			keys = append(keys, t.plain(k))
 		}
 		if slices.ContainsFunc(keys, func(k string) bool { return strings.Contains(k, "*") }) {
-			b.note(importer.Partial, pointer, "", "members that a pattern names stay: %s", strings.Join(keys, "."))
+			t.note(importer.Partial, pointer, "", "members that a pattern names stay: %s", strings.Join(keys, "."))
 			continue
 		}
-		b.set(rules.JoinPath(keys...), "")
+		t.set(rules.JoinPath(keys...), "")
 	}
 }
 
 // flatten reads DpathFlattenFields, which replaces the record by a part of it, or adds the members of that part.
-func (b *builder) flatten(n node) {
+func (t *translation) flatten(n node) {
 	var keys []string
 	for _, k := range n.get("field_path").list() {
-		keys = append(keys, b.plain(k))
+		keys = append(keys, t.plain(k))
 	}
 	n.mark("delete_origin_value", "key_transformation")
-	if n.get("replace_record").flag() && len(b.out.Fields) == 0 && !n.get("key_transformation").given() {
-		b.out.Items = rules.JoinPath(append(append(rules.SplitPath(b.out.Items), "*"), keys...)...)
+	if n.get("replace_record").flag() && len(t.out.Fields) == 0 && !n.get("key_transformation").given() {
+		t.out.Items = rules.JoinPath(append(append(rules.SplitPath(t.out.Items), "*"), keys...)...)
 		return
 	}
-	b.note(importer.Partial, n, "", "the members of %s stay where they are: their names are not known", strings.Join(keys, "."))
+	t.note(importer.Partial, n, "", "the members of %s stay where they are: their names are not known", strings.Join(keys, "."))
 	if n.get("replace_record").flag() {
-		b.within(keys)
+		t.within(keys)
 	}
 }
 
 // within says that records are the objects at a path of the items.
-func (b *builder) within(keys []string) {
+func (t *translation) within(keys []string) {
 	inside := rules.JoinPath(keys...) + "."
-	for path, source := range maps.Clone(b.overlay) {
-		delete(b.overlay, path)
+	for path, source := range maps.Clone(t.overlay) {
+		delete(t.overlay, path)
 		if below, ok := strings.CutPrefix(path, inside); ok {
-			b.overlay[below] = source
+			t.overlay[below] = source
 		}
 	}
-	for i, key := range b.out.Key {
-		b.out.Key[i] = inside + key
+	for i, key := range t.out.Key {
+		t.out.Key[i] = inside + key
 	}
-	b.itemPath = append(b.itemPath, keys...)
+	t.itemPath = append(t.itemPath, keys...)
 }

@@ -19,7 +19,7 @@ type injected struct {
 }
 
 // option returns where a request option puts a value. It is not sent at all if there is no option.
-func (b *builder) option(n node) (importer.Target, bool, error) {
+func (t *translation) option(n node) (importer.Target, bool, error) {
 	if !n.given() {
 		return importer.Target{In: importer.Nowhere}, false, nil
 	}
@@ -30,10 +30,10 @@ func (b *builder) option(n node) (importer.Target, bool, error) {
 	if n.kind() == "RequestPath" || place == "path" {
 		return importer.Target{In: importer.InURL}, true, nil
 	}
-	name := b.plain(n.get("field_name"))
+	name := t.plain(n.get("field_name"))
 	var keys []string
 	for _, k := range n.get("field_path").list() {
-		keys = append(keys, b.plain(k))
+		keys = append(keys, t.plain(k))
 	}
 	if len(keys) == 0 {
 		keys = []string{name}
@@ -44,7 +44,7 @@ func (b *builder) option(n node) (importer.Target, bool, error) {
 	case "header":
 		return importer.Target{In: importer.InHeader, Name: keys[0]}, true, nil
 	case "body_data":
-		b.form = true
+		t.form = true
 		return importer.Target{In: importer.InBody, Name: rules.JoinPath(keys...)}, true, nil
 	case "body_json":
 		return importer.Target{In: importer.InBody, Name: rules.JoinPath(keys...)}, true, nil
@@ -53,58 +53,58 @@ func (b *builder) option(n node) (importer.Target, bool, error) {
 }
 
 // inject puts a value where a request option says.
-func (b *builder) inject(n node, e jinja.Expr) error {
-	target, given, err := b.option(n)
+func (t *translation) inject(n node, e jinja.Expr) error {
+	target, given, err := t.option(n)
 	if given && err == nil {
-		b.injected = append(b.injected, injected{target, e, n.path})
+		t.injected = append(t.injected, injected{target, e, n.path})
 	}
 	return err
 }
 
 // request reads the request of a stream.
-func (b *builder) request(n node) error {
+func (t *translation) request(n node) error {
 	for _, key := range []string{"fetch_properties_from_endpoint", "query_properties"} {
 		if n.get(key).given() {
 			return fmt.Errorf("%s: properties that are read from an endpoint, or requested in groups, are not translated; "+
 				"name those that you need in request_parameters", n.get(key).path)
 		}
 	}
-	method := strings.ToUpper(b.plain(n.get("http_method")))
+	method := strings.ToUpper(t.plain(n.get("http_method")))
 	switch method {
 	case "", "GET":
 	case "POST":
-		b.post = true
-		b.out.Method = method
+		t.post = true
+		t.out.Method = method
 	default:
 		return fmt.Errorf("%s: requests with method %s are not made", n.get("http_method").path, method)
 	}
 	n.mark("use_cache", "request_options_provider", "error_handler", "authenticator", "http_method", "$parameters")
-	params, body, err := b.allOptions(n)
+	params, body, err := t.allOptions(n)
 	if err != nil {
 		return err
 	}
-	for _, i := range b.injected {
-		v := b.sent(i.value, i.In)
+	for _, i := range t.injected {
+		v := t.sent(i.value, i.In)
 		switch i.In {
 		case importer.InParam:
 			params = append(params, importer.Member{Name: i.Name, Value: v})
 		case importer.InHeader:
-			b.out.Headers = append(b.out.Headers, importer.Member{Name: i.Name, Value: v})
+			t.out.Headers = append(t.out.Headers, importer.Member{Name: i.Name, Value: v})
 		case importer.InBody:
 			body = setBody(body, rules.SplitPath(i.Name), v)
 		}
 	}
-	if b.tokenInBody() {
-		b.note(importer.Approximate, n, "pagination", "a token that consists of digits may be sent as a text; there, it is a number")
+	if t.tokenInBody() {
+		t.note(importer.Approximate, n, "pagination", "a token that consists of digits may be sent as a text; there, it is a number")
 	}
-	if err := b.address(n); err != nil {
+	if err := t.address(n); err != nil {
 		return err
 	}
-	return b.place(n, params, body)
+	return t.place(n, params, body)
 }
 
 // allOptions reads the parameters, the headers and the body, of the requester and of its provider of options.
-func (b *builder) allOptions(n node) (params, body []importer.Member, err error) {
+func (t *translation) allOptions(n node) (params, body []importer.Member, err error) {
 	options := []node{n}
 	if provider := n.get("request_options_provider"); provider.given() {
 		if provider.kind() == "Custom" {
@@ -118,10 +118,10 @@ func (b *builder) allOptions(n node) (params, body []importer.Member, err error)
 			place importer.Place
 			into  *[]importer.Member
 		}{
-			{"request_parameters", importer.InParam, &params}, {"request_headers", importer.InHeader, &b.out.Headers},
+			{"request_parameters", importer.InParam, &params}, {"request_headers", importer.InHeader, &t.out.Headers},
 			{"request_body_json", importer.InBody, &body}, {"request_body_data", importer.InBody, &body}, {"request_body", importer.InBody, &body},
 		} {
-			read, err := b.requestOptions(o.get(part.key), part.key, part.place)
+			read, err := t.requestOptions(o.get(part.key), part.key, part.place)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -133,57 +133,57 @@ func (b *builder) allOptions(n node) (params, body []importer.Member, err error)
 
 // place puts the parameters and the body into the request. Parameters that are lists are repeated, and
 // become a part of the endpoint.
-func (b *builder) place(n node, params, body []importer.Member) error {
-	hasBody := len(body) > 0 || b.bodyPaged()
-	if b.form || b.post && !hasBody { // POST would send an empty object
-		b.out.Method = "FORM"
+func (t *translation) place(n node, params, body []importer.Member) error {
+	hasBody := len(body) > 0 || t.bodyPaged()
+	if t.form || t.post && !hasBody { // POST would send an empty object
+		t.out.Method = "FORM"
 	}
-	if b.form && !b.post {
+	if t.form && !t.post {
 		return fmt.Errorf("%s: a GET request with an urlencoded body is not made", n.path)
 	}
-	if b.post && len(params) == 0 && !b.queryPaged() {
-		b.out.Params = body
+	if t.post && len(params) == 0 && !t.queryPaged() {
+		t.out.Params = body
 		return nil
 	}
-	if hasBody || b.post {
-		b.out.Body = append([]importer.Member{}, body...)
+	if hasBody || t.post {
+		t.out.Body = append([]importer.Member{}, body...)
 	}
-	return b.query(n, params)
+	return t.query(n, params)
 }
 
 // tokenInBody reports whether a JSON body has a token of the response, whose type is not known.
-func (b *builder) tokenInBody() bool {
-	p := b.out.Paging
-	if p == nil || b.form || b.token.Keys == nil {
+func (t *translation) tokenInBody() bool {
+	p := t.out.Paging
+	if p == nil || t.form || t.token.Keys == nil {
 		return false
 	}
-	return p.Into.In == importer.InBody || slices.ContainsFunc(b.next, func(next importer.Next) bool {
-		return next.In == importer.InBody && next.Source == b.token.Source
+	return p.Into.In == importer.InBody || slices.ContainsFunc(t.next, func(next importer.Next) bool {
+		return next.In == importer.InBody && next.Source == t.token.Source
 	})
 }
 
-func (b *builder) bodyPaged() bool { return b.pagedIn(importer.InBody) }
+func (t *translation) bodyPaged() bool { return t.pagedIn(importer.InBody) }
 
-func (b *builder) queryPaged() bool { return b.pagedIn(importer.InParam) }
+func (t *translation) queryPaged() bool { return t.pagedIn(importer.InParam) }
 
 // pagedIn reports whether a part of the requests after the first, or the token of a page, has a place.
-func (b *builder) pagedIn(place importer.Place) bool {
-	p := b.out.Paging
+func (t *translation) pagedIn(place importer.Place) bool {
+	p := t.out.Paging
 	return p != nil && p.Into.In == place ||
-		slices.ContainsFunc(b.next, func(next importer.Next) bool { return next.In == place })
+		slices.ContainsFunc(t.next, func(next importer.Next) bool { return next.In == place })
 }
 
 // query sets the parameters of the query.
-func (b *builder) query(n node, params []importer.Member) error {
+func (t *translation) query(n node, params []importer.Member) error {
 	for _, m := range params {
 		for _, e := range m.Value.List {
 			if e.ReadsPage || e.Object != nil || e.List != nil {
 				return fmt.Errorf("%s: the repeated parameter %s depends on the page, which is not translated", n.path, m.Name)
 			}
-			b.out.ListStyle = string(requests.Repeat)
+			t.out.ListStyle = string(requests.Repeat)
 		}
 	}
-	b.out.Params = append(b.out.Params, params...)
+	t.out.Params = append(t.out.Params, params...)
 	return nil
 }
 
@@ -211,17 +211,17 @@ func setBody(body []importer.Member, keys []string, v importer.Value) []importer
 }
 
 // requestOptions reads parameters, headers or a body.
-func (b *builder) requestOptions(n node, key string, place importer.Place) ([]importer.Member, error) {
+func (t *translation) requestOptions(n node, key string, place importer.Place) ([]importer.Member, error) {
 	if !n.given() {
 		return nil, nil
 	}
 	switch key {
 	case "request_body_data":
-		b.form = true
+		t.form = true
 	case "request_body":
 		switch kind := n.own("type").text(); kind {
 		case "RequestBodyUrlEncodedForm":
-			b.form = true
+			t.form = true
 		case "RequestBodyJsonObject", "RequestBodyGraphQL", "RequestBodyGraphQlQuery":
 		default:
 			return nil, fmt.Errorf("%s: a body of type %s is not translated", n.path, kind)
@@ -229,17 +229,17 @@ func (b *builder) requestOptions(n node, key string, place importer.Place) ([]im
 		n = n.get("value")
 	}
 	if text, isText := n.v.(string); isText {
-		return b.optionsText(n, text, place)
+		return t.optionsText(n, text, place)
 	}
 	var out []importer.Member
 	for _, m := range n.members() {
-		v, leave, err := b.value(m.node, place, m.name)
+		v, leave, err := t.value(m.node, place, m.name)
 		if err != nil {
 			return nil, err
 		}
 		name := m.name
 		if jinja.IsTemplate(name) {
-			e, err := b.one(node{v: name, path: m.path, params: m.params})
+			e, err := t.one(node{v: name, path: m.path, params: m.params})
 			if err != nil || !e.Known {
 				return nil, fmt.Errorf("%s: the name of a parameter is computed, which is not translated", m.path)
 			}

@@ -63,8 +63,8 @@ func (r *reader) flatRouters(n node) [][]router {
 }
 
 // cursorNode returns the incremental_sync of the stream, also where older manifests have it.
-func (b *builder) cursorNode() node {
-	s := b.stream.node
+func (t *translation) cursorNode() node {
+	s := t.stream.node
 	if n := s.get("incremental_sync"); n.given() {
 		return n
 	}
@@ -83,7 +83,7 @@ func (b *builder) cursorNode() node {
 }
 
 // partitions reads the variables of a stream.
-func (b *builder) partitions(chosen []router) error {
+func (t *translation) partitions(chosen []router) error {
 	slices.SortStableFunc(chosen, func(x, y router) int { // parents come first
 		order := func(r router) int {
 			if r.parent.given() {
@@ -97,9 +97,9 @@ func (b *builder) partitions(chosen []router) error {
 		var err error
 		switch kind := r.kind(); kind {
 		case "SubstreamPartitionRouter":
-			err = b.substream(r.parent)
+			err = t.substream(r.parent)
 		case "ListPartitionRouter":
-			err = b.listRouter(r.node)
+			err = t.listRouter(r.node)
 		case "Custom":
 			err = custom("partition router", r.node)
 		case "GroupingPartitionRouter":
@@ -115,12 +115,12 @@ func (b *builder) partitions(chosen []router) error {
 }
 
 // substream reads the stream for each item of a parent.
-func (b *builder) substream(n node) error {
+func (t *translation) substream(n node) error {
 	if n.kind() == "Custom" {
 		return custom("parent stream config", n)
 	}
-	incremental := n.get("incremental_dependency").flag() && !b.whole
-	parent, err := b.parent(n.get("stream"), incremental)
+	incremental := n.get("incremental_dependency").flag() && !t.whole
+	parent, err := t.parent(n.get("stream"), incremental)
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.path, err)
 	}
@@ -128,42 +128,42 @@ func (b *builder) substream(n node) error {
 		return fmt.Errorf("its parent %s is not translated: %s", parent.Name, parent.Refused)
 	}
 	if incremental && parent.Incremental != nil {
-		b.note(importer.Check, n.get("incremental_dependency"), "for", "only the parents that have changed since the last run are read again")
+		t.note(importer.Check, n.get("incremental_dependency"), "for", "only the parents that have changed since the last run are read again")
 	}
 	if lazy := n.get("lazy_read_pointer"); lazy.given() {
-		b.note(importer.Approximate, lazy, "for", "the first page of a child is requested; there, it is a list in the item of the parent")
+		t.note(importer.Approximate, lazy, "for", "the first page of a child is requested; there, it is a list in the item of the parent")
 	}
 	for _, n := range parent.Notes { // its own report may be missing
-		if strings.HasPrefix(n.Source, settingsPlace) && !slices.Contains(b.out.Notes, n) {
-			b.out.Note(n)
+		if strings.HasPrefix(n.Source, settingsPlace) && !slices.Contains(t.out.Notes, n) {
+			t.out.Note(n)
 		}
 	}
-	above := b.builders[parent]
-	if len(b.out.For) > 0 {
-		if parent, err = b.product(n, parent); err != nil {
+	above := t.translations[parent]
+	if len(t.out.For) > 0 {
+		if parent, err = t.product(n, parent); err != nil {
 			return err
 		}
 	}
-	name := b.variable(importer.Singular(strings.ToLower(parent.Name)))
+	name := t.variable(importer.Singular(strings.ToLower(parent.Name)))
 	when := ""
 	if parent.Filter != "" {
 		when = renamedItem(parent.Filter, name)
 	}
 	member := jinja.Members(name, func(keys []string) (jinja.Expr, error) { return above.itemMember(name, keys) })
-	key, err := b.parentKey(n, member)
+	key, err := t.parentKey(n, member)
 	if err != nil {
 		return err
 	}
 	if strings.Contains(n.get("parent_key").text(), "/") { // an item may lack what is around the key
 		when = jinjaAnd(when, key.Source+" != nil")
 	}
-	b.out.For = append(b.out.For, importer.Variable{Name: name, Parent: parent, When: when})
-	return b.sliceOf(n, above, member, key)
+	t.out.For = append(t.out.For, importer.Variable{Name: name, Parent: parent, When: when})
+	return t.sliceOf(n, above, member, key)
 }
 
 // parentKey returns the value of a parent's item that its children read.
-func (b *builder) parentKey(n node, member jinja.Expr) (jinja.Expr, error) {
-	key, err := b.one(n.get("parent_key"))
+func (t *translation) parentKey(n node, member jinja.Expr) (jinja.Expr, error) {
+	key, err := t.one(n.get("parent_key"))
 	if err != nil {
 		return key, err
 	}
@@ -174,56 +174,56 @@ func (b *builder) parentKey(n node, member jinja.Expr) (jinja.Expr, error) {
 
 // sliceOf sets the members of the slice that a parent gives, and injects its key into the request. member is
 // the item of the parent, and value that of its key.
-func (b *builder) sliceOf(n node, above *builder, member, value jinja.Expr) (err error) {
-	b.partition = append(append(slices.Clip(above.partition), value.Source), b.partition...)
-	field := b.plain(n.get("partition_field"))
+func (t *translation) sliceOf(n node, above *translation, member, value jinja.Expr) (err error) {
+	t.partition = append(append(slices.Clip(above.partition), value.Source), t.partition...)
+	field := t.plain(n.get("partition_field"))
 	if field == "" {
-		field = b.plain(n.get("stream_slice_field"))
+		field = t.plain(n.get("stream_slice_field"))
 	}
-	b.slice[field] = value
-	b.inherit(above, field)
+	t.slice[field] = value
+	t.inherit(above, field)
 	for _, extra := range n.get("extra_fields").list() {
 		var keys []string
 		for _, k := range extra.list() {
-			keys = append(keys, b.plain(k))
+			keys = append(keys, t.plain(k))
 		}
-		if b.slice["extra_fields."+strings.Join(keys, ".")], err = tokenMember(member, keys); err != nil {
+		if t.slice["extra_fields."+strings.Join(keys, ".")], err = tokenMember(member, keys); err != nil {
 			return err
 		}
 	}
-	return b.inject(n.get("request_option"), value)
+	return t.inject(n.get("request_option"), value)
 }
 
 // inherit adds the members of the slices above. A member of this slice hides a member of the same name.
-func (b *builder) inherit(above *builder, own string) {
+func (t *translation) inherit(above *translation, own string) {
 	for name, e := range above.slice {
-		if _, has := b.slice[name]; !has && name != own {
-			b.slice[name] = e
+		if _, has := t.slice[name]; !has && name != own {
+			t.slice[name] = e
 		}
-		b.slice["parent_slice."+name] = e
+		t.slice["parent_slice."+name] = e
 	}
 }
 
 // product returns a second parent as a list that is read for each item of the first one.
-func (b *builder) product(n node, parent *importer.Stream) (*importer.Stream, error) {
+func (t *translation) product(n node, parent *importer.Stream) (*importer.Stream, error) {
 	if len(parent.For) > 0 {
 		return nil, fmt.Errorf("%s: a product of parents that have parents themselves is not translated", n.path)
 	}
 	clone := *parent
-	clone.ID = fmt.Sprintf("%s_of_%s", parent.Name, b.out.For[0].Name)
-	clone.Hidden, clone.For, clone.Kept = true, b.out.For, importer.Kept{}
-	b.builders[&clone] = b.builders[parent]
-	b.out.For = nil
-	b.note(importer.Approximate, n, "for", "a job has one parent: the list of %s is read again for each item of %s", parent.Name,
+	clone.ID = fmt.Sprintf("%s_of_%s", parent.Name, t.out.For[0].Name)
+	clone.Hidden, clone.For, clone.Kept = true, t.out.For, importer.Kept{}
+	t.translations[&clone] = t.translations[parent]
+	t.out.For = nil
+	t.note(importer.Approximate, n, "for", "a job has one parent: the list of %s is read again for each item of %s", parent.Name,
 		clone.For[0].Name)
 	return &clone, nil
 }
 
 // itemMember returns a member of an item of this stream under the name of a variable, as its
 // transformations have left it.
-func (b *builder) itemMember(name string, keys []string) (jinja.Expr, error) {
+func (t *translation) itemMember(name string, keys []string) (jinja.Expr, error) {
 	path := rules.JoinPath(keys...)
-	if source, changed := b.overlay[path]; changed {
+	if source, changed := t.overlay[path]; changed {
 		if source == "" {
 			return jinja.Literal(nil), nil
 		}
@@ -233,7 +233,7 @@ func (b *builder) itemMember(name string, keys []string) (jinja.Expr, error) {
 		}
 		return jinja.Name(source, jinja.Any), nil
 	}
-	return jinja.Name(rules.FormatPath(name, append(slices.Clip(b.itemPath), keys...)), jinja.Any), nil
+	return jinja.Name(rules.FormatPath(name, append(slices.Clip(t.itemPath), keys...)), jinja.Any), nil
 }
 
 var itemName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bitem\b`) })
@@ -242,16 +242,16 @@ var itemName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 func renamedItem(source, name string) string { return itemName().ReplaceAllString(source, name) }
 
 // listRouter reads the stream for each value of a list.
-func (b *builder) listRouter(n node) error {
-	field := b.plain(n.get("cursor_field"))
+func (t *translation) listRouter(n node) error {
+	field := t.plain(n.get("cursor_field"))
 	if field == "" {
-		field = b.plain(n.get("slice_definition"))
+		field = t.plain(n.get("slice_definition"))
 	}
 	values := n.get("values")
 	if !values.given() {
 		values = n.get("slice_values")
 	}
-	v := importer.Variable{Name: b.variable(field)}
+	v := importer.Variable{Name: t.variable(field)}
 	kind := jinja.Text
 	if list, isList := values.v.([]any); isList {
 		v.Values.List = []importer.Value{}
@@ -262,7 +262,7 @@ func (b *builder) listRouter(n node) error {
 			}
 		}
 	} else {
-		e, err := b.one(values)
+		e, err := t.one(values)
 		if err != nil {
 			return err
 		}
@@ -276,19 +276,19 @@ func (b *builder) listRouter(n node) error {
 			}
 		default:
 			v.Values.Source, kind = e.Source, jinja.Any
-			b.note(importer.Check, values, "for", "the values are those of the input, with commas between them")
+			t.note(importer.Check, values, "for", "the values are those of the input, with commas between them")
 		}
 	}
-	b.out.For = append(b.out.For, v)
+	t.out.For = append(t.out.For, v)
 	e := jinja.Name(v.Name, kind)
 	e.Segment = v.Values.List != nil
-	b.slice[field] = e
-	b.partition = append(b.partition, v.Name)
-	return b.inject(n.get("request_option"), e)
+	t.slice[field] = e
+	t.partition = append(t.partition, v.Name)
+	return t.inject(n.get("request_option"), e)
 }
 
 // variable returns the name of a new variable.
-func (b *builder) variable(name string) string {
+func (t *translation) variable(name string) string {
 	name = strings.Trim(notInNames().ReplaceAllString(name, "_"), "_")
 	if name == "" || name[0] >= '0' && name[0] <= '9' {
 		name = "parent"
@@ -297,7 +297,7 @@ func (b *builder) variable(name string) string {
 		if importer.IsReserved(name) {
 			return true
 		}
-		for s := b.out; s != nil; {
+		for s := t.out; s != nil; {
 			var above *importer.Stream
 			for _, v := range s.For {
 				if v.Name == name {

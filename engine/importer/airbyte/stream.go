@@ -14,8 +14,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// A builder reads one variant of a stream.
-type builder struct {
+// A translation makes one variant of a stream.
+type translation struct {
 	*reader
 	stream *stream
 	whole  bool // without increments, as a parent
@@ -54,35 +54,35 @@ func (r *reader) read(s *stream, extent extent) []*importer.Stream {
 	routers := r.routers(s)
 	var out []*importer.Stream
 	for i, chosen := range routers {
-		b := &builder{reader: r, stream: s, whole: extent == asWhole, slice: map[string]jinja.Expr{}, interval: map[string]jinja.Expr{},
+		t := &translation{reader: r, stream: s, whole: extent == asWhole, slice: map[string]jinja.Expr{}, interval: map[string]jinja.Expr{},
 			overlay: map[string]string{}, initial: jinja.Literal(nil), token: jinja.Literal(nil)}
-		b.out = &importer.Stream{Name: s.name, Place: s.node.path, Hidden: true}
-		r.builders[b.out] = b
-		b.out.ID = s.id
+		t.out = &importer.Stream{Name: s.name, Place: s.node.path, Hidden: true}
+		r.translations[t.out] = t
+		t.out.ID = s.id
 		if len(routers) > 1 {
-			b.out.ID = fmt.Sprintf("%s_%d", cmp.Or(s.id, s.name), i+1)
+			t.out.ID = fmt.Sprintf("%s_%d", cmp.Or(s.id, s.name), i+1)
 		}
-		if b.whole {
-			b.out.ID = cmp.Or(s.id, s.name) + "_all"
+		if t.whole {
+			t.out.ID = cmp.Or(s.id, s.name) + "_all"
 		}
-		if err := b.build(chosen); err != nil {
-			b.out.Refused = err.Error()
+		if err := t.build(chosen); err != nil {
+			t.out.Refused = err.Error()
 		} else {
-			b.unread()
+			t.unread()
 		}
-		out = append(out, b.out)
+		out = append(out, t.out)
 	}
 	return out
 }
 
 // build reads all parts of a stream.
-func (b *builder) build(chosen []router) error {
-	s := b.stream.node
-	if b.stream.state {
-		b.note(importer.Approximate, s, "", "the runs after the first read another stream there (incremental_stream); here all read this one")
+func (t *translation) build(chosen []router) error {
+	s := t.stream.node
+	if t.stream.state {
+		t.note(importer.Approximate, s, "", "the runs after the first read another stream there (incremental_stream); here all read this one")
 	}
 	if uploader := s.get("file_uploader"); uploader.given() {
-		b.note(importer.Partial, uploader, "", "the files that records name are not downloaded")
+		t.note(importer.Partial, uploader, "", "the files that records name are not downloaded")
 	}
 	retriever := s.get("retriever")
 	switch kind := retriever.kind(); kind {
@@ -90,7 +90,7 @@ func (b *builder) build(chosen []router) error {
 	case "Custom":
 		return custom("retriever", retriever)
 	case "AsyncRetriever":
-		return b.async(chosen, retriever)
+		return t.async(chosen, retriever)
 	default:
 		return fmt.Errorf("%s: the retriever %s is not known", retriever.path, kind)
 	}
@@ -98,18 +98,18 @@ func (b *builder) build(chosen []router) error {
 	if requester.kind() == "Custom" {
 		return custom("requester", requester)
 	}
-	b.out.Key = b.primaryKey(s.get("primary_key"))
+	t.out.Key = t.primaryKey(s.get("primary_key"))
 	for _, step := range []func() error{
-		func() error { return b.partitions(chosen) },
-		func() error { return b.increment(b.cursorNode()) },
-		func() error { b.sliced = len(b.injected); return nil },
-		func() error { return b.response(retriever) },
-		func() error { return b.transformations(s, retriever) },
-		func() error { return b.paging(retriever) },
-		func() error { return b.request(requester) },
-		func() error { return b.authenticator(requester.get("authenticator")) },
-		func() error { return b.errorHandler(requester.get("error_handler")) },
-		func() error { return b.finish(retriever) },
+		func() error { return t.partitions(chosen) },
+		func() error { return t.increment(t.cursorNode()) },
+		func() error { t.sliced = len(t.injected); return nil },
+		func() error { return t.response(retriever) },
+		func() error { return t.transformations(s, retriever) },
+		func() error { return t.paging(retriever) },
+		func() error { return t.request(requester) },
+		func() error { return t.authenticator(requester.get("authenticator")) },
+		func() error { return t.errorHandler(requester.get("error_handler")) },
+		func() error { return t.finish(retriever) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -123,43 +123,43 @@ func (b *builder) build(chosen []router) error {
 }
 
 // finish writes the settings that depend on several parts.
-func (b *builder) finish(n node) error {
-	b.out.Errors = slices.Clip(b.out.Errors)
-	b.budget(b.manifest.get("api_budget"))
-	if len(b.next) > 0 {
-		if b.out.Paging == nil {
+func (t *translation) finish(n node) error {
+	t.out.Errors = slices.Clip(t.out.Errors)
+	t.budget(t.manifest.get("api_budget"))
+	if len(t.next) > 0 {
+		if t.out.Paging == nil {
 			return fmt.Errorf("%s: a template reads the token of a page, but there is no paginator", n.path)
 		}
-		b.out.Paging.Next = append(b.out.Paging.Next, b.next...)
+		t.out.Paging.Next = append(t.out.Paging.Next, t.next...)
 	}
-	b.onlyFirst(n.get("ignore_stream_slicer_parameters_on_paginated_requests"))
-	recordFilter := b.out.Filter != ""
-	if err := b.finishIncrement(); err != nil {
+	t.onlyFirst(n.get("ignore_stream_slicer_parameters_on_paginated_requests"))
+	recordFilter := t.out.Filter != ""
+	if err := t.finishIncrement(); err != nil {
 		return err
 	}
-	if c := b.cursor; recordFilter || c != nil && c.onlyNew && !c.get("is_data_feed").flag() {
-		b.filteredPages()
+	if c := t.cursor; recordFilter || c != nil && c.onlyNew && !c.get("is_data_feed").flag() {
+		t.filteredPages()
 	}
 	return nil
 }
 
 // onlyFirst leaves out the parameters of the slice in the requests after the first, if these are made of an
 // address and have no other parameters.
-func (b *builder) onlyFirst(n node) {
-	p := b.out.Paging
+func (t *translation) onlyFirst(n node) {
+	p := t.out.Paging
 	switch {
-	case !n.flag() || b.sliced == 0 || p == nil:
-	case p.Into.In == importer.InURL && len(b.out.Params) == b.sliced:
+	case !n.flag() || t.sliced == 0 || p == nil:
+	case p.Into.In == importer.InURL && len(t.out.Params) == t.sliced:
 		p.NoParam = true
 	default:
-		b.note(importer.Approximate, n, "pagination", "the requests after the first have the parameters of the slice, too")
+		t.note(importer.Approximate, n, "pagination", "the requests after the first have the parameters of the slice, too")
 	}
 }
 
 // filteredPages notes that the end of a page, or its length, is that of the items before the filter. An
 // OffsetIncrement counts them before it, too.
-func (b *builder) filteredPages() {
-	p := b.out.Paging
+func (t *translation) filteredPages() {
+	p := t.out.Paging
 	if p == nil || p.Kind == importer.Offset {
 		return
 	}
@@ -168,7 +168,7 @@ func (b *builder) filteredPages() {
 		reads = reads || readsItems().MatchString(s.When)
 	}
 	if reads {
-		b.note(importer.Approximate, b.stream.node.get("retriever").get("record_selector").get("record_filter"), "pagination",
+		t.note(importer.Approximate, t.stream.node.get("retriever").get("record_selector").get("record_filter"), "pagination",
 			"the items of a page are counted before the filter; there, after it, so that the list may end sooner")
 	}
 }
@@ -180,20 +180,20 @@ func custom(what string, n node) error {
 	return fmt.Errorf("%s: a custom %s (%s), which is Python and is not translated; write what it does by hand", n.path, what, n.class())
 }
 
-func (b *builder) note(grade importer.Grade, n node, target, format string, args ...any) {
+func (t *translation) note(grade importer.Grade, n node, target, format string, args ...any) {
 	note := importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: n.path, Target: target}
-	if !slices.Contains(b.out.Notes, note) {
-		b.out.Note(note)
+	if !slices.Contains(t.out.Notes, note) {
+		t.out.Note(note)
 	}
 }
 
 // primaryKey returns the paths of a key, if it is one of members that can be read.
-func (b *builder) primaryKey(n node) []string {
+func (t *translation) primaryKey(n node) []string {
 	var out []string
 	for _, k := range n.list() {
 		var keys []string
 		for _, part := range k.list() {
-			keys = append(keys, b.plain(part))
+			keys = append(keys, t.plain(part))
 		}
 		if len(keys) > 0 && keys[0] != "" {
 			out = append(out, rules.JoinPath(keys...))
@@ -212,8 +212,8 @@ func withParams(s jinja.Scope, n node) jinja.Scope {
 
 // scope returns the names that templates of the request may read. The token is the token of the first
 // request, or of the later requests.
-func (b *builder) scope(n node, token jinja.Expr) jinja.Scope {
-	slice := jinja.Members("stream_slice", b.sliceMember)
+func (t *translation) scope(n node, token jinja.Expr) jinja.Scope {
+	slice := jinja.Members("stream_slice", t.sliceMember)
 	page := jinja.Members("next_page_token", func(keys []string) (jinja.Expr, error) {
 		if keys[0] != "next_page_token" || token.Known && token.Const == nil {
 			return jinja.Literal(nil), nil
@@ -224,11 +224,11 @@ func (b *builder) scope(n node, token jinja.Expr) jinja.Scope {
 		page = jinja.Literal(nil)
 	}
 	scope := withParams(jinja.Scope{
-		"config": jinja.Members("config", b.setting), "stream_slice": slice, "stream_partition": slice,
-		"stream_interval": jinja.Members("stream_interval", b.intervalMember), "next_page_token": page,
+		"config": jinja.Members("config", t.setting), "stream_slice": slice, "stream_partition": slice,
+		"stream_interval": jinja.Members("stream_interval", t.intervalMember), "next_page_token": page,
 		"stream_state": jinja.Path("kept"),
 	}, n)
-	maps.Copy(scope, b.extra)
+	maps.Copy(scope, t.extra)
 	return scope
 }
 
@@ -244,74 +244,74 @@ func tokenMember(token jinja.Expr, keys []string) (jinja.Expr, error) {
 }
 
 // setting returns the expression for a setting, and notes that it is a constant if the source has another one for it.
-func (b *builder) setting(keys []string) (jinja.Expr, error) {
+func (t *translation) setting(keys []string) (jinja.Expr, error) {
 	name := strings.Join(keys, ".")
-	schema, n := b.schemaOf(keys)
+	schema, n := t.schemaOf(keys)
 	v, isUsual := usualValue(keys, schema, n)
-	if _, set := b.options.Set[name]; isUsual && !set {
+	if _, set := t.options.Set[name]; isUsual && !set {
 		given := "not set"
 		if v != nil {
 			given = fmt.Sprintf("%v, its default", v)
 		}
-		b.note(importer.Check, node{path: settingsPlace + name}, "", "the setting %s is %s; to choose another value, import with one for it",
+		t.note(importer.Check, node{path: settingsPlace + name}, "", "the setting %s is %s; to choose another value, import with one for it",
 			name, given)
 	}
-	return b.reader.setting(keys)
+	return t.reader.setting(keys)
 }
 
 // sliceMember returns a member of stream_slice.
-func (b *builder) sliceMember(keys []string) (jinja.Expr, error) {
+func (t *translation) sliceMember(keys []string) (jinja.Expr, error) {
 	switch keys[0] {
 	case "cursor_slice", "partition":
 		if len(keys) == 1 {
-			return jinja.Members(keys[0], b.sliceMember), nil
+			return jinja.Members(keys[0], t.sliceMember), nil
 		}
-		return b.sliceMember(keys[1:])
+		return t.sliceMember(keys[1:])
 	}
-	if e, ok := b.interval[keys[0]]; ok {
+	if e, ok := t.interval[keys[0]]; ok {
 		return e, nil
 	}
 	for n := len(keys); n > 0; n-- {
-		if e, ok := b.slice[strings.Join(keys[:n], ".")]; ok {
+		if e, ok := t.slice[strings.Join(keys[:n], ".")]; ok {
 			return tokenMember(e, keys[n:])
 		}
 	}
 	prefix := strings.Join(keys, ".") + "."
-	for name := range b.slice {
+	for name := range t.slice {
 		if strings.HasPrefix(name, prefix) {
 			return jinja.Members(keys[0], func(more []string) (jinja.Expr, error) {
-				return b.sliceMember(append(slices.Clip(keys), more...))
+				return t.sliceMember(append(slices.Clip(keys), more...))
 			}), nil
 		}
 	}
 	if keys[0] == "parent_slice" && len(keys) > 1 { // it also has the members of all slices above
-		return b.sliceMember(keys[1:])
+		return t.sliceMember(keys[1:])
 	}
 	return jinja.Literal(nil), nil
 }
 
-func (b *builder) intervalMember(keys []string) (jinja.Expr, error) {
-	if e, ok := b.interval[keys[0]]; ok {
+func (t *translation) intervalMember(keys []string) (jinja.Expr, error) {
+	if e, ok := t.interval[keys[0]]; ok {
 		return e, nil
 	}
 	return jinja.Literal(nil), nil
 }
 
 // eval translates a template of the request, for the first request and for the later requests.
-func (b *builder) eval(n node) (first, later jinja.Expr, err error) {
+func (t *translation) eval(n node) (first, later jinja.Expr, err error) {
 	text := n.text()
-	if first, err = jinja.Translate(text, b.scope(n, b.initial)); err != nil {
+	if first, err = jinja.Translate(text, t.scope(n, t.initial)); err != nil {
 		return first, later, fmt.Errorf("%s: %w", n.path, err)
 	}
-	if later, err = jinja.Translate(text, b.scope(n, b.token)); err != nil {
+	if later, err = jinja.Translate(text, t.scope(n, t.token)); err != nil {
 		return first, later, fmt.Errorf("%s: %w", n.path, err)
 	}
 	return first.AsLiteral(), later.AsLiteral(), nil
 }
 
 // one translates a template that reads no page.
-func (b *builder) one(n node) (jinja.Expr, error) {
-	e, err := jinja.Translate(n.text(), b.scope(n, jinja.Literal(nil)))
+func (t *translation) one(n node) (jinja.Expr, error) {
+	e, err := jinja.Translate(n.text(), t.scope(n, jinja.Literal(nil)))
 	if err != nil {
 		return e, fmt.Errorf("%s: %w", n.path, err)
 	}
@@ -319,18 +319,18 @@ func (b *builder) one(n node) (jinja.Expr, error) {
 }
 
 // unread notes the keys of components that nothing has read.
-func (b *builder) unread() {
-	for _, place := range slices.Sorted(maps.Keys(b.manifest.read)) {
-		if place != b.stream.node.path && !strings.HasPrefix(place, b.stream.node.path+".") {
+func (t *translation) unread() {
+	for _, place := range slices.Sorted(maps.Keys(t.manifest.read)) {
+		if place != t.stream.node.path && !strings.HasPrefix(place, t.stream.node.path+".") {
 			continue
 		}
-		if strings.Contains(strings.TrimPrefix(place, b.stream.node.path), "].stream") {
+		if strings.Contains(strings.TrimPrefix(place, t.stream.node.path), "].stream") {
 			continue // a parent, which has its own notes
 		}
-		n := b.manifest.at(place)
+		n := t.manifest.at(place)
 		for _, m := range n.members() {
-			if !b.manifest.read[place][m.name] && !silent[m.name] {
-				b.note(importer.Approximate, m.node, "", "the key %s is not known here: what it does is missing", m.name)
+			if !t.manifest.read[place][m.name] && !silent[m.name] {
+				t.note(importer.Approximate, m.node, "", "the key %s is not known here: what it does is missing", m.name)
 			}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 // optionsText reads parameters that one template gives: an object, or a query string.
-func (b *builder) optionsText(n node, text string, place importer.Place) ([]importer.Member, error) {
-	first, later, err := b.eval(n)
+func (t *translation) optionsText(n node, text string, place importer.Place) ([]importer.Member, error) {
+	first, later, err := t.eval(n)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (b *builder) optionsText(n node, text string, place importer.Place) ([]impo
 		var out []importer.Member
 		for _, name := range names {
 			was, is := first.Dict()[name], later.Dict()[name]
-			v, leave := b.both(was, is, place, rules.JoinPath(name))
+			v, leave := t.both(was, is, place, rules.JoinPath(name))
 			if !leave {
 				out = append(out, importer.Member{Name: name, Value: v})
 			}
@@ -37,7 +37,7 @@ func (b *builder) optionsText(n node, text string, place importer.Place) ([]impo
 	}
 	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") &&
 		!strings.HasPrefix(trimmed, "{%") {
-		return b.bodyText(n, trimmed, place)
+		return t.bodyText(n, trimmed, place)
 	}
 	if place == importer.InHeader || !first.Known || !later.Known {
 		return nil, fmt.Errorf("%s: the template gives no object that is known: %s", n.path, text)
@@ -59,7 +59,7 @@ func (b *builder) optionsText(n node, text string, place importer.Place) ([]impo
 }
 
 // bodyText reads an object that is written as a text with templates in it, in JSON or as Python writes it.
-func (b *builder) bodyText(n node, text string, place importer.Place) ([]importer.Member, error) {
+func (t *translation) bodyText(n node, text string, place importer.Place) ([]importer.Member, error) {
 	marked, back := withMarks(text)
 	root, err := importer.ParseYAML(importer.File{Name: n.path, Text: []byte(marked)}, maxBytes)
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *builder) bodyText(n node, text string, place importer.Place) ([]importe
 	}
 	var out []importer.Member
 	for _, m := range (node{v: restored(root, back), path: n.path, params: n.params}).members() {
-		v, leave, err := b.value(m.node, place, rules.JoinPath(m.name))
+		v, leave, err := t.value(m.node, place, rules.JoinPath(m.name))
 		if err != nil {
 			return nil, err
 		}
@@ -101,37 +101,37 @@ var (
 )
 
 // value reads one value of the request. leave says that the first request does not have the value.
-func (b *builder) value(n node, place importer.Place, path string) (v importer.Value, leave bool, err error) {
-	switch t := n.v.(type) {
+func (t *translation) value(n node, place importer.Place, path string) (v importer.Value, leave bool, err error) {
+	switch typed := n.v.(type) {
 	case nil:
 		return v, true, nil
 	case string:
-		if place == importer.InBody && !b.form {
-			if v, ok, err := b.structure(n, t, place, path); ok || err != nil {
+		if place == importer.InBody && !t.form {
+			if v, ok, err := t.structure(n, typed, place, path); ok || err != nil {
 				return v, false, err
 			}
 		}
-		first, later, err := b.eval(n)
+		first, later, err := t.eval(n)
 		if err != nil {
 			return v, false, err
 		}
-		v, leave = b.both(first, later, place, rules.JoinPath(rules.SplitPath(path)...))
+		v, leave = t.both(first, later, place, rules.JoinPath(rules.SplitPath(path)...))
 		return v, leave, nil
 	case bool:
-		if place == importer.InBody && !b.form {
-			return importer.Constant(t), false, nil
+		if place == importer.InBody && !t.form {
+			return importer.Constant(typed), false, nil
 		}
-		return importer.Constant(map[bool]string{true: "True", false: "False"}[t]), false, nil
+		return importer.Constant(map[bool]string{true: "True", false: "False"}[typed]), false, nil
 	case value.Object:
-		if kind, _ := t.Get("type"); kind == "QueryProperties" {
-			return b.queryProperties(n)
+		if kind, _ := typed.Get("type"); kind == "QueryProperties" {
+			return t.queryProperties(n)
 		}
 		if place != importer.InBody {
 			return v, false, fmt.Errorf("%s: an object is not a value of a parameter", n.path)
 		}
 		v.Object = []importer.Member{}
 		for _, m := range n.members() {
-			inner, leave, err := b.value(m.node, place, path+"."+strings.ReplaceAll(m.name, ".", `\.`))
+			inner, leave, err := t.value(m.node, place, path+"."+strings.ReplaceAll(m.name, ".", `\.`))
 			if err != nil {
 				return v, false, err
 			}
@@ -143,12 +143,12 @@ func (b *builder) value(n node, place importer.Place, path string) (v importer.V
 	case []any:
 		v.List = []importer.Value{}
 		for _, e := range n.list() {
-			before := len(b.next)
-			inner, leave, err := b.value(e, place, path)
+			before := len(t.next)
+			inner, leave, err := t.value(e, place, path)
 			if err != nil {
 				return v, false, err
 			}
-			if len(b.next) > before {
+			if len(t.next) > before {
 				return v, false, fmt.Errorf("%s: a list whose elements depend on the page is not translated", n.path)
 			}
 			if !leave {
@@ -162,12 +162,12 @@ func (b *builder) value(n node, place importer.Place, path string) (v importer.V
 
 // queryProperties reads a list of properties that one parameter has. Names that are read from an endpoint
 // become an input.
-func (b *builder) queryProperties(n node) (v importer.Value, leave bool, err error) {
+func (t *translation) queryProperties(n node) (v importer.Value, leave bool, err error) {
 	n.mark("property_chunking", "always_include_properties", "property_selector")
 	if _, isObject := value.Members(n.get("property_list").v); isObject {
-		name := importer.FreeName(b.inputs, "properties")
-		b.inputs = append(b.inputs, importer.Input{Name: name, Doc: "names of the properties, with commas between them", Place: n.path})
-		b.note(importer.Partial, n.get("property_list"), "inputs."+name,
+		name := importer.FreeName(t.inputs, "properties")
+		t.inputs = append(t.inputs, importer.Input{Name: name, Doc: "names of the properties, with commas between them", Place: n.path})
+		t.note(importer.Partial, n.get("property_list"), "inputs."+name,
 			"the names of the properties are read from %s there; here the input %s has them, and those that it lacks are not requested",
 			n.get("property_list").at("retriever.requester.path").text(), name)
 		return importer.Computed("input." + name), false, nil
@@ -186,7 +186,7 @@ func (b *builder) queryProperties(n node) (v importer.Value, leave bool, err err
 		names = append(lists.Map(always, func(e any) string { return fmt.Sprint(e) }), names...)
 	}
 	if selector := n.get("property_selector"); selector.given() {
-		b.note(importer.Check, selector, "params", "all properties are requested; there, those that the user has selected")
+		t.note(importer.Check, selector, "params", "all properties are requested; there, those that the user has selected")
 	}
 	return importer.Constant(strings.Join(names, ",")), false, nil
 }
@@ -212,11 +212,11 @@ func chunks(names []string, n node) int {
 
 // both returns the value of the first request. If the later requests have another value, that becomes a part
 // of the next request.
-func (b *builder) both(first, later jinja.Expr, place importer.Place, path string) (v importer.Value, leave bool) {
-	v = b.sent(first, place)
+func (t *translation) both(first, later jinja.Expr, place importer.Place, path string) (v importer.Value, leave bool) {
+	v = t.sent(first, place)
 	leave = v.Source == "" && v.Const == nil && v.Object == nil && v.List == nil
 	if first.Source != later.Source {
-		source := b.sent(later, place)
+		source := t.sent(later, place)
 		text := source.Source
 		if text == "" {
 			text = "nil"
@@ -224,15 +224,15 @@ func (b *builder) both(first, later jinja.Expr, place importer.Place, path strin
 				text = jinja.Literal(source.Const).Source
 			}
 		}
-		b.next = append(b.next, importer.Next{Target: importer.Target{In: place, Name: path}, Source: text})
+		t.next = append(t.next, importer.Next{Target: importer.Target{In: place, Name: path}, Source: text})
 	}
 	return v, leave
 }
 
 // sent returns a value as it is sent. A constant text is read as a literal of Python. Of a parameter only texts
 // and lists are read, so that 1.10 stays as it is; a whole number is sent alike.
-func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
-	body := place == importer.InBody && !b.form
+func (t *translation) sent(e jinja.Expr, place importer.Place) importer.Value {
+	body := place == importer.InBody && !t.form
 	if e.Known {
 		v := e.Const
 		if text, isText := v.(string); isText {
@@ -242,7 +242,7 @@ func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
 			case pythonTexts().MatchString(text):
 				list := importer.Value{List: []importer.Value{}}
 				for _, one := range pythonList(text) {
-					list.List = append(list.List, b.sent(jinja.Literal(one), place))
+					list.List = append(list.List, t.sent(jinja.Literal(one), place))
 				}
 				return list
 			case body || place == importer.InHeader || pythonText().MatchString(text) || pythonInt().MatchString(text):
@@ -260,14 +260,14 @@ func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
 	if list := e.List(); list != nil {
 		out := importer.Value{List: []importer.Value{}}
 		for _, one := range list {
-			out.List = append(out.List, b.sent(one, place))
+			out.List = append(out.List, t.sent(one, place))
 		}
 		return out
 	}
 	if names := e.Names(); names != nil {
 		out := importer.Value{Object: []importer.Member{}}
 		for _, name := range names {
-			out.Object = append(out.Object, importer.Member{Name: name, Value: b.sent(e.Dict()[name], place)})
+			out.Object = append(out.Object, importer.Member{Name: name, Value: t.sent(e.Dict()[name], place)})
 		}
 		return out
 	}

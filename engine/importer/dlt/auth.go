@@ -20,10 +20,10 @@ var authKeys = map[string][]string{
 }
 
 // auth reads the credentials. If they cannot be translated, the rest of the stream is.
-func (b *builder) auth() error {
-	n := b.in(b.res, "auth")
+func (t *translation) auth() error {
+	n := t.in(t.res, "auth")
 	if !n.has {
-		n = b.client.get("auth")
+		n = t.client.get("auth")
 	}
 	if !n.given() {
 		return nil
@@ -31,37 +31,37 @@ func (b *builder) auth() error {
 	kind := cmp.Or(n.text(), n.get("type").text(), "bearer")
 	keys, known := authKeys[kind]
 	if !known {
-		b.note(importer.Credentials, n, "api.authentication",
+		t.note(importer.Credentials, n, "api.authentication",
 			"the auth %s is not a type of dlt's, or a class of Python; write api.authentication", kind)
 		return nil
 	}
 	for _, m := range n.members() {
 		if m.name != "type" && !slices.Contains(keys, m.name) {
-			b.out.Note(unknownKey(m))
+			t.out.Note(unknownKey(m))
 		}
 	}
-	members, err := b.scheme(kind, n)
+	members, err := t.scheme(kind, n)
 	if err != nil {
-		b.note(importer.Credentials, n, "api.authentication", "%s; write api.authentication", err)
+		t.note(importer.Credentials, n, "api.authentication", "%s; write api.authentication", err)
 		return nil
 	}
-	b.out.Auth = members
+	t.out.Auth = members
 	return nil
 }
 
 // scheme returns the authentication of a type.
-func (b *builder) scheme(kind string, n node) ([]importer.Member, error) {
+func (t *translation) scheme(kind string, n node) ([]importer.Member, error) {
 	switch kind {
 	case "bearer":
-		return b.keyed("bearer", n, [2]string{"#token", "token"})
+		return t.keyed("bearer", n, [2]string{"#token", "token"})
 	case "http_basic":
-		return b.keyed("basic", n, [2]string{"username", "username"}, [2]string{"#password", "password"})
+		return t.keyed("basic", n, [2]string{"username", "username"}, [2]string{"#password", "password"})
 	case "api_key":
 		location := cmp.Or(n.get("location").text(), "header")
 		if location == "cookie" {
 			return nil, fmt.Errorf("%s: a key in a cookie is not translated, and dlt does not send it either", n.get("location").path)
 		}
-		out, err := b.keyed("header", n, [2]string{"#value", "api_key"})
+		out, err := t.keyed("header", n, [2]string{"#value", "api_key"})
 		if err != nil {
 			return nil, err
 		}
@@ -70,14 +70,14 @@ func (b *builder) scheme(kind string, n node) ([]importer.Member, error) {
 		}
 		return slices.Insert(out, 1, importer.Named("name", importer.Constant(cmp.Or(n.get("name").text(), "Authorization")))), nil
 	}
-	return b.oauth2(n)
+	return t.oauth2(n)
 }
 
 // keyed returns an authentication with keys, each with its name here and in dlt. A # marks a secret.
-func (b *builder) keyed(kind string, n node, keys ...[2]string) ([]importer.Member, error) {
+func (t *translation) keyed(kind string, n node, keys ...[2]string) ([]importer.Member, error) {
 	out := []importer.Member{importer.Named("type", importer.Constant(kind))}
 	for _, key := range keys {
-		v, err := b.secretOf(n.get(key[1]), key[1], strings.HasPrefix(key[0], "#"))
+		v, err := t.secretOf(n.get(key[1]), key[1], strings.HasPrefix(key[0], "#"))
 		if err != nil {
 			return nil, err
 		}
@@ -88,33 +88,33 @@ func (b *builder) keyed(kind string, n node, keys ...[2]string) ([]importer.Memb
 
 // secretOf returns a value of the credentials; hidden says whether it is a secret. dlt reads a missing value
 // from its secrets, so it becomes an input. A secret in the document becomes an input, too.
-func (b *builder) secretOf(n node, name string, hidden bool) (importer.Value, error) {
+func (t *translation) secretOf(n node, name string, hidden bool) (importer.Value, error) {
 	text, isScalar := n.scalar()
 	if !n.given() {
-		p := b.input(importer.Input{Name: importer.InputName(name), Secret: hidden, Place: n.path}, n.path)
+		p := t.input(importer.Input{Name: importer.InputName(name), Secret: hidden, Place: n.path}, n.path)
 		return joined([]part{p}), nil
 	}
 	if !isScalar {
 		return importer.Value{}, fmt.Errorf("%s: want a text", n.path)
 	}
-	parts, _, err := b.parts(n, text)
+	parts, _, err := t.parts(n, text)
 	if err != nil {
 		return importer.Value{}, err
 	}
 	v := joined(parts)
 	if hidden && v.Source == "" && text != "" {
-		return importer.Computed(b.plainSecret(n, importer.InputName(name))), nil
+		return importer.Computed(t.plainSecret(n, importer.InputName(name))), nil
 	}
 	return v, nil
 }
 
 // oauth2 returns the authentication with the credentials of a client, which dlt sends in the body.
-func (b *builder) oauth2(n node) ([]importer.Member, error) {
-	out, err := b.keyed("oauth2", n, [2]string{"clientId", "client_id"}, [2]string{"#clientSecret", "client_secret"})
+func (t *translation) oauth2(n node) ([]importer.Member, error) {
+	out, err := t.keyed("oauth2", n, [2]string{"clientId", "client_id"}, [2]string{"#clientSecret", "client_secret"})
 	if err != nil {
 		return nil, err
 	}
-	address, err := b.secretOf(n.get("access_token_url"), "access_token_url", false)
+	address, err := t.secretOf(n.get("access_token_url"), "access_token_url", false)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (b *builder) oauth2(n node) ([]importer.Member, error) {
 	out = append(out, importer.Named("clientAuth", importer.Constant("body")))
 	var params []importer.Member
 	for _, m := range n.get("access_token_request_data").members() {
-		v, err := b.value(m, importer.Target{In: importer.Nowhere})
+		v, err := t.value(m, importer.Target{In: importer.Nowhere})
 		if err != nil {
 			return nil, err
 		}
@@ -139,13 +139,13 @@ func (b *builder) oauth2(n node) ([]importer.Member, error) {
 		out = append(out, importer.Named("params", importer.Value{Object: params}))
 	}
 	if token := n.get("access_token"); token.given() {
-		b.note(importer.Left, token, "", "the token is requested in any case")
+		t.note(importer.Left, token, "", "the token is requested in any case")
 	}
 	if expires := n.get("default_token_expiration"); expires.given() {
-		b.note(importer.Left, expires, "", "a token whose response does not say when it ends is used until the API refuses it")
+		t.note(importer.Left, expires, "", "a token whose response does not say when it ends is used until the API refuses it")
 	}
 	if session := n.get("session"); session.given() {
-		b.note(importer.Left, session, "", "a session is Python, and was left out")
+		t.note(importer.Left, session, "", "a session is Python, and was left out")
 	}
 	return out, nil
 }

@@ -32,10 +32,10 @@ var cursorKeys = []string{
 }
 
 // increment reads the parameter of type incremental, or incremental of the endpoint.
-func (b *builder) increment() error {
-	n := b.in(b.res, "incremental")
+func (t *translation) increment() error {
+	n := t.in(t.res, "incremental")
 	c := &cursor{}
-	for _, p := range b.merged(b.res, "params") {
+	for _, p := range t.merged(t.res, "params") {
 		if p.get("type").text() != "incremental" {
 			continue
 		}
@@ -57,21 +57,21 @@ func (b *builder) increment() error {
 	if start := n.get("start_param").text(); start != "" && !c.placed {
 		c.target, c.placed = importer.Target{In: importer.InParam, Name: start}, true
 	}
-	if c.from, err = b.bound(n.get("initial_value")); err != nil {
+	if c.from, err = t.bound(n.get("initial_value")); err != nil {
 		return err
 	}
-	if c.to, err = b.bound(n.get("end_value")); err != nil {
+	if c.to, err = t.bound(n.get("end_value")); err != nil {
 		return err
 	}
 	if c.to != nil && c.from == nil {
 		return fmt.Errorf("%s: dlt wants an initial_value with an end_value", n.get("end_value").path)
 	}
-	b.cursor = c
-	return b.cursorNotes(c)
+	t.cursor = c
+	return t.cursorNotes(c)
 }
 
 // bound returns a bound: a constant, or an expression for an input.
-func (b *builder) bound(n node) (any, error) {
+func (t *translation) bound(n node) (any, error) {
 	if !n.given() {
 		return nil, nil
 	}
@@ -79,7 +79,7 @@ func (b *builder) bound(n node) (any, error) {
 	if !isScalar {
 		return nil, fmt.Errorf("%s: want a text or a number", n.path)
 	}
-	parts, _, err := b.parts(n, text)
+	parts, _, err := t.parts(n, text)
 	if err != nil {
 		return nil, err
 	}
@@ -106,10 +106,10 @@ func source(v any) string {
 var isTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`) })
 
 // cursorNotes reads the keys that change how the cursor works.
-func (b *builder) cursorNotes(c *cursor) error {
+func (t *translation) cursorNotes(c *cursor) error {
 	for _, m := range c.members() {
 		if !slices.Contains(cursorKeys, m.name) {
-			b.out.Note(unknownKey(m))
+			t.out.Note(unknownKey(m))
 		}
 		if !m.given() {
 			continue
@@ -117,34 +117,34 @@ func (b *builder) cursorNotes(c *cursor) error {
 		text, _ := m.scalar()
 		switch m.name {
 		case "convert", "transform":
-			b.note(importer.Approximate, m, "incremental",
+			t.note(importer.Approximate, m, "incremental",
 				"%s is Python, and was left out: the value is sent as the items have it; format says how times are sent", m.name)
 		case "last_value_func":
 			if text != "max" {
 				return fmt.Errorf("%s: only the greatest value is kept, and not %s", m.path, text)
 			}
 		case "row_order":
-			b.note(importer.Approximate, m, "", "all pages are read; dlt stops at a row outside of the range")
+			t.note(importer.Approximate, m, "", "all pages are read; dlt stops at a row outside of the range")
 		case "primary_key", "allow_external_schedulers":
-			b.note(importer.Left, m, "", "%s has no effect here", m.name)
+			t.note(importer.Left, m, "", "%s has no effect here", m.name)
 		case "on_cursor_value_missing":
 			if text == "exclude" {
-				b.filter(rules.FormatPath("item", c.keys) + " != nil")
+				t.filter(rules.FormatPath("item", c.keys) + " != nil")
 			} else {
-				b.note(importer.Left, m, "", "a row without the value is written, and the value is not kept")
+				t.note(importer.Left, m, "", "a row without the value is written, and the value is not kept")
 			}
 		case "range_start":
 			if text == "open" && c.to == nil {
-				b.note(importer.Approximate, m, "", "rows that have exactly the last value come again")
+				t.note(importer.Approximate, m, "", "rows that have exactly the last value come again")
 			}
 		case "end_param":
 			if c.to == nil {
-				b.note(importer.Left, m, "", "without end_value, dlt does not send it")
+				t.note(importer.Left, m, "", "without end_value, dlt does not send it")
 				break
 			}
-			b.out.Params = append(b.out.Params, importer.Member{Name: text, Value: constantOf(c.to)})
+			t.out.Params = append(t.out.Params, importer.Member{Name: text, Value: constantOf(c.to)})
 		case "lag":
-			if err := b.lag(c, m, text); err != nil {
+			if err := t.lag(c, m, text); err != nil {
 				return err
 			}
 		}
@@ -160,7 +160,7 @@ func constantOf(v any) importer.Value {
 }
 
 // lag reads a lag: of a number, of days if the first value is a date, or of seconds.
-func (b *builder) lag(c *cursor, n node, text string) error {
+func (t *translation) lag(c *cursor, n node, text string) error {
 	length, err := strconv.ParseFloat(text, 64)
 	if err != nil || length < 0 {
 		return fmt.Errorf("%s: want a number", n.path)
@@ -195,11 +195,11 @@ func isValue(v any) bool {
 }
 
 // filter adds a condition on items.
-func (b *builder) filter(condition string) {
-	if b.out.Filter != "" {
-		condition = b.out.Filter + " and " + condition
+func (t *translation) filter(condition string) {
+	if t.out.Filter != "" {
+		condition = t.out.Filter + " and " + condition
 	}
-	b.out.Filter = condition
+	t.out.Filter = condition
 }
 
 // fills reports whether a text is the start of the cursor and nothing else. The place of the first such text
@@ -215,8 +215,8 @@ func (c *cursor) fills(text string, target importer.Target) bool {
 var startNames = []string{"{incremental.start_value}", "{incremental.last_value}"}
 
 // atCursor reports whether the value of the cursor goes to a place.
-func (b *builder) atCursor(in importer.Place, name string) bool {
-	return b.cursor != nil && b.cursor.placed && b.cursor.target == importer.Target{In: in, Name: name}
+func (t *translation) atCursor(in importer.Place, name string) bool {
+	return t.cursor != nil && t.cursor.placed && t.cursor.target == importer.Target{In: in, Name: name}
 }
 
 // start returns the expression for the start.
@@ -239,8 +239,8 @@ func (c *cursor) start() string {
 }
 
 // cursorValue returns the value of a placeholder of the cursor.
-func (b *builder) cursorValue(n node, name string) (part, error) {
-	c := b.cursor
+func (t *translation) cursorValue(n node, name string) (part, error) {
+	c := t.cursor
 	if c == nil {
 		return part{}, fmt.Errorf("%s: there is no incremental for {incremental.%s}", n.path, name)
 	}
@@ -267,28 +267,28 @@ func (b *builder) cursorValue(n node, name string) (part, error) {
 }
 
 // kept writes the cursor: the key incremental where it does the same, and otherwise a kept value.
-func (b *builder) kept() error {
-	c := b.cursor
+func (t *translation) kept() error {
+	c := t.cursor
 	if c == nil {
 		return nil
 	}
 	item := rules.FormatPath("item", c.keys)
 	if c.to != nil {
-		b.rangeOf(c, item)
+		t.rangeOf(c, item)
 		return nil
 	}
 	if c.placed && !c.written {
-		b.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...), Param: param(c.target), Lag: c.lag, From: c.first()}
+		t.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...), Param: param(c.target), Lag: c.lag, From: c.first()}
 	} else {
-		b.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...)}
+		t.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...)}
 		switch {
 		case c.placed:
-			b.place(c, importer.Computed(c.start()))
+			t.place(c, importer.Computed(c.start()))
 		case !c.written:
-			b.filter(fmt.Sprintf("%s >= (%s)", item, c.always(item)))
+			t.filter(fmt.Sprintf("%s >= (%s)", item, c.always(item)))
 		}
 	}
-	b.note(importer.Approximate, c.node, "incremental",
+	t.note(importer.Approximate, c.node, "incremental",
 		"rows that have exactly the last value, and those of a lag, come again in the next run; dlt leaves out "+
 			"those that it has seen: merge the rows by key")
 	return nil
@@ -303,9 +303,9 @@ func (c *cursor) always(item string) string {
 }
 
 // rangeOf reads the rows of a range, and keeps nothing.
-func (b *builder) rangeOf(c *cursor, item string) {
+func (t *translation) rangeOf(c *cursor, item string) {
 	if c.placed {
-		b.place(c, constantOf(c.from))
+		t.place(c, constantOf(c.from))
 	}
 	low, high := ">=", "<"
 	if c.get("range_start").text() == "open" {
@@ -314,19 +314,19 @@ func (b *builder) rangeOf(c *cursor, item string) {
 	if c.get("range_end").text() == "closed" {
 		high = "<="
 	}
-	b.filter(fmt.Sprintf("%s %s %s and %s %s %s", item, low, source(c.from), item, high, source(c.to)))
+	t.filter(fmt.Sprintf("%s %s %s and %s %s %s", item, low, source(c.from), item, high, source(c.to)))
 }
 
 // place puts a value where the cursor goes.
-func (b *builder) place(c *cursor, v importer.Value) {
+func (t *translation) place(c *cursor, v importer.Value) {
 	member := importer.Member{Name: c.target.Name, Value: v}
 	switch c.target.In {
 	case importer.InHeader:
-		b.out.Headers = append(b.out.Headers, member)
+		t.out.Headers = append(t.out.Headers, member)
 	case importer.InBody:
-		b.out.Body = withMember(b.out.Body, rules.SplitPath(c.target.Name), v)
+		t.out.Body = withMember(t.out.Body, rules.SplitPath(c.target.Name), v)
 	default:
-		b.out.Params = append(b.out.Params, member)
+		t.out.Params = append(t.out.Params, member)
 	}
 }
 

@@ -27,13 +27,13 @@ var pagingKeys = map[string][]string{
 
 // pages reads the paginator: of the endpoint, or of the client. The response to a path that ends with
 // a placeholder is one item.
-func (b *builder) pages() error {
-	n := b.in(b.res, "paginator")
-	if !n.given() && b.isSingle() {
+func (t *translation) pages() error {
+	n := t.in(t.res, "paginator")
+	if !n.given() && t.isSingle() {
 		return nil
 	}
 	if !n.given() {
-		n = b.client.get("paginator")
+		n = t.client.get("paginator")
 	}
 	kind := cmp.Or(n.text(), n.get("type").text(), "auto")
 	keys, known := pagingKeys[kind]
@@ -42,44 +42,44 @@ func (b *builder) pages() error {
 	}
 	for _, m := range n.members() {
 		if m.name != "type" && !slices.Contains(keys, m.name) {
-			b.out.Note(unknownKey(m))
+			t.out.Note(unknownKey(m))
 		}
 	}
 	var err error
 	switch kind {
 	case "json_link", "json_response":
-		b.out.Paging = &importer.Paging{Kind: importer.NextURL, Into: importer.Target{In: importer.InURL}, NoParam: true}
-		b.out.Paging.Path, err = pathOf(n.get("next_url_path"), "next")
+		t.out.Paging = &importer.Paging{Kind: importer.NextURL, Into: importer.Target{In: importer.InURL}, NoParam: true}
+		t.out.Paging.Path, err = pathOf(n.get("next_url_path"), "next")
 	case "header_link":
-		b.out.Paging = &importer.Paging{Kind: importer.Link, Into: importer.Target{In: importer.InURL}, NoParam: true,
+		t.out.Paging = &importer.Paging{Kind: importer.Link, Into: importer.Target{In: importer.InURL}, NoParam: true,
 			Rel: n.get("links_next_key").text()}
 	case "header_cursor":
-		b.out.Paging = &importer.Paging{Kind: importer.Token, Header: cmp.Or(n.get("cursor_key").text(), "next"),
+		t.out.Paging = &importer.Paging{Kind: importer.Token, Header: cmp.Or(n.get("cursor_key").text(), "next"),
 			Into: importer.Target{In: importer.InParam, Name: cmp.Or(n.get("cursor_param").text(), "cursor")}}
 	case "cursor":
-		b.out.Paging = &importer.Paging{Kind: importer.Token}
-		if b.out.Paging.Into, err = b.target(n, "cursor_param", "cursor_body_path", "cursor"); err == nil {
-			b.out.Paging.Path, err = pathOf(n.get("cursor_path"), "cursors.next")
+		t.out.Paging = &importer.Paging{Kind: importer.Token}
+		if t.out.Paging.Into, err = t.target(n, "cursor_param", "cursor_body_path", "cursor"); err == nil {
+			t.out.Paging.Path, err = pathOf(n.get("cursor_path"), "cursors.next")
 		}
 	case "offset":
-		err = b.offset(n)
+		err = t.offset(n)
 	case "page_number":
-		err = b.pageNumber(n)
+		err = t.pageNumber(n)
 	case "auto":
-		b.auto(n)
+		t.auto(n)
 	}
 	return err
 }
 
 // auto is the paginator that dlt chooses by the first response.
-func (b *builder) auto(n node) {
-	b.out.Paging = &importer.Paging{Kind: importer.NextURL, Into: importer.Target{In: importer.InURL}, NoParam: true,
+func (t *translation) auto(n node) {
+	t.out.Paging = &importer.Paging{Kind: importer.NextURL, Into: importer.Target{In: importer.InURL}, NoParam: true,
 		Source: `link("next") ?? body.next ?? body.links.next`}
 	place := n
 	if !place.given() {
-		place = b.res.endpoint
+		place = t.res.endpoint
 	}
-	b.note(importer.Approximate, place, "pagination",
+	t.note(importer.Approximate, place, "pagination",
 		"dlt finds the paging in the first response (auto): here, the address of the next page is followed, in "+
 			"the header Link, next or links.next; run stopwhen detect with the address of the list, and copy the pagination that it finds")
 }
@@ -98,7 +98,7 @@ func pathOf(n node, usual string) (string, error) {
 }
 
 // target returns the parameter, or the path in the body, that two keys name.
-func (b *builder) target(n node, param, body, usual string) (importer.Target, error) {
+func (t *translation) target(n node, param, body, usual string) (importer.Target, error) {
 	inBody := n.get(body)
 	switch {
 	case inBody.given() && n.get(param).given():
@@ -107,8 +107,8 @@ func (b *builder) target(n node, param, body, usual string) (importer.Target, er
 		return importer.Target{In: importer.InParam, Name: cmp.Or(n.get(param).text(), usual)}, nil
 	}
 	path, err := pathOf(inBody, "")
-	if b.out.Body == nil {
-		b.out.Body = []importer.Member{}
+	if t.out.Body == nil {
+		t.out.Body = []importer.Member{}
 	}
 	return importer.Target{In: importer.InBody, Name: path}, err
 }
@@ -127,7 +127,7 @@ func number(n node, usual int) (int, error) {
 }
 
 // offset reads the paginator that counts items.
-func (b *builder) offset(n node) error {
+func (t *translation) offset(n node) error {
 	limit, err := number(n.get("limit"), 0)
 	if err != nil {
 		return err
@@ -140,21 +140,21 @@ func (b *builder) offset(n node) error {
 		return err
 	}
 	p := &importer.Paging{Kind: importer.Offset, Start: start, First: true, Size: strconv.Itoa(limit), BySize: true}
-	if p.Into, err = b.target(n, "offset_param", "offset_body_path", "offset"); err != nil {
+	if p.Into, err = t.target(n, "offset_param", "offset_body_path", "offset"); err != nil {
 		return err
 	}
-	size, err := b.target(n, "limit_param", "limit_body_path", "limit")
+	size, err := t.target(n, "limit_param", "limit_body_path", "limit")
 	if err != nil {
 		return err
 	}
 	if size.In == importer.InBody {
-		b.out.Body = withMember(b.out.Body, rules.SplitPath(size.Name), importer.Constant(limit))
+		t.out.Body = withMember(t.out.Body, rules.SplitPath(size.Name), importer.Constant(limit))
 	} else {
 		p.SizeIn = size.Name
-		b.out.Params = withMember(b.out.Params, []string{size.Name}, importer.Constant(limit))
+		t.out.Params = withMember(t.out.Params, []string{size.Name}, importer.Constant(limit))
 	}
-	b.out.Paging = p
-	total, err := b.ends(n)
+	t.out.Paging = p
+	total, err := t.ends(n)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (b *builder) offset(n node) error {
 }
 
 // pageNumber reads the paginator that counts pages.
-func (b *builder) pageNumber(n node) error {
+func (t *translation) pageNumber(n node) error {
 	base, err := number(n.get("base_page"), 0)
 	if err != nil {
 		return err
@@ -182,11 +182,11 @@ func (b *builder) pageNumber(n node) error {
 		return err
 	}
 	p := &importer.Paging{Kind: importer.Pages, Start: start, First: true}
-	if p.Into, err = b.target(n, "page_param", "page_body_path", "page"); err != nil {
+	if p.Into, err = t.target(n, "page_param", "page_body_path", "page"); err != nil {
 		return err
 	}
-	b.out.Paging = p
-	total, err := b.ends(n)
+	t.out.Paging = p
+	total, err := t.ends(n)
 	if err != nil {
 		return err
 	}
@@ -207,15 +207,15 @@ func (b *builder) pageNumber(n node) error {
 
 // ends reads the keys that end a counted list. It returns the expression for the total, or "" if a flag ends
 // the list, which then decides alone.
-func (b *builder) ends(n node) (string, error) {
+func (t *translation) ends(n node) (string, error) {
 	if stop := n.get("stop_after_empty_page"); stop.v == false {
-		b.note(importer.Approximate, stop, "pagination", "an empty page ends the list here in any case")
+		t.note(importer.Approximate, stop, "pagination", "an empty page ends the list here in any case")
 	}
 	if more := n.get("has_more_path"); more.given() {
 		path, err := pathOf(more, "")
-		b.out.Paging.More = path
+		t.out.Paging.More = path
 		if total := n.get("total_path"); total.given() {
-			b.note(importer.Left, total, "", "has_more_path decides when the list ends")
+			t.note(importer.Left, total, "", "has_more_path decides when the list ends")
 		}
 		return "", err
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
-// A builder makes the stream of a resource.
-type builder struct {
+// A translation makes the stream of a resource.
+type translation struct {
 	*reader
 	res *resource
 	out *importer.Stream
@@ -35,20 +35,20 @@ func (r *reader) build(res *resource) {
 		return
 	}
 	res.built = true
-	b := &builder{reader: r, res: res, out: res.out, taken: map[string]bool{}}
-	if err := b.stream(); err != nil {
+	t := &translation{reader: r, res: res, out: res.out, taken: map[string]bool{}}
+	if err := t.stream(); err != nil {
 		*res.out = importer.Stream{Name: res.name, Place: res.path, Hidden: res.out.Hidden, Notes: res.out.Notes, Refused: err.Error()}
 	}
 }
 
 // note adds a note about a part of the source.
-func (b *builder) note(grade importer.Grade, n node, target, format string, args ...any) {
-	b.out.Note(importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: n.path, Target: target})
+func (t *translation) note(grade importer.Grade, n node, target, format string, args ...any) {
+	t.out.Note(importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: n.path, Target: target})
 }
 
-func (b *builder) stream() error {
+func (t *translation) stream() error {
 	for _, step := range []func() error{
-		b.hints, b.known, b.parents, b.increment, b.address, b.method, b.auth, b.headers, b.items, b.pages, b.actions, b.included, b.kept,
+		t.hints, t.known, t.parents, t.increment, t.address, t.method, t.auth, t.headers, t.items, t.pages, t.actions, t.included, t.kept,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -73,59 +73,59 @@ var (
 )
 
 // hints reads the keys of the resource that are about tables.
-func (b *builder) hints() error {
-	for _, level := range []node{b.defaults, b.res.node} {
+func (t *translation) hints() error {
+	for _, level := range []node{t.defaults, t.res.node} {
 		for _, m := range level.members() {
 			switch {
 			case slices.Contains(tableKeys, m.name):
-				b.note(importer.Left, m, "", "%s is about tables and threads, and has no effect here", m.name)
+				t.note(importer.Left, m, "", "%s is about tables and threads, and has no effect here", m.name)
 			case !slices.Contains(resourceKeys, m.name):
-				b.out.Note(unknownKey(m))
+				t.out.Note(unknownKey(m))
 			}
 		}
 	}
-	for _, step := range b.of(b.res, "processing_steps").list() {
+	for _, step := range t.of(t.res, "processing_steps").list() {
 		for _, m := range step.members() {
 			code, _ := m.scalar()
 			return fmt.Errorf(
 				"%s is Python (%s): remove it from the document, and write its effect as filter or fields of the job", m.path, wording.Clip(code, 60))
 		}
 	}
-	b.mergeHints()
-	if table := b.of(b.res, "table_name"); table.given() {
+	t.mergeHints()
+	if table := t.of(t.res, "table_name"); table.given() {
 		if name := table.text(); name != "" && !strings.ContainsAny(name, "{(") && !strings.HasPrefix(name, "lambda") {
-			b.out.ID, b.out.Name = b.res.name, name
+			t.out.ID, t.out.Name = t.res.name, name
 		} else {
-			b.note(importer.Approximate, table, "", "the name of the table is computed in Python; the file has the name of the resource")
+			t.note(importer.Approximate, table, "", "the name of the table is computed in Python; the file has the name of the resource")
 		}
 	}
-	if selected := b.of(b.res, "selected"); selected.given() && selected.v != false {
-		b.note(importer.Left, selected, "", "the resource is selected in any case")
+	if selected := t.of(t.res, "selected"); selected.given() && selected.v != false {
+		t.note(importer.Left, selected, "", "the resource is selected in any case")
 	}
 	return nil
 }
 
 // mergeHints reads how the rows are merged: the keys, and write_disposition.
-func (b *builder) mergeHints() {
-	disposition := b.of(b.res, "write_disposition")
+func (t *translation) mergeHints() {
+	disposition := t.of(t.res, "write_disposition")
 	how := cmp.Or(disposition.text(), disposition.get("disposition").text())
-	switch primary, merge := b.of(b.res, "primary_key"), b.of(b.res, "merge_key"); {
+	switch primary, merge := t.of(t.res, "primary_key"), t.of(t.res, "merge_key"); {
 	case primary.given():
-		b.out.Key = keyPaths(primary)
+		t.out.Key = keyPaths(primary)
 		if merge.given() {
-			b.note(importer.Left, merge, "", "the rows are merged by primary_key")
+			t.note(importer.Left, merge, "", "the rows are merged by primary_key")
 		}
 	case merge.given():
-		b.out.Key = keyPaths(merge)
-		b.note(importer.Check, merge, "key", "dlt replaces all rows of a merge_key; here, key replaces one row, so it must identify an item")
+		t.out.Key = keyPaths(merge)
+		t.note(importer.Check, merge, "key", "dlt replaces all rows of a merge_key; here, key replaces one row, so it must identify an item")
 	case how == "merge":
-		b.note(importer.Check, disposition, "", "there is no primary_key, so that dlt adds rows as with append")
+		t.note(importer.Check, disposition, "", "there is no primary_key, so that dlt adds rows as with append")
 	}
 	switch {
-	case how == "merge" && b.out.Key != nil:
-		b.note(importer.Check, disposition, "key", "merge the rows by key, so that the file has one for each")
+	case how == "merge" && t.out.Key != nil:
+		t.note(importer.Check, disposition, "key", "merge the rows by key, so that the file has one for each")
 	case disposition.given() && how != "merge":
-		b.note(importer.Left, disposition, "",
+		t.note(importer.Left, disposition, "",
 			"a complete list replaces the file of the run before, unless the job is an increment, whose rows are added")
 	}
 }
@@ -135,22 +135,22 @@ func keyPaths(n node) []string {
 }
 
 // known notes the keys of the endpoint and of the client that are not known.
-func (b *builder) known() error {
-	for _, level := range []node{endpointDefaults(b.defaults), b.res.endpoint} {
+func (t *translation) known() error {
+	for _, level := range []node{endpointDefaults(t.defaults), t.res.endpoint} {
 		if level.given() && !level.isObject() {
 			return fmt.Errorf("%s: want a path or an object", level.path)
 		}
 		for _, m := range level.members() {
 			if !slices.Contains(endpointKeys, m.name) {
-				b.out.Note(unknownKey(m))
+				t.out.Note(unknownKey(m))
 			}
 		}
 	}
-	for _, m := range b.client.members() {
+	for _, m := range t.client.members() {
 		if m.name == "session" && m.given() {
-			b.note(importer.Approximate, m, "api.http", "a session is Python, and was left out: write what it changes, such as headers, in api.http")
+			t.note(importer.Approximate, m, "api.http", "a session is Python, and was left out: write what it changes, such as headers, in api.http")
 		} else if !slices.Contains(clientKeys, m.name) {
-			b.out.Note(unknownKey(m))
+			t.out.Note(unknownKey(m))
 		}
 	}
 	return nil
@@ -163,21 +163,21 @@ var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 var braces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([^{}]*)\}`) })
 
 // parents finds the resource whose items the endpoint reads, and makes it the variable of the job.
-func (b *builder) parents() error {
+func (t *translation) parents() error {
 	type read struct{ resource, at string }
 	var reads []read
-	for _, p := range b.merged(b.res, "params") {
+	for _, p := range t.merged(t.res, "params") {
 		if p.get("type").text() == "resolve" {
 			for _, m := range p.members() {
 				if !slices.Contains([]string{"type", "resource", "field"}, m.name) {
-					b.out.Note(unknownKey(m))
+					t.out.Note(unknownKey(m))
 				}
 			}
 			reads = append(reads, read{p.get("resource").text(), p.path})
 		}
 	}
 	for _, key := range []string{"path", "params", "json", "data", "headers"} {
-		n := b.in(b.res, key)
+		n := t.in(t.res, key)
 		value.Any(n.v, func(v any) bool {
 			text, _ := v.(string)
 			for _, m := range placeholder().FindAllStringSubmatch(text, -1) {
@@ -190,28 +190,28 @@ func (b *builder) parents() error {
 	}
 	for _, read := range reads {
 		switch {
-		case b.parent != "" && read.resource != b.parent:
-			return fmt.Errorf("%s: the resource has several parents (%s and %s), which dlt refuses, too", read.at, b.parent, read.resource)
-		case b.resources[read.resource] == nil:
+		case t.parent != "" && read.resource != t.parent:
+			return fmt.Errorf("%s: the resource has several parents (%s and %s), which dlt refuses, too", read.at, t.parent, read.resource)
+		case t.resources[read.resource] == nil:
 			return fmt.Errorf("%s: its parent %q is not in the document; a resource that is Python cannot be read", read.at, read.resource)
 		}
-		b.parent = read.resource
+		t.parent = read.resource
 	}
-	if b.parent == "" {
+	if t.parent == "" {
 		return nil
 	}
-	parent := b.resources[b.parent]
-	b.build(parent)
-	b.variable = b.variableName(parent)
-	b.out.For = []importer.Variable{{Name: b.variable, Parent: parent.out}}
+	parent := t.resources[t.parent]
+	t.build(parent)
+	t.variable = t.variableName(parent)
+	t.out.For = []importer.Variable{{Name: t.variable, Parent: parent.out}}
 	return nil
 }
 
 // variableName returns the name of one item of the parent, which neither an expression nor a variable
 // of its parents has.
-func (b *builder) variableName(parent *resource) string {
+func (t *translation) variableName(parent *resource) string {
 	taken := map[string]bool{}
-	for s, depth := parent.out, 0; len(s.For) > 0 && depth < len(b.order); s, depth = s.For[0].Parent, depth+1 {
+	for s, depth := parent.out, 0; len(s.For) > 0 && depth < len(t.order); s, depth = s.For[0].Parent, depth+1 {
 		taken[s.For[0].Name] = true
 	}
 	name := importer.Singular(importer.InputName(parent.name))
@@ -222,12 +222,12 @@ func (b *builder) variableName(parent *resource) string {
 }
 
 // field returns the expression for a field of the parent's item.
-func (b *builder) field(path string) (string, error) {
+func (t *translation) field(path string) (string, error) {
 	keys, err := pathKeys(path)
 	if err != nil {
 		return "", err
 	}
-	return rules.FormatPath(b.variable, keys), nil
+	return rules.FormatPath(t.variable, keys), nil
 }
 
 // pathKeys reads a JSONPath, which may begin without the $.
@@ -243,32 +243,32 @@ func pathKeys(text string) ([]string, error) {
 }
 
 // address reads the address of the client, and the path.
-func (b *builder) address() error {
-	base, err := b.inAddress(b.client.get("base_url"), strings.TrimRight(b.client.get("base_url").text(), "/"))
+func (t *translation) address() error {
+	base, err := t.inAddress(t.client.get("base_url"), strings.TrimRight(t.client.get("base_url").text(), "/"))
 	if err != nil {
 		return err
 	}
 	if !strings.HasPrefix(base, "{+") && !strings.Contains(base, "://") {
 		return fmt.Errorf("client.base_url: want an address such as https://api.example.com/v1 instead of %q", base)
 	}
-	n := b.in(b.res, "path")
+	n := t.in(t.res, "path")
 	text, ok := n.scalar()
 	if !ok {
 		return fmt.Errorf("%s: want a text", n.path)
 	}
-	if text, err = b.bindPath(n, text); err != nil {
+	if text, err = t.bindPath(n, text); err != nil {
 		return err
 	}
-	endpoint, err := b.inAddress(n, text)
+	endpoint, err := t.inAddress(n, text)
 	if err != nil {
 		return err
 	}
-	b.out.BaseURL = base + "/"
+	t.out.BaseURL = base + "/"
 	if rest, isURL := cutOrigin(endpoint); isURL {
-		b.out.BaseURL, endpoint = endpoint[:len(endpoint)-len(rest)], rest
+		t.out.BaseURL, endpoint = endpoint[:len(endpoint)-len(rest)], rest
 	}
-	if b.out.Endpoint = strings.TrimLeft(endpoint, "/"); b.out.Endpoint == "" {
-		b.out.Endpoint = "."
+	if t.out.Endpoint = strings.TrimLeft(endpoint, "/"); t.out.Endpoint == "" {
+		t.out.Endpoint = "."
 	}
 	return nil
 }
@@ -283,9 +283,9 @@ func cutOrigin(address string) (string, bool) {
 }
 
 // bindPath puts constant parameters into the path. Resolved parameters become placeholders.
-func (b *builder) bindPath(n node, text string) (string, error) {
+func (t *translation) bindPath(n node, text string) (string, error) {
 	params := map[string]node{}
-	for _, p := range b.merged(b.res, "params") {
+	for _, p := range t.merged(t.res, "params") {
 		params[p.name] = p
 	}
 	var failed error
@@ -299,10 +299,10 @@ func (b *builder) bindPath(n node, text string) (string, error) {
 		case !known:
 			failed = cmp.Or(failed, fmt.Errorf("%s: there is no parameter %q for {%s}", n.path, name, name))
 		case p.get("type").text() == "resolve":
-			b.taken[name] = true
+			t.taken[name] = true
 			return fmt.Sprintf("{resources.%s.%s}", p.get("resource").text(), p.get("field").text())
 		case isScalar:
-			b.taken[name] = true
+			t.taken[name] = true
 			return constant
 		default:
 			failed = cmp.Or(failed, fmt.Errorf("%s: only parameters of type resolve and constants can be in a path", p.path))
@@ -310,7 +310,7 @@ func (b *builder) bindPath(n node, text string) (string, error) {
 		return found
 	})
 	for name, p := range params {
-		if p.get("type").text() == "resolve" && !b.taken[name] {
+		if p.get("type").text() == "resolve" && !t.taken[name] {
 			failed = cmp.Or(failed, fmt.Errorf(
 				"%s: the path does not have {%s}; outside of the path, dlt wants {resources.PARENT.FIELD}", p.path, name))
 		}
@@ -319,63 +319,63 @@ func (b *builder) bindPath(n node, text string) (string, error) {
 }
 
 // method reads the method, the parameters and the body.
-func (b *builder) method() error {
-	n := b.in(b.res, "method")
+func (t *translation) method() error {
+	n := t.in(t.res, "method")
 	method := strings.ToUpper(cmp.Or(n.text(), "GET"))
 	if method != "GET" && method != "POST" {
 		return fmt.Errorf("%s: the method %s is not translated; lists are read with GET and POST", n.path, method)
 	}
-	for _, p := range b.merged(b.res, "params") {
-		if b.taken[p.name] || !p.given() {
+	for _, p := range t.merged(t.res, "params") {
+		if t.taken[p.name] || !p.given() {
 			continue
 		}
-		if err := b.param(p); err != nil {
+		if err := t.param(p); err != nil {
 			return err
 		}
 	}
 	if method == "POST" {
-		b.out.Method = method
+		t.out.Method = method
 	}
-	return b.body(method)
+	return t.body(method)
 }
 
 // body reads the body.
-func (b *builder) body(method string) error {
-	body, data := b.merged(b.res, "json"), b.in(b.res, "data")
-	switch document := b.in(b.res, "json"); {
+func (t *translation) body(method string) error {
+	body, data := t.merged(t.res, "json"), t.in(t.res, "data")
+	switch document := t.in(t.res, "json"); {
 	case document.given() && !document.isObject():
 		return fmt.Errorf("%s: a body that is not an object is not translated", document.path)
 	case data.given() && (!data.isObject() || method != "POST" || document.given()):
 		return fmt.Errorf("%s: only an object as the body of a POST is translated, which is sent urlencoded", data.path)
 	case data.given():
-		b.out.Method, body = "FORM", b.merged(b.res, "data")
+		t.out.Method, body = "FORM", t.merged(t.res, "data")
 	case method == "POST" && !document.given():
-		b.note(importer.Approximate, b.in(b.res, "method"), "body", "the body is {}; dlt sends none")
+		t.note(importer.Approximate, t.in(t.res, "method"), "body", "the body is {}; dlt sends none")
 	case !document.given():
 		return nil
 	}
-	b.out.Body = []importer.Member{}
+	t.out.Body = []importer.Member{}
 	for _, m := range body {
-		v, err := b.value(m, importer.Target{In: importer.InBody, Name: rules.JoinPath(m.name)})
+		v, err := t.value(m, importer.Target{In: importer.InBody, Name: rules.JoinPath(m.name)})
 		if err != nil {
 			return err
 		}
-		if b.atCursor(importer.InBody, rules.JoinPath(m.name)) {
+		if t.atCursor(importer.InBody, rules.JoinPath(m.name)) {
 			continue
 		}
-		b.out.Body = append(b.out.Body, importer.Member{Name: m.name, Value: v})
+		t.out.Body = append(t.out.Body, importer.Member{Name: m.name, Value: v})
 	}
 	return nil
 }
 
 // headers reads the headers of the client and of the endpoint.
-func (b *builder) headers() error {
-	for _, level := range [][]node{b.client.get("headers").members(), b.merged(b.res, "headers")} {
+func (t *translation) headers() error {
+	for _, level := range [][]node{t.client.get("headers").members(), t.merged(t.res, "headers")} {
 		for _, m := range level {
 			if !m.given() {
 				continue
 			}
-			v, secret, err := b.credential(m, m.name, importer.Target{In: importer.InHeader, Name: m.name})
+			v, secret, err := t.credential(m, m.name, importer.Target{In: importer.InHeader, Name: m.name})
 			if err != nil {
 				return err
 			}
@@ -383,11 +383,11 @@ func (b *builder) headers() error {
 			if secret {
 				name = "#" + name
 			}
-			b.out.Headers = slices.DeleteFunc(b.out.Headers, func(h importer.Member) bool {
+			t.out.Headers = slices.DeleteFunc(t.out.Headers, func(h importer.Member) bool {
 				return strings.EqualFold(strings.TrimPrefix(h.Name, "#"), m.name)
 			})
-			if !b.atCursor(importer.InHeader, m.name) {
-				b.out.Headers = append(b.out.Headers, importer.Member{Name: name, Value: v})
+			if !t.atCursor(importer.InHeader, m.name) {
+				t.out.Headers = append(t.out.Headers, importer.Member{Name: name, Value: v})
 			}
 		}
 	}
@@ -398,20 +398,20 @@ func (b *builder) headers() error {
 var single = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[a-zA-Z0-9._-]+\}`) })
 
 // isSingle reports whether dlt takes the response for one item: the path ends with a placeholder.
-func (b *builder) isSingle() bool {
-	text, _ := b.in(b.res, "path").scalar()
+func (t *translation) isSingle() bool {
+	text, _ := t.in(t.res, "path").scalar()
 	return single().MatchString(path.Base(text))
 }
 
 // items reads where the list is.
-func (b *builder) items() error {
-	n := b.in(b.res, "data_selector")
+func (t *translation) items() error {
+	n := t.in(t.res, "data_selector")
 	switch {
-	case !n.given() && b.isSingle():
+	case !n.given() && t.isSingle():
 		return nil // the response is the item
 	case !n.given():
-		b.out.AnyList = true
-		b.note(importer.Approximate, b.res.endpoint, "dataField",
+		t.out.AnyList = true
+		t.note(importer.Approximate, t.res.endpoint, "dataField",
 			"there is no data_selector: the items are the response, or the only list in its root; if a response has several lists, where dlt "+
 				"chooses one, name it in dataField")
 		return nil
@@ -423,43 +423,43 @@ func (b *builder) items() error {
 	if len(keys) > 0 && keys[len(keys)-1] == "*" {
 		keys = keys[:len(keys)-1] // the elements of the list
 	}
-	b.out.Items = rules.JoinPath(keys...)
+	t.out.Items = rules.JoinPath(keys...)
 	return nil
 }
 
 // included adds members of the parent's item.
-func (b *builder) included() error {
-	n := b.of(b.res, "include_from_parent")
-	if len(n.texts()) > 0 && b.parent == "" {
+func (t *translation) included() error {
+	n := t.of(t.res, "include_from_parent")
+	if len(n.texts()) > 0 && t.parent == "" {
 		return fmt.Errorf("%s: the resource has no parent", n.path)
 	}
 	for _, name := range n.texts() {
-		b.out.Fields = append(b.out.Fields, importer.Field{Name: rules.JoinPath("_" + b.parent + "_" + name),
-			Source: rules.FormatPath(b.variable, []string{name})})
+		t.out.Fields = append(t.out.Fields, importer.Field{Name: rules.JoinPath("_" + t.parent + "_" + name),
+			Source: rules.FormatPath(t.variable, []string{name})})
 	}
 	return nil
 }
 
 // actions reads response_actions. dlt ignores a response with the action ignore, which ends the list;
 // every other word leaves it to the status.
-func (b *builder) actions() error {
-	for _, n := range b.in(b.res, "response_actions").list() {
+func (t *translation) actions() error {
+	for _, n := range t.in(t.res, "response_actions").list() {
 		action, status, content := n.get("action"), n.get("status_code"), n.get("content")
 		for _, m := range n.members() {
 			if !slices.Contains([]string{"action", "status_code", "content"}, m.name) {
-				b.out.Note(unknownKey(m))
+				t.out.Note(unknownKey(m))
 			}
 		}
 		switch {
 		case action.text() == "raise":
-			b.note(importer.Left, action, "", "errors end the run in any case")
+			t.note(importer.Left, action, "", "errors end the run in any case")
 			continue
 		case action.text() != "ignore":
 			code, _ := action.scalar()
 			return fmt.Errorf("%s is Python (%s): remove it from the document, and write its effect as onError",
 				cmp.Or(action.path, n.path), wording.Clip(cmp.Or(code, n.text()), 60))
 		}
-		if err := b.ignore(status, content); err != nil {
+		if err := t.ignore(status, content); err != nil {
 			return err
 		}
 	}
@@ -467,7 +467,7 @@ func (b *builder) actions() error {
 }
 
 // ignore adds the rules that end the list at a response.
-func (b *builder) ignore(status, content node) error {
+func (t *translation) ignore(status, content node) error {
 	var conditions []string
 	code, hasStatus := status.scalar()
 	if hasStatus {
@@ -478,17 +478,17 @@ func (b *builder) ignore(status, content node) error {
 	}
 	if content.text() != "" {
 		conditions = append(conditions, "toJSON(body) contains "+importer.Quote(content.text()))
-		b.note(importer.Approximate, content, "pagination.onError", "the text is looked for in the body as compact JSON, without white space")
+		t.note(importer.Approximate, content, "pagination.onError", "the text is looked for in the body as compact JSON, without white space")
 	}
 	if conditions == nil {
 		return fmt.Errorf("%s: want status_code or content", content.path)
 	}
 	condition := strings.Join(conditions, " and ")
 	if !hasStatus || code[0] != '2' {
-		b.out.Errors = append(b.out.Errors, importer.ErrorRule{When: condition, Do: "stop"})
+		t.out.Errors = append(t.out.Errors, importer.ErrorRule{When: condition, Do: "stop"})
 	}
 	if !hasStatus || code[0] == '2' {
-		b.out.Errors = append(b.out.Errors, importer.ErrorRule{On: "success", When: condition, Do: "stop"})
+		t.out.Errors = append(t.out.Errors, importer.ErrorRule{On: "success", When: condition, Do: "stop"})
 	}
 	return nil
 }

@@ -24,19 +24,19 @@ var reference = sync.OnceValue(func() *regexp.Regexp {
 type part struct{ text, source string }
 
 // parts splits a text into constants and expressions. It reports whether one of these is a secret.
-func (b *builder) parts(n node, text string) (out []part, hidden bool, err error) {
+func (t *translation) parts(n node, text string) (out []part, hidden bool, err error) {
 	for text != "" {
 		match := reference().FindStringSubmatchIndex(text)
 		if match == nil {
 			match = []int{len(text), len(text)}
 		}
-		plain, err := b.placeholders(n, text[:match[0]])
+		plain, err := t.placeholders(n, text[:match[0]])
 		if err != nil {
 			return nil, false, err
 		}
 		out = append(out, plain...)
 		if match[0] < len(text) {
-			one, isSecret := b.referred(n, reference().FindStringSubmatch(text[match[0]:]))
+			one, isSecret := t.referred(n, reference().FindStringSubmatch(text[match[0]:]))
 			out = append(out, one)
 			hidden = hidden || isSecret
 		}
@@ -46,7 +46,7 @@ func (b *builder) parts(n node, text string) (out []part, hidden bool, err error
 }
 
 // referred returns the input for a reference, or its constant. It reports whether it is a secret.
-func (b *builder) referred(n node, found []string) (part, bool) {
+func (t *translation) referred(n node, found []string) (part, bool) {
 	kind, key := found[1], found[2]+found[3]+found[4]
 	name := key[strings.LastIndex(key, ".")+1:]
 	if key == "" {
@@ -57,7 +57,7 @@ func (b *builder) referred(n node, found []string) (part, bool) {
 	if strings.Contains(found[2], ".") {
 		in.Doc = "the " + map[bool]string{true: "secret ", false: "setting "}[hidden] + found[2]
 	}
-	return b.input(in, key), hidden
+	return t.input(in, key), hidden
 }
 
 // input returns the input for a key, or the constant that the user has set.
@@ -77,17 +77,17 @@ func (r *reader) input(in importer.Input, key string) part {
 }
 
 // placeholders splits a text at {resources.…} and {incremental.…}.
-func (b *builder) placeholders(n node, text string) ([]part, error) {
+func (t *translation) placeholders(n node, text string) ([]part, error) {
 	var out []part
 	for text != "" {
 		match := placeholder().FindStringSubmatchIndex(text)
 		if match == nil {
-			return append(out, part{text: b.unescaped(text)}), nil
+			return append(out, part{text: t.unescaped(text)}), nil
 		}
 		if match[0] > 0 {
-			out = append(out, part{text: b.unescaped(text[:match[0]])})
+			out = append(out, part{text: t.unescaped(text[:match[0]])})
 		}
-		source, err := b.placeholder(n, text[match[2]:match[3]])
+		source, err := t.placeholder(n, text[match[2]:match[3]])
 		if err != nil {
 			return nil, err
 		}
@@ -98,22 +98,22 @@ func (b *builder) placeholders(n node, text string) ([]part, error) {
 }
 
 // unescaped returns a constant. Where dlt expands placeholders, two braces are one.
-func (b *builder) unescaped(text string) string {
-	if b.parent == "" && b.cursor == nil {
+func (t *translation) unescaped(text string) string {
+	if t.parent == "" && t.cursor == nil {
 		return text
 	}
 	return strings.NewReplacer("{{", "{", "}}", "}").Replace(text)
 }
 
-func (b *builder) placeholder(n node, name string) (part, error) {
+func (t *translation) placeholder(n node, name string) (part, error) {
 	parts := strings.SplitN(name, ".", 3)
 	if parts[0] == "incremental" {
-		return b.cursorValue(n, strings.TrimPrefix(name, "incremental."))
+		return t.cursorValue(n, strings.TrimPrefix(name, "incremental."))
 	}
 	if len(parts) != 3 {
 		return part{}, fmt.Errorf("%s: want {resources.PARENT.FIELD} instead of {%s}", n.path, name)
 	}
-	source, err := b.field(parts[2])
+	source, err := t.field(parts[2])
 	if err != nil {
 		return part{}, fmt.Errorf("%s: %w", n.path, err)
 	}
@@ -148,7 +148,7 @@ func joined(parts []part) importer.Value {
 }
 
 // value translates a value, which goes to a place of the request. Texts have placeholders.
-func (b *builder) value(n node, target importer.Target) (importer.Value, error) {
+func (t *translation) value(n node, target importer.Target) (importer.Value, error) {
 	switch {
 	case placeholder().MatchString(n.name):
 		return importer.Value{}, fmt.Errorf("%s: a placeholder in a name is not translated", n.path)
@@ -156,11 +156,11 @@ func (b *builder) value(n node, target importer.Target) (importer.Value, error) 
 		out := importer.Value{Object: []importer.Member{}}
 		for _, m := range n.members() {
 			inner := importer.Target{In: target.In, Name: rules.JoinPath(append(rules.SplitPath(target.Name), m.name)...)}
-			v, err := b.value(m, inner)
+			v, err := t.value(m, inner)
 			if err != nil {
 				return importer.Value{}, err
 			}
-			if !b.atCursor(inner.In, inner.Name) {
+			if !t.atCursor(inner.In, inner.Name) {
 				out.Object = append(out.Object, importer.Member{Name: m.name, Value: v})
 			}
 		}
@@ -168,7 +168,7 @@ func (b *builder) value(n node, target importer.Target) (importer.Value, error) 
 	case n.list() != nil:
 		out := importer.Value{List: []importer.Value{}}
 		for _, e := range n.list() {
-			v, err := b.value(e, importer.Target{In: importer.Nowhere})
+			v, err := t.value(e, importer.Target{In: importer.Nowhere})
 			if err != nil {
 				return importer.Value{}, err
 			}
@@ -178,28 +178,28 @@ func (b *builder) value(n node, target importer.Target) (importer.Value, error) 
 	case n.text() == "":
 		return importer.Constant(n.v), nil
 	}
-	v, _, err := b.credential(n, "", target)
+	v, _, err := t.credential(n, "", target)
 	return v, err
 }
 
 // credential translates a scalar that may be a secret: a reference to a secret or, by its name, the value
 // itself. It reports whether the value is a secret.
-func (b *builder) credential(n node, name string, target importer.Target) (importer.Value, bool, error) {
+func (t *translation) credential(n node, name string, target importer.Target) (importer.Value, bool, error) {
 	text, isScalar := n.scalar()
 	if !isScalar {
 		return importer.Value{}, false, fmt.Errorf("%s: want a text, a number or a boolean", n.path)
 	}
-	if b.cursor.fills(text, target) {
+	if t.cursor.fills(text, target) {
 		return importer.Value{}, false, nil
 	}
-	parts, hidden, err := b.parts(n, text)
+	parts, hidden, err := t.parts(n, text)
 	if err != nil {
 		return importer.Value{}, false, err
 	}
 	v := joined(parts)
 	isKey := target.In == importer.InHeader && secret.IsHeader(name, text) || target.In == importer.InParam && secret.IsParameter(name, text)
 	if v.Source == "" && name != "" && isKey {
-		return importer.Computed(b.plainSecret(n, importer.InputName(name))), true, nil
+		return importer.Computed(t.plainSecret(n, importer.InputName(name))), true, nil
 	}
 	if v.Source == "" && n.text() == "" {
 		v.Const = n.v
@@ -208,15 +208,15 @@ func (b *builder) credential(n node, name string, target importer.Target) (impor
 }
 
 // plainSecret returns the input for a secret that stands in the document.
-func (b *builder) plainSecret(n node, name string) string {
-	b.note(importer.Check, n, "inputs."+name,
+func (t *translation) plainSecret(n node, name string) string {
+	t.note(importer.Check, n, "inputs."+name,
 		"the document has the secret itself, which was not copied: set the input %s, and keep secrets out of documents", name)
-	return b.input(importer.Input{Name: name, Secret: true, Place: n.path}, n.path).source
+	return t.input(importer.Input{Name: name, Secret: true, Place: n.path}, n.path).source
 }
 
 // inAddress returns a text as a part of an address, with expressions in braces.
-func (b *builder) inAddress(n node, text string) (string, error) {
-	parts, hidden, err := b.parts(n, text)
+func (t *translation) inAddress(n node, text string) (string, error) {
+	parts, hidden, err := t.parts(n, text)
 	if err != nil {
 		return "", err
 	}
@@ -240,7 +240,7 @@ func (b *builder) inAddress(n node, text string) (string, error) {
 }
 
 // param adds a parameter.
-func (b *builder) param(p node) error {
+func (t *translation) param(p node) error {
 	switch kind := p.get("type").text(); {
 	case placeholder().MatchString(p.name):
 		return fmt.Errorf("%s: a placeholder in a name is not translated", p.path)
@@ -249,27 +249,27 @@ func (b *builder) param(p node) error {
 	case p.isObject():
 		return fmt.Errorf("%s: want the type resolve or incremental instead of %q", p.path, kind)
 	case p.list() != nil:
-		return b.listParam(p)
+		return t.listParam(p)
 	}
 	if flag, isFlag := p.v.(bool); isFlag { // Python's names
-		b.out.Params = append(b.out.Params, importer.Member{Name: p.name,
+		t.out.Params = append(t.out.Params, importer.Member{Name: p.name,
 			Value: importer.Constant(map[bool]string{true: "True", false: "False"}[flag])})
 		return nil
 	}
-	v, hidden, err := b.credential(p, p.name, importer.Target{In: importer.InParam, Name: p.name})
-	if err != nil || b.atCursor(importer.InParam, p.name) {
+	v, hidden, err := t.credential(p, p.name, importer.Target{In: importer.InParam, Name: p.name})
+	if err != nil || t.atCursor(importer.InParam, p.name) {
 		return err
 	}
 	name := p.name
 	if hidden {
 		name = "#" + name
 	}
-	b.out.Params = append(b.out.Params, importer.Member{Name: name, Value: v})
+	t.out.Params = append(t.out.Params, importer.Member{Name: name, Value: v})
 	return nil
 }
 
 // listParam adds a parameter with several values, which is repeated.
-func (b *builder) listParam(p node) error {
+func (t *translation) listParam(p node) error {
 	list := importer.Value{List: []importer.Value{}}
 	for _, e := range p.list() {
 		text, isScalar := e.scalar()
@@ -282,7 +282,7 @@ func (b *builder) listParam(p node) error {
 		}
 		list.List = append(list.List, v)
 	}
-	b.out.ListStyle = string(requests.Repeat)
-	b.out.Params = append(b.out.Params, importer.Member{Name: p.name, Value: list})
+	t.out.ListStyle = string(requests.Repeat)
+	t.out.Params = append(t.out.Params, importer.Member{Name: p.name, Value: list})
 	return nil
 }

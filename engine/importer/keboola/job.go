@@ -16,8 +16,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A job is a job of the document that is read.
-type job struct {
+// A translation makes a stream of a job of the document.
+type translation struct {
 	*reader
 	value.Object
 	path string // of the document: config.jobs[0].children[1]
@@ -38,8 +38,8 @@ func (r *reader) jobs() {
 	list, _ := memberOf(r.config, "jobs").([]any)
 	for i, one := range list {
 		if o, isObject := value.Members(one); isObject && !had(list[:i], one) {
-			j := &job{reader: r, Object: o, path: diag.Index(r.at("config.jobs"), i)}
-			j.read()
+			t := &translation{reader: r, Object: o, path: diag.Index(r.at("config.jobs"), i)}
+			t.read()
 		}
 	}
 }
@@ -49,26 +49,26 @@ func had(list []any, one any) bool {
 }
 
 // read reads a job and its children.
-func (j *job) read() {
-	j.out = &importer.Stream{Name: j.name(), Place: j.path, Notes: slices.Clone(j.reader.notes),
-		Request: importer.Request{BaseURL: j.base, Auth: j.auth, Common: j.common}}
-	j.out.ID = j.id()
-	if j.top == nil {
-		j.top = j.out
+func (t *translation) read() {
+	t.out = &importer.Stream{Name: t.name(), Place: t.path, Notes: slices.Clone(t.reader.notes),
+		Request: importer.Request{BaseURL: t.base, Auth: t.auth, Common: t.common}}
+	t.out.ID = t.id()
+	if t.top == nil {
+		t.top = t.out
 	}
-	j.streams = append(j.streams, j.out)
-	if err := j.translate(); err != nil {
-		j.out.Refused = err.Error()
+	t.streams = append(t.streams, t.out)
+	if err := t.translate(); err != nil {
+		t.out.Refused = err.Error()
 	}
-	children, _ := memberOf(j.Object, "children").([]any)
+	children, _ := memberOf(t.Object, "children").([]any)
 	for i, one := range children {
 		o, isObject := value.Members(one)
 		if !isObject || had(children[:i], one) {
 			continue
 		}
-		c := &job{reader: j.reader, Object: o, path: diag.Index(diag.Join(j.path, "children"), i), top: j.top,
-			parents: append(slices.Clone(j.parents), j.out), placeholders: slices.Clone(j.placeholders), fields: slices.Clone(j.fields)}
-		c.variables = append(slices.Clone(j.variables), variable(j.out.Name, j.variables))
+		c := &translation{reader: t.reader, Object: o, path: diag.Index(diag.Join(t.path, "children"), i), top: t.top,
+			parents: append(slices.Clone(t.parents), t.out), placeholders: slices.Clone(t.placeholders), fields: slices.Clone(t.fields)}
+		c.variables = append(slices.Clone(t.variables), variable(t.out.Name, t.variables))
 		c.read()
 	}
 }
@@ -77,11 +77,11 @@ func (j *job) read() {
 var inBraces = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`/*\{[^{}]*\}/*`) })
 
 // name returns the name of a stream: its dataType, or its endpoint without placeholders.
-func (j *job) name() string {
-	if name, _ := memberOf(j.Object, "dataType").(string); name != "" && !strings.ContainsAny(name, "{}") {
+func (t *translation) name() string {
+	if name, _ := memberOf(t.Object, "dataType").(string); name != "" && !strings.ContainsAny(name, "{}") {
 		return name
 	}
-	endpoint, _ := value.Text(memberOf(j.Object, "endpoint"))
+	endpoint, _ := value.Text(memberOf(t.Object, "endpoint"))
 	endpoint, _, _ = strings.Cut(endpoint, "?")
 	if _, rest, absolute := strings.Cut(endpoint, "://"); absolute {
 		_, endpoint, _ = strings.Cut(rest, "/")
@@ -91,16 +91,16 @@ func (j *job) name() string {
 }
 
 // id returns an id that no other stream has.
-func (j *job) id() string {
-	id, _ := value.Text(memberOf(j.Object, "id"))
-	id = cmp.Or(strings.NewReplacer("{", "", "}", "").Replace(id), j.out.Name)
-	if j.iteration > 0 {
-		id += "-" + strconv.Itoa(j.iteration)
+func (t *translation) id() string {
+	id, _ := value.Text(memberOf(t.Object, "id"))
+	id = cmp.Or(strings.NewReplacer("{", "", "}", "").Replace(id), t.out.Name)
+	if t.iteration > 0 {
+		id += "-" + strconv.Itoa(t.iteration)
 	}
-	for i, first := 2, id; j.ids[id]; i++ {
+	for i, first := 2, id; t.ids[id]; i++ {
 		id = first + "-" + strconv.Itoa(i)
 	}
-	j.ids[id] = true
+	t.ids[id] = true
 	return id
 }
 
@@ -126,8 +126,8 @@ func variable(stream string, taken []string) string {
 	return name
 }
 
-func (j *job) note(grade importer.Grade, key, target, format string, args ...any) {
-	j.out.Note(importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: diag.Join(j.path, key), Target: target})
+func (t *translation) note(grade importer.Grade, key, target, format string, args ...any) {
+	t.out.Note(importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: diag.Join(t.path, key), Target: target})
 }
 
 // beyond are keys of the engine that the extractor does not have: who uses them writes a configuration of
@@ -135,27 +135,27 @@ func (j *job) note(grade importer.Grade, key, target, format string, args ...any
 var beyond = []string{"for", "incremental", "keepFor", "onPartitionError", "body", "response"}
 
 // translate fills in the stream.
-func (j *job) translate() error {
+func (t *translation) translate() error {
 	for _, key := range beyond {
-		if isGiven(memberOf(j.Object, key)) {
+		if isGiven(memberOf(t.Object, key)) {
 			return fmt.Errorf("the key %s is one of this engine: write the job by hand", key)
 		}
 	}
-	for _, place := range sorted(j.without) {
-		if key, own := strings.CutPrefix(place, j.path+"."); own && !strings.HasPrefix(key, "children[") && j.ineffective(place) {
-			j.note(importer.Left, key, "", "In dialect keboola, %s", j.without[place])
+	for _, place := range sorted(t.without) {
+		if key, own := strings.CutPrefix(place, t.path+"."); own && !strings.HasPrefix(key, "children[") && t.ineffective(place) {
+			t.note(importer.Left, key, "", "In dialect keboola, %s", t.without[place])
 		}
 	}
-	if len(j.parents) > 0 {
-		parent := j.parents[len(j.parents)-1]
-		filter, _ := memberOf(j.Object, "recursionFilter").(string)
-		j.out.For = []importer.Variable{{Name: j.item(1), Parent: parent, When: j.filter(filter)}}
-		if err := j.findPlaceholders(); err != nil {
+	if len(t.parents) > 0 {
+		parent := t.parents[len(t.parents)-1]
+		filter, _ := memberOf(t.Object, "recursionFilter").(string)
+		t.out.For = []importer.Variable{{Name: t.item(1), Parent: parent, When: t.filter(filter)}}
+		if err := t.findPlaceholders(); err != nil {
 			return err
 		}
 	}
-	j.endpoint()
-	for _, step := range []func() error{j.parameters, j.items, j.userData, j.paging} {
+	t.endpoint()
+	for _, step := range []func() error{t.parameters, t.items, t.userData, t.paging} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -164,11 +164,11 @@ func (j *job) translate() error {
 }
 
 // item returns the variable that holds an item so many jobs above.
-func (j *job) item(level int) string { return j.variables[len(j.variables)-level] }
+func (t *translation) item(level int) string { return t.variables[len(t.variables)-level] }
 
 // findPlaceholders reads the placeholders of a child.
-func (j *job) findPlaceholders() error {
-	for _, m := range objectAt(j.Object, "placeholders") {
+func (t *translation) findPlaceholders() error {
+	for _, m := range objectAt(t.Object, "placeholders") {
 		level := 1
 		if number, _, leveled := strings.Cut(m.Name, ":"); leveled {
 			level, _ = strconv.Atoi(number)
@@ -179,24 +179,24 @@ func (j *job) findPlaceholders() error {
 			written = memberOf(function, "path")
 		}
 		field, _ := value.Text(written)
-		source := rules.FormatPath(j.item(level), strings.Split(field, "."))
+		source := rules.FormatPath(t.item(level), strings.Split(field, "."))
 		e := expression{source: source}
 		if isFunction && !isURLEncode(function) {
 			var err error
-			e, err = j.expression(function.Without("path"), references{"placeholder": func(string) (string, error) { return source, nil }})
+			e, err = t.expression(function.Without("path"), references{"placeholder": func(string) (string, error) { return source, nil }})
 			if err != nil {
 				return err
 			}
 		}
 		if isURLEncode(function) {
-			j.note(importer.Approximate, "placeholders."+m.Name, "endpoint", "A space in %s is sent as %%20; the extractor sends +", field)
+			t.note(importer.Approximate, "placeholders."+m.Name, "endpoint", "A space in %s is sent as %%20; the extractor sends +", field)
 		} else {
-			j.note(importer.Approximate, "placeholders."+m.Name, "endpoint",
+			t.note(importer.Approximate, "placeholders."+m.Name, "endpoint",
 				"A value at %s must be one text or number, and is encoded in the address. "+
 					"The extractor makes a request for each element of a list, and does not encode", field)
 		}
-		j.placeholders = j.placeholders.With(m.Name, e.source)
-		j.fields = withField(j.fields, "parent_"+strings.TrimPrefix(field, "parent_"), asText(e))
+		t.placeholders = t.placeholders.With(m.Name, e.source)
+		t.fields = withField(t.fields, "parent_"+strings.TrimPrefix(field, "parent_"), asText(e))
 	}
 	return nil
 }
@@ -232,59 +232,59 @@ func withField(fields []importer.Field, name, source string) []importer.Field {
 var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([^{}]*)\}`) })
 
 // endpoint fills in the placeholders.
-func (j *job) endpoint() {
-	endpoint, _ := value.Text(memberOf(j.Object, "endpoint"))
+func (t *translation) endpoint() {
+	endpoint, _ := value.Text(memberOf(t.Object, "endpoint"))
 	braces := strings.NewReplacer("{", "{{", "}", "}}")
 	last := 0
 	for _, match := range placeholder().FindAllStringSubmatchIndex(endpoint, -1) {
-		if source, known := j.placeholders.Get(endpoint[match[2]:match[3]]); known {
+		if source, known := t.placeholders.Get(endpoint[match[2]:match[3]]); known {
 			mark := "{"
 			if match[0] == 0 { // a path, or an address
 				mark = "{+"
 			}
-			j.out.Endpoint += braces.Replace(endpoint[last:match[0]]) + mark + source.(string) + "}"
+			t.out.Endpoint += braces.Replace(endpoint[last:match[0]]) + mark + source.(string) + "}"
 			last = match[1]
 		}
 	}
-	j.out.Endpoint += braces.Replace(endpoint[last:])
+	t.out.Endpoint += braces.Replace(endpoint[last:])
 }
 
 // parameters reads method, params and headers.
-func (j *job) parameters() error {
-	method, _ := memberOf(j.Object, "method").(string)
+func (t *translation) parameters() error {
+	method, _ := memberOf(t.Object, "method").(string)
 	if method = strings.ToUpper(method); method != "GET" {
-		j.out.Method = method
+		t.out.Method = method
 	}
 	refs := times(now, "")
 	needsRun := isPreviousStart
-	if len(j.parents) > 0 {
+	if len(t.parents) > 0 {
 		needsRun = isAnyTime
 	}
-	if readsTime(memberOf(j.Object, "params"), needsRun) {
-		refs = j.run()
+	if readsTime(memberOf(t.Object, "params"), needsRun) {
+		refs = t.run()
 	}
-	params := objectAt(j.Object, "params")
+	params := objectAt(t.Object, "params")
 	var err error
 	if method == "POST" {
 		var all importer.Value
-		all, err = j.value(params, refs)
-		j.out.Params = all.Object
+		all, err = t.value(params, refs)
+		t.out.Params = all.Object
 		if len(params) == 0 {
-			j.note(importer.Approximate, "params", "params", "The body is {}; the extractor sends []")
+			t.note(importer.Approximate, "params", "params", "The body is {}; the extractor sends []")
 		}
 	} else {
-		j.out.Params, err = j.query(params, refs)
+		t.out.Params, err = t.query(params, refs)
 	}
 	if err != nil {
 		return fmt.Errorf("params: %w", err)
 	}
-	for _, m := range objectAt(j.Object, "headers") {
-		j.out.Headers = append(j.out.Headers, importer.Member{Name: m.Name, Value: importer.Constant(m.Value)})
+	for _, m := range objectAt(t.Object, "headers") {
+		t.out.Headers = append(t.out.Headers, importer.Member{Name: m.Name, Value: importer.Constant(m.Value)})
 	}
-	origins := slices.Concat(listOf(memberOf(objectAt(j.root, "api"), "allowedOrigins")), listOf(memberOf(j.Object, "allowedOrigins")))
+	origins := slices.Concat(listOf(memberOf(objectAt(t.root, "api"), "allowedOrigins")), listOf(memberOf(t.Object, "allowedOrigins")))
 	for _, origin := range origins {
 		text, _ := origin.(string)
-		j.out.Origins = append(j.out.Origins, text)
+		t.out.Origins = append(t.out.Origins, text)
 	}
 	return nil
 }
@@ -310,18 +310,18 @@ func isPreviousStart(name any) bool { return name == "previousStart" }
 
 // run returns the times of runs, which a variable of the uppermost job holds, and keeps the time for
 // the next run.
-func (j *job) run() references {
-	if !slices.ContainsFunc(j.top.For, func(v importer.Variable) bool { return v.Name == runVariable }) {
-		j.top.For = append(j.top.For, importer.Variable{Name: runVariable,
+func (t *translation) run() references {
+	if !slices.ContainsFunc(t.top.For, func(v importer.Variable) bool { return v.Name == runVariable }) {
+		t.top.For = append(t.top.For, importer.Variable{Name: runVariable,
 			Values: importer.Computed("[{start: " + now + ", previous: kept.previousStart ?? 0}]")})
-		j.top.Keep = []importer.Field{{Name: "previousStart", Source: runVariable + ".start"}}
+		t.top.Keep = []importer.Field{{Name: "previousStart", Source: runVariable + ".start"}}
 	}
 	return times(runVariable+".start", runVariable+".previous")
 }
 
 // items reads how a response becomes items.
-func (j *job) items() error {
-	field := memberOf(j.Object, "dataField")
+func (t *translation) items() error {
+	field := memberOf(t.Object, "dataField")
 	delimiter := "."
 	if o, isObject := value.Members(field); isObject {
 		field = memberOf(o, "path")
@@ -332,31 +332,31 @@ func (j *job) items() error {
 	text, _ := value.Text(field)
 	switch {
 	case !isGiven(field):
-		j.out.AnyList = true
+		t.out.AnyList = true
 	case text == ".":
 	default:
-		j.out.Items = strings.ReplaceAll(pathOf(text, delimiter), "*", `\*`)
+		t.out.Items = strings.ReplaceAll(pathOf(text, delimiter), "*", `\*`)
 	}
-	j.out.Filter, _ = memberOf(j.Object, "filter").(string)
-	if key := memberOf(j.Object, "key"); key != nil {
+	t.out.Filter, _ = memberOf(t.Object, "filter").(string)
+	if key := memberOf(t.Object, "key"); key != nil {
 		for _, one := range append(listOf(key), key) {
 			if text, isText := one.(string); isText {
-				j.out.Key = append(j.out.Key, text)
+				t.out.Key = append(t.out.Key, text)
 			}
 		}
 	}
-	if memberOf(j.Object, "emit") == false {
-		j.out.Hidden = true
+	if memberOf(t.Object, "emit") == false {
+		t.out.Hidden = true
 	}
 	return nil
 }
 
 // userData reads the members that are added to items.
-func (j *job) userData() error {
-	own := memberOf(j.Object, "userData")
+func (t *translation) userData() error {
+	own := memberOf(t.Object, "userData")
 	data := []value.Member{{Name: "job_parent_id", Value: own}}
-	if len(j.parents) == 0 {
-		data = append([]value.Member{{Name: "userData", Value: memberOf(j.config, "userData")}}, data...)
+	if len(t.parents) == 0 {
+		data = append([]value.Member{{Name: "userData", Value: memberOf(t.config, "userData")}}, data...)
 	}
 	var refs references
 	for _, member := range data {
@@ -368,20 +368,20 @@ func (j *job) userData() error {
 			members = value.Object{member}
 		}
 		if refs == nil && readsTime(members, isAnyTime) {
-			refs = j.run()
+			refs = t.run()
 		}
 		for _, m := range members {
-			e, err := j.expression(m.Value, refs)
+			e, err := t.expression(m.Value, refs)
 			if err != nil {
 				return fmt.Errorf("userData: %w", err)
 			}
-			j.out.Fields = withField(j.out.Fields, m.Name, e.source)
+			t.out.Fields = withField(t.out.Fields, m.Name, e.source)
 		}
 	}
-	j.out.Fields = append(j.out.Fields, j.fields...)
-	for _, m := range objectAt(j.Object, "fields") {
+	t.out.Fields = append(t.out.Fields, t.fields...)
+	for _, m := range objectAt(t.Object, "fields") {
 		source, _ := m.Value.(string)
-		j.out.Fields = append(j.out.Fields, importer.Field{Name: m.Name, Source: source})
+		t.out.Fields = append(t.out.Fields, importer.Field{Name: m.Name, Source: source})
 	}
 	return nil
 }
@@ -393,7 +393,7 @@ var (
 )
 
 // filter returns the expression for a recursionFilter: comparisons with & and |. & binds more tightly.
-func (j *job) filter(text string) string {
+func (t *translation) filter(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -401,14 +401,14 @@ func (j *job) filter(text string) string {
 	for group := range strings.SplitSeq(text, "|") {
 		var parts []string
 		for one := range strings.SplitSeq(group, "&") {
-			parts = append(parts, j.comparison(one))
+			parts = append(parts, t.comparison(one))
 		}
 		either = append(either, strings.Join(parts, " and "))
 	}
 	return strings.Join(either, " or ")
 }
 
-func (j *job) comparison(text string) string {
+func (t *translation) comparison(text string) string {
 	found := longComparison().FindStringIndex(text)
 	if found == nil {
 		found = shortComparison().FindStringIndex(text)
@@ -418,7 +418,7 @@ func (j *job) comparison(text string) string {
 	}
 	operator := text[found[0]:found[1]]
 	operand, _, _ := strings.Cut(text[found[1]:], operator)
-	left, right := rules.FormatPath(j.item(1), strings.Split(text[:found[0]], ".")), importer.Quote(operand)
+	left, right := rules.FormatPath(t.item(1), strings.Split(text[:found[0]], ".")), importer.Quote(operand)
 	switch operator {
 	case "==", "!=":
 		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)

@@ -15,7 +15,7 @@ import (
 
 // A pager is the pagination of a job that is read.
 type pager struct {
-	*job
+	*translation
 	value.Object
 	from string // the config path of the method
 	keys []importer.Member
@@ -23,31 +23,31 @@ type pager struct {
 }
 
 // paging reads the pagination of a job: its own, or the pagination of its scroller.
-func (j *job) paging() error {
-	written, from := objectAt(objectAt(j.root, "api"), "pagination"), j.reader.at("api.pagination")
-	if own := objectAt(j.Object, "pagination"); len(own) > 0 {
-		written, from = own, diag.Join(j.path, "pagination")
+func (t *translation) paging() error {
+	written, from := objectAt(objectAt(t.root, "api"), "pagination"), t.reader.at("api.pagination")
+	if own := objectAt(t.Object, "pagination"); len(own) > 0 {
+		written, from = own, diag.Join(t.path, "pagination")
 	}
-	scroller, _ := value.Text(memberOf(j.Object, "scroller"))
-	effective, from, err := scrolled(j.effective(from, written), from, scroller, j)
+	scroller, _ := value.Text(memberOf(t.Object, "scroller"))
+	effective, from, err := scrolled(t.effective(from, written), from, scroller, t)
 	if err != nil || !isGiven(memberOf(effective, "method")) {
 		return err
 	}
-	p := &pager{job: j, Object: effective, from: from, out: &importer.Paging{Kind: importer.Other}}
+	p := &pager{translation: t, Object: effective, from: from, out: &importer.Paging{Kind: importer.Other}}
 	return p.read()
 }
 
 // effective returns the keys of a pagination that have an effect.
-func (j *job) effective(path string, o value.Object) value.Object {
+func (t *translation) effective(path string, o value.Object) value.Object {
 	return slices.DeleteFunc(slices.Clone(o), func(m value.Member) bool {
 		at := diag.Join(path, m.Name)
-		return m.Name == "pages" || j.ineffective(at)
+		return m.Name == "pages" || t.ineffective(at)
 	})
 }
 
 // scrolled returns the pagination that a job has with method multiple: its scroller, with the rules
 // next to the method. A job without a scroller has no pagination.
-func scrolled(o value.Object, path, scroller string, j *job) (value.Object, string, error) {
+func scrolled(o value.Object, path, scroller string, t *translation) (value.Object, string, error) {
 	if memberOf(o, "method") != rules.Multiple {
 		return o, path, nil
 	}
@@ -60,7 +60,7 @@ func scrolled(o value.Object, path, scroller string, j *job) (value.Object, stri
 		return nil, path, nil
 	}
 	path = diag.Join(diag.Join(path, "scrollers"), name)
-	inner, from, err := scrolled(j.effective(path, inner), path, "", j)
+	inner, from, err := scrolled(t.effective(path, inner), path, "", t)
 	for _, m := range o.Without("method").Without("scrollers").Without("default") {
 		own, both := inner.Get(m.Name)
 		if both && isGiven(own) && isGiven(m.Value) {
@@ -138,7 +138,7 @@ func (p *pager) rule(source string) {
 }
 
 func (p *pager) note(key, format string, args ...any) {
-	p.job.out.Note(importer.Note{Grade: importer.Approximate, Text: fmt.Sprintf(format, args...),
+	p.translation.out.Note(importer.Note{Grade: importer.Approximate, Text: fmt.Sprintf(format, args...),
 		Source: diag.Join(p.from, key), Target: "pagination"})
 }
 
@@ -155,7 +155,7 @@ func (p *pager) read() error {
 		for _, m := range p.Object {
 			p.keys = append(p.keys, importer.Member{Name: m.Name, Value: importer.Constant(m.Value)})
 		}
-		p.job.out.Paging = p.finished()
+		p.translation.out.Paging = p.finished()
 		return nil
 	}
 	p.set("method", method)
@@ -165,7 +165,7 @@ func (p *pager) read() error {
 	if err := p.shared(); err != nil {
 		return err
 	}
-	p.job.out.Paging = p.finished()
+	p.translation.out.Paging = p.finished()
 	return nil
 }
 
@@ -184,7 +184,7 @@ func (p *pager) finished() *importer.Paging {
 // limit.
 func (p *pager) size() (given bool, err error) {
 	name := p.copyText("limitParam", "limit")
-	param, inJob := objectAt(p.job.Object, "params").Get(name)
+	param, inJob := objectAt(p.translation.Object, "params").Get(name)
 	if !inJob {
 		param = memberOf(p.Object, "limit")
 	}
@@ -205,7 +205,7 @@ func (p *pager) size() (given bool, err error) {
 
 // withoutParam leaves out a parameter of the job that each page replaces.
 func (p *pager) withoutParam(name string) {
-	p.job.out.Params = slices.DeleteFunc(p.job.out.Params, func(m importer.Member) bool { return m.Name == name })
+	p.translation.out.Params = slices.DeleteFunc(p.translation.out.Params, func(m importer.Member) bool { return m.Name == name })
 }
 
 func (p *pager) offset() error {
@@ -219,7 +219,7 @@ func (p *pager) offset() error {
 	name := p.copyText("offsetParam", "offset")
 	p.out.First = p.copyFlag("firstPageParams", true)
 	fromJob := p.copyFlag("offsetFromJob", false)
-	if start, has := objectAt(p.job.Object, "params").Get(name); has {
+	if start, has := objectAt(p.translation.Object, "params").Get(name); has {
 		switch _, isNumber := value.Text(start); {
 		case fromJob && !isNumber:
 			return fmt.Errorf("the parameter %s must be a number", name)
@@ -315,7 +315,7 @@ func (p *pager) token() error {
 	if !includes {
 		p.firstOnly(param)
 	}
-	method := p.job.out.Method
+	method := p.translation.out.Method
 	if err := p.scroll(includes, &method); err != nil {
 		return err
 	}
@@ -330,14 +330,14 @@ func (p *pager) token() error {
 // firstOnly says that only the first request has the parameters of the job.
 func (p *pager) firstOnly(but string) {
 	parts := value.Object{}
-	for _, m := range p.job.out.Params {
+	for _, m := range p.translation.out.Params {
 		if name := strings.TrimPrefix(m.Name, "#"); name != but {
 			parts = parts.With(name, "nil")
 		}
 	}
 	if len(parts) > 0 {
 		p.set("nextRequest", value.ObjectOf("params", parts))
-		p.job.out.Note(importer.Note{Grade: importer.Check, Source: diag.Join(p.from, "includeParams"), Target: "pagination.nextRequest",
+		p.translation.out.Note(importer.Note{Grade: importer.Check, Source: diag.Join(p.from, "includeParams"), Target: "pagination.nextRequest",
 			Text: "Only the first request has the parameters of the job. If the others need them, too, write includeParams: true instead"})
 	}
 }
@@ -360,7 +360,7 @@ func (p *pager) scroll(includes bool, method *string) error {
 		out = append(out, importer.Member{Name: "method", Value: importer.Constant(*method)})
 	}
 	params := objectAt(request, "params")
-	if own := objectAt(p.job.Object, "params"); includes {
+	if own := objectAt(p.translation.Object, "params"); includes {
 		for i, m := range params {
 			if had, both := own.Get(m.Name); both {
 				params = slices.Clone(params)
