@@ -47,7 +47,7 @@ var before = rules.Method{
 	Name: "before",
 	Doc:  "The API expects the id of the oldest item that was read.",
 	Fields: []rules.Field{
-		{Name: "idKey", Kind: rules.Path, Default: "id", Doc: "path of the id in an item"},
+		{Name: "idKey", Kind: rules.KindPath, Default: "id", Doc: "path of the id in an item"},
 	},
 	State: []rules.StateVariable{{Name: "oldest", Init: `nil`, Next: `at(items[-1], ${idKey})`}},
 	Next:  rules.Overlay{Params: []rules.Part{{Name: "before", Value: `state.oldest`}}},

@@ -43,7 +43,7 @@ func from() rules.Method {
 	return rules.Method{
 		Name:   "from",
 		Doc:    "The API expects the number of items that were read.",
-		Fields: []rules.Field{{Name: "param", Kind: rules.Text, Default: "from", Doc: "parameter that carries it"}},
+		Fields: []rules.Field{{Name: "param", Kind: rules.KindText, Default: "from", Doc: "parameter that carries it"}},
 		State:  []rules.StateVariable{{Name: "read", Init: `0`, Next: `state.read + count`}},
 		Next:   rules.Overlay{Params: []rules.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: rules.Always()},
 		Stops:  []rules.StopRule{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
@@ -63,7 +63,7 @@ func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
 	api := numbers(t)
 	guard := rules.Guard{
 		ID: "manyPages", When: `total.pages >= ${guards.manyPages}`, Outcome: "guarded", Policy: "fail", Doc: "pages that are too many",
-		Threshold: &rules.Field{Kind: rules.Count, Default: 100},
+		Threshold: &rules.Field{Kind: rules.KindCount, Default: 100},
 		Clause:    "there are ${guards.manyPages} pages", Message: "{total.pages} pages are too many", Hint: "raise guards.manyPages",
 	}
 	options := []engine.Option{
@@ -101,12 +101,12 @@ func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
 }
 
 func TestAMethodMayHaveSettingsOfEveryKind(t *testing.T) {
-	for kind := rules.Any; kind <= rules.Nested; kind++ {
+	for kind := rules.KindAny; kind <= rules.KindNested; kind++ {
 		for _, required := range []bool{true, false} {
 			m := from()
 			f := rules.Field{Name: "opt", Kind: kind, Required: required, Doc: "d"}
-			if kind == rules.Block || kind == rules.Blocks {
-				f.Fields = []rules.Field{{Name: "inner", Kind: rules.Length, Required: true, Doc: "d"}}
+			if kind == rules.KindBlock || kind == rules.KindBlocks {
+				f.Fields = []rules.Field{{Name: "inner", Kind: rules.KindLength, Required: true, Doc: "d"}}
 			}
 			m.Fields = append(m.Fields, f)
 			_, err := engine.New(numbersConfig("http://api.test", nil), engine.WithMethod(m))
@@ -134,7 +134,7 @@ func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 		{"an unknown field of the context", changed(func(m *rules.Method) { m.Stops[0].When = "cuont == 0" }), "unknown name cuont"},
 		{"an unknown variable", changed(func(m *rules.Method) { m.Next.Params[0].Value = "state.raed" }), "unknown name state.raed"},
 		{"an unknown name that an optional setting brings", changed(func(m *rules.Method) {
-			m.Fields = append(m.Fields, rules.Field{Name: "opt", Kind: rules.Text, Doc: "d"})
+			m.Fields = append(m.Fields, rules.Field{Name: "opt", Kind: rules.KindText, Doc: "d"})
 			m.Next.Params = append(m.Next.Params, rules.Part{Name: "o", Value: "nosuch + ${opt}", Only: rules.Conditions{rules.With("opt")}})
 		}), "unknown name nosuch"},
 		{"a condition that is not boolean", changed(func(m *rules.Method) { m.Stops[0].When = "count" }), "want true or false"},
@@ -153,7 +153,7 @@ func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 		}), "unknown name pgae"},
 		{"a guard with a threshold without a default", engine.WithGuard(rules.Guard{
 			ID: "g", When: "pgae > ${guards.g}", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d",
-			Threshold: &rules.Field{Kind: rules.Count},
+			Threshold: &rules.Field{Kind: rules.KindCount},
 		}), "unknown name pgae"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -252,7 +252,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 func TestAnAddedStopForEveryMemberOfASetting(t *testing.T) {
 	api := numbers(t)
 	method := from()
-	method.Fields = append(method.Fields, rules.Field{Name: "done", Kind: rules.Paths, Doc: "paths that are empty at the end"})
+	method.Fields = append(method.Fields, rules.Field{Name: "done", Kind: rules.KindPaths, Doc: "paths that are empty at the end"})
 	method.Stops = []rules.StopRule{{
 		ID: "from.done", Each: "done", When: `empty(at(${each})) or page > 3`, Clause: "all are empty", Message: "all are empty", Only: rules.Conditions{rules.With("done")},
 	}}

@@ -60,8 +60,8 @@ func TestEveryRowOfAnAddedMethodIsTried(t *testing.T) {
 		})
 	}
 	each := from()
-	each.Fields = append(each.Fields, rules.Field{Name: "ends", Kind: rules.Map, Each: &rules.Field{Kind: rules.Text}, Doc: "d"},
-		rules.Field{Name: "a", Kind: rules.Text, Doc: "d"}, rules.Field{Name: "b", Kind: rules.Flag, Default: true, Doc: "d"})
+	each.Fields = append(each.Fields, rules.Field{Name: "ends", Kind: rules.KindMap, Each: &rules.Field{Kind: rules.KindText}, Doc: "d"},
+		rules.Field{Name: "a", Kind: rules.KindText, Doc: "d"}, rules.Field{Name: "b", Kind: rules.KindFlag, Default: true, Doc: "d"})
 	for name, row := range map[string]rules.StopRule{
 		"each":           {Each: "ends"},
 		"two settings":   {Only: rules.Conditions{rules.With("a"), rules.With("ends")}},

@@ -100,7 +100,7 @@ func (f *fingerprint) job(job *compile.Job) {
 	f.note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Body, j.Headers)
 	f.note("requests", job.Ruleset.Limit, job.Ruleset.IncludeParams, job.Ruleset.Scroller)
 	f.note("items", j.ID, j.DataType, j.DataField)
-	if j.Response.Format != rules.JSON {
+	if j.Response.Format != rules.FormatJSON {
 		f.note("items", j.Response)
 	}
 	for _, v := range j.For {

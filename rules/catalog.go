@@ -126,9 +126,9 @@ func (c *Catalog) Reference() []Section {
 			inner := diag.Join(path, f.Name)
 			switch {
 			case f.Support != Supported:
-			case f.Kind == Block:
+			case f.Kind == KindBlock:
 				add(inner, f.Doc, f.Fields)
-			case f.Kind == Blocks:
+			case f.Kind == KindBlocks:
 				add(inner+"[]", f.Doc, f.Fields)
 			}
 		}

@@ -116,7 +116,7 @@ func (a *addition) checkTable(prefix string, fields []Field) {
 		for _, dialect := range dialects {
 			a.checkDefault(name, dialect, f)
 		}
-		if f.Kind == Block {
+		if f.Kind == KindBlock {
 			a.checkTable(name+".", f.Fields)
 		}
 	}
@@ -158,8 +158,8 @@ func (a *addition) checkRow(place string, only Conditions, setting string, names
 	}
 	if setting != "" {
 		names = append(slices.Clone(names), "each")
-		if f := a.checkSetting(place, setting); f.Name != "" && f.Kind != Map && f.Kind != Paths {
-			a.errorf("%s: Each needs %s or %s, and setting %s is %s", place, Map, Paths, setting, f.Kind)
+		if f := a.checkSetting(place, setting); f.Name != "" && f.Kind != KindMap && f.Kind != KindPaths {
+			a.errorf("%s: Each needs %s or %s, and setting %s is %s", place, KindMap, KindPaths, setting, f.Kind)
 		}
 	}
 	for _, text := range texts {

@@ -18,8 +18,8 @@ var stamp = rules.Method{
 	Name: "stamp",
 	Doc:  "The API expects the time stamp of the last item.",
 	Fields: []rules.Field{
-		{Name: "stampKey", Kind: rules.Path, Required: true, Doc: "path of the time stamp in an item"},
-		{Name: "sinceParam", Kind: rules.Text, Default: "since", Doc: "parameter that carries the time stamp"},
+		{Name: "stampKey", Kind: rules.KindPath, Required: true, Doc: "path of the time stamp in an item"},
+		{Name: "sinceParam", Kind: rules.KindText, Default: "since", Doc: "parameter that carries the time stamp"},
 	},
 	State: []rules.StateVariable{{Name: "stamp", Init: `nil`, Next: `at(items[-1], ${stampKey})`}},
 	Next:  rules.Overlay{Params: []rules.Part{{Name: "${sinceParam}", Value: `state.stamp`}}},
@@ -32,7 +32,7 @@ var stamp = rules.Method{
 var (
 	quota = rules.Guard{
 		ID: "quota", When: `total.items > ${guards.quota}`, Outcome: rules.Guarded, Policy: rules.PolicyFail,
-		Threshold: &rules.Field{Kind: rules.Count, Default: 1000}, Doc: "items that a job may extract",
+		Threshold: &rules.Field{Kind: rules.KindCount, Default: 1000}, Doc: "items that a job may extract",
 		Clause: "more than ${guards.quota} items are read", Message: "{total.items} items exceed the quota", Hint: "raise guards.quota",
 	}
 	stale = rules.Guard{
@@ -217,7 +217,7 @@ func TestAnInconsistentGuardIsRefused(t *testing.T) {
 		{"no doc", func(g *rules.Guard) { g.Doc = "" }, "Doc is missing"},
 		{"no policy", func(g *rules.Guard) { g.Policy = "" }, "policy: want stop, fail or ignore"},
 		{"unknown policy", func(g *rules.Guard) { g.KeboolaPolicy = "warn" }, `policy: want stop, fail or ignore, got "warn"`},
-		{"unfit default", func(g *rules.Guard) { g.Threshold = &rules.Field{Kind: rules.Count, Default: 0} },
+		{"unfit default", func(g *rules.Guard) { g.Threshold = &rules.Field{Kind: rules.KindCount, Default: 0} },
 			"setting guards.quota: the default: want a whole number above 0, got 0"},
 		{"unknown setting", func(g *rules.Guard) { g.When = "${guards.quta} > 1" }, `unknown setting "guards.quta"`},
 		{"no message", func(g *rules.Guard) { g.Message = "" }, "When, Clause and Message must not be empty"},

@@ -101,9 +101,9 @@ func (t *trial) meet(wanted Conditions) bool {
 		switch {
 		case !c.Not:
 			t.settings = t.settings.WithPath(path, f.setSample())
-		case f.Kind == Flag:
+		case f.Kind == KindFlag:
 			t.settings = t.settings.WithPath(path, false)
-		case c.Nonzero && f.Kind == Integer:
+		case c.Nonzero && f.Kind == KindInteger:
 			t.settings = t.settings.WithPath(path, 0)
 		case f.Required || f.Default != nil || path[0] == t.alternative:
 			return false // it always has a value
@@ -116,17 +116,17 @@ func (t *trial) meet(wanted Conditions) bool {
 func (f Field) setSample() any {
 	sample := f.Sample()
 	switch {
-	case f.Kind == Flag:
+	case f.Kind == KindFlag:
 		return true
-	case f.Kind == Map && (f.Each == nil || f.Each.Kind != Nested):
+	case f.Kind == KindMap && (f.Each == nil || f.Each.Kind != KindNested):
 		var element any = "name"
 		if f.Each != nil {
 			element = f.Each.Sample()
 		}
 		return Object{{Name: "each", Value: element}}
-	case f.Default == nil && f.Values == nil && (f.Kind == Text || f.Kind == Path || f.Kind == Key || f.Kind == Any):
+	case f.Default == nil && f.Values == nil && (f.Kind == KindText || f.Kind == KindPath || f.Kind == KindKey || f.Kind == KindAny):
 		return f.Name // names differ, so that no parameter replaces another
-	case sample == nil || f.Kind == Integer && sample == 0:
+	case sample == nil || f.Kind == KindInteger && sample == 0:
 		return kinds[f.Kind].sample
 	}
 	return sample

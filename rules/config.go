@@ -68,60 +68,60 @@ type Options struct {
 const sharedPrefix = "x-"
 
 var rootFields = []Field{
-	{Name: "$schema", Kind: Text, Doc: "the JSON Schema that editors use to check this file"},
-	{Name: "api", Kind: Block, Fields: apiFields, Required: true, Doc: "the address of the API and how it pages"},
-	{Name: "config", Kind: Block, Fields: configFields, Required: true, KeboolaKeys: true, Doc: "what to extract"},
-	{Name: "inputs", Kind: Map, Each: &Field{Kind: Block, Fields: inputFields},
+	{Name: "$schema", Kind: KindText, Doc: "the JSON Schema that editors use to check this file"},
+	{Name: "api", Kind: KindBlock, Fields: apiFields, Required: true, Doc: "the address of the API and how it pages"},
+	{Name: "config", Kind: KindBlock, Fields: configFields, Required: true, KeboolaKeys: true, Doc: "what to extract"},
+	{Name: "inputs", Kind: KindMap, Each: &Field{Kind: KindBlock, Fields: inputFields},
 		Doc: "values that each run sets (`--set NAME=VALUE`), by name; expressions read them as `input.NAME`"},
-	{Name: "aws", Kind: Any, Support: OnlyKeboola, Doc: "credentials of AWS, as the reference implementation configures them"},
-	{Name: "iterations", Kind: List, Support: OnlyKeboola, Doc: "objects whose values override `config`: its jobs run once for each"},
-	{Name: "x-*", Prefix: sharedPrefix, Kind: Any, Doc: "anything, without an effect: what several parts of a file share " +
+	{Name: "aws", Kind: KindAny, Support: OnlyKeboola, Doc: "credentials of AWS, as the reference implementation configures them"},
+	{Name: "iterations", Kind: KindList, Support: OnlyKeboola, Doc: "objects whose values override `config`: its jobs run once for each"},
+	{Name: "x-*", Prefix: sharedPrefix, Kind: KindAny, Doc: "anything, without an effect: what several parts of a file share " +
 		"can stand here under an anchor of YAML, or notes for people and other programs"},
-	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
+	{Name: "tests", Kind: KindBlocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
 		"Only `stopwhen test` reads them"},
 }
 
 var apiFields = []Field{
-	{Name: "baseUrl", Kind: Text, Required: true, Env: true, Sources: BraceSource, KeboolaForms: true,
+	{Name: "baseUrl", Kind: KindText, Required: true, Env: true, Sources: BraceSource, KeboolaForms: true,
 		Doc: "base address; endpoints are resolved against it (RFC 3986), so it should end in a slash; " +
 			"it may hold inputs in braces: `https://{input.tenant}.example.com/`, or `{+input.url}` for a whole address"},
-	{Name: "pagination", Kind: Nested, Doc: "how the API pages; without it each job makes one request"},
-	{Name: "dialect", Kind: Text, Default: Spec, Values: dialects,
+	{Name: "pagination", Kind: KindNested, Doc: "how the API pages; without it each job makes one request"},
+	{Name: "dialect", Kind: KindText, Default: Spec, Values: dialects,
 		Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
-	{Name: "http", Kind: Block, Fields: httpFields, Doc: "headers, retries and limits of all requests"},
-	{Name: "response", Kind: Block, Fields: responseFields, Doc: "the format of the responses of all jobs"},
-	{Name: "authentication", Kind: Block, Fields: authenticationFields, KeboolaForms: true,
+	{Name: "http", Kind: KindBlock, Fields: httpFields, Doc: "headers, retries and limits of all requests"},
+	{Name: "response", Kind: KindBlock, Fields: responseFields, Doc: "the format of the responses of all jobs"},
+	{Name: "authentication", Kind: KindBlock, Fields: authenticationFields, KeboolaForms: true,
 		Doc: "credentials, sent only to the origin of `baseUrl`"},
-	{Name: "allowedOrigins", Kind: List, Sources: BraceSource, Subject: "base address", Each: &Field{Kind: Text},
+	{Name: "allowedOrigins", Kind: KindList, Sources: BraceSource, Subject: "base address", Each: &Field{Kind: KindText},
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials. " +
 			"Inputs may stand in braces: `https://{input.region}.example.com`"},
-	{Name: "name", Kind: Text, Support: Ignored, Doc: "a name for the API"},
-	{Name: "retryConfig", Kind: Block, Fields: retryFields, QuietDefault: true,
+	{Name: "name", Kind: KindText, Support: Ignored, Doc: "a name for the API"},
+	{Name: "retryConfig", Kind: KindBlock, Fields: retryFields, QuietDefault: true,
 		Doc: "retries, as the reference implementation configures them"},
-	{Name: "caCertificate", Kind: Text, Doc: "certificates in PEM of the authorities that certify the server of `baseUrl`, " +
+	{Name: "caCertificate", Kind: KindText, Doc: "certificates in PEM of the authorities that certify the server of `baseUrl`, " +
 		"instead of the authorities that the system trusts"},
-	{Name: "#clientCertificate", Kind: Secret, Doc: "a certificate and its private key in PEM, " +
+	{Name: "#clientCertificate", Kind: KindSecret, Doc: "a certificate and its private key in PEM, " +
 		"which identify the client to the server of `baseUrl`"},
-	{Name: "clientCertificate", Kind: Secret, Doc: "prefer `#clientCertificate`"},
+	{Name: "clientCertificate", Kind: KindSecret, Doc: "prefer `#clientCertificate`"},
 }
 
 var configFields = []Field{
-	{Name: "jobs", Kind: Blocks, Fields: jobFields, Required: true, Doc: "what to extract, in this order"},
-	{Name: "limits", Kind: Block, Doc: "limits of the run as a whole", Fields: limitsFields},
-	{Name: "outputBucket", Kind: Text, Support: Ignored,
+	{Name: "jobs", Kind: KindBlocks, Fields: jobFields, Required: true, Doc: "what to extract, in this order"},
+	{Name: "limits", Kind: KindBlock, Doc: "limits of the run as a whole", Fields: limitsFields},
+	{Name: "outputBucket", Kind: KindText, Support: Ignored,
 		Doc: "the reference's output bucket; items are written to standard output or to `--out`"},
-	{Name: "debug", Kind: Flag, Subject: "detailed log", Default: false, Doc: "log in detail"},
-	{Name: "http", Kind: Block, Doc: "more headers", Fields: []Field{
-		{Name: "headers", Kind: Map, Doc: "headers of all requests; they override `api.http.headers`"},
+	{Name: "debug", Kind: KindFlag, Subject: "detailed log", Default: false, Doc: "log in detail"},
+	{Name: "http", Kind: KindBlock, Doc: "more headers", Fields: []Field{
+		{Name: "headers", Kind: KindMap, Doc: "headers of all requests; they override `api.http.headers`"},
 	}},
-	{Name: "username", Kind: Secret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},
-	{Name: "#password", Kind: Secret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},
-	{Name: "password", Kind: Secret, Doc: "for `api.authentication` of type `basic`; prefer `#password`"},
-	{Name: "id", Kind: Any, Support: Ignored},
-	{Name: "mappings", Kind: Any, Support: Ignored},
-	{Name: "incrementalOutput", Kind: Any, Support: Ignored},
-	{Name: "compatLevel", Kind: Any, Support: Ignored},
-	{Name: "userData", Kind: Any, Support: OnlyKeboola, Doc: "members that are added to every item, which functions may compute"},
+	{Name: "username", Kind: KindSecret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},
+	{Name: "#password", Kind: KindSecret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},
+	{Name: "password", Kind: KindSecret, Doc: "for `api.authentication` of type `basic`; prefer `#password`"},
+	{Name: "id", Kind: KindAny, Support: Ignored},
+	{Name: "mappings", Kind: KindAny, Support: Ignored},
+	{Name: "incrementalOutput", Kind: KindAny, Support: Ignored},
+	{Name: "compatLevel", Kind: KindAny, Support: Ignored},
+	{Name: "userData", Kind: KindAny, Support: OnlyKeboola, Doc: "members that are added to every item, which functions may compute"},
 }
 
 // finish sets what depends on several values: the ids and data types of jobs, and the jobs of tests. It

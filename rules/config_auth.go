@@ -137,51 +137,52 @@ func findAuthType(name string) AuthType {
 func authTypeNames() []string { return lists.Map(authTypes, func(t AuthType) string { return t.Name }) }
 
 var authenticationFields = []Field{
-	{Name: "type", Kind: Text, Required: true, Values: authTypeNames(), Doc: "the type; it decides which other keys are needed"},
-	{Name: "username", Kind: Secret, Doc: "for `basic`, and for `oauth2` with grant `password`"},
-	{Name: "#password", Kind: Secret, Doc: "for `basic`, and for `oauth2` with grant `password`"},
-	{Name: "password", Kind: Secret, Doc: "prefer `#password`"},
-	{Name: "#token", Kind: Secret, Doc: "for `bearer`"},
-	{Name: "token", Kind: Secret, Doc: "for `bearer`; prefer `#token`"},
-	{Name: "name", Kind: Text, Doc: "for `header` and `query`: the name that carries the key"},
-	{Name: "#value", Kind: Secret, Doc: "for `header` and `query`: the key"},
-	{Name: "value", Kind: Secret, Doc: "for `header` and `query`; prefer `#value`"},
+	{Name: "type", Kind: KindText, Required: true, Values: authTypeNames(), Doc: "the type; it decides which other keys are needed"},
+	{Name: "username", Kind: KindSecret, Doc: "for `basic`, and for `oauth2` with grant `password`"},
+	{Name: "#password", Kind: KindSecret, Doc: "for `basic`, and for `oauth2` with grant `password`"},
+	{Name: "password", Kind: KindSecret, Doc: "prefer `#password`"},
+	{Name: "#token", Kind: KindSecret, Doc: "for `bearer`"},
+	{Name: "token", Kind: KindSecret, Doc: "for `bearer`; prefer `#token`"},
+	{Name: "name", Kind: KindText, Doc: "for `header` and `query`: the name that carries the key"},
+	{Name: "#value", Kind: KindSecret, Doc: "for `header` and `query`: the key"},
+	{Name: "value", Kind: KindSecret, Doc: "for `header` and `query`; prefer `#value`"},
 
-	{Name: "grant", Kind: Text, Values: oauthGrants,
+	{Name: "grant", Kind: KindText, Values: oauthGrants,
 		Doc: "for `oauth2`: by default `refresh_token` if there is a `#refreshToken`, `password` if there is a `username`, " +
 			"and otherwise `client_credentials`"},
-	{Name: "tokenUrl", Kind: Secret, Address: true, Doc: "for `oauth2`: the token endpoint; a relative address is resolved against `baseUrl`"},
-	{Name: "clientId", Kind: Secret, Doc: "for `oauth2`"},
-	{Name: "#clientSecret", Kind: Secret, Doc: "for `oauth2`"},
-	{Name: "clientSecret", Kind: Secret, Doc: "for `oauth2`; prefer `#clientSecret`"},
-	{Name: "clientAuth", Kind: Text, Values: []string{ClientInHeader, ClientInBody},
+	{Name: "tokenUrl", Kind: KindSecret, Address: true,
+		Doc: "for `oauth2`: the token endpoint; a relative address is resolved against `baseUrl`"},
+	{Name: "clientId", Kind: KindSecret, Doc: "for `oauth2`"},
+	{Name: "#clientSecret", Kind: KindSecret, Doc: "for `oauth2`"},
+	{Name: "clientSecret", Kind: KindSecret, Doc: "for `oauth2`; prefer `#clientSecret`"},
+	{Name: "clientAuth", Kind: KindText, Values: []string{ClientInHeader, ClientInBody},
 		Doc: "for `oauth2`: where the token request has the client's id and secret: " +
 			"in the `header` Authorization (the default if there is a secret), or in its `body`"},
-	{Name: "#refreshToken", Kind: Secret, Doc: "for `oauth2` with grant `refresh_token`"},
-	{Name: "refreshToken", Kind: Secret, Doc: "for `oauth2` with grant `refresh_token`; prefer `#refreshToken`"},
-	{Name: "scopes", Kind: Any, Env: true, Doc: "for `oauth2`: a list, or a text with spaces between the scopes, " +
+	{Name: "#refreshToken", Kind: KindSecret, Doc: "for `oauth2` with grant `refresh_token`"},
+	{Name: "refreshToken", Kind: KindSecret, Doc: "for `oauth2` with grant `refresh_token`; prefer `#refreshToken`"},
+	{Name: "scopes", Kind: KindAny, Env: true, Doc: "for `oauth2`: a list, or a text with spaces between the scopes, " +
 		"which `{\"expr\": …}` may compute"},
-	{Name: "params", Kind: Map, Doc: "for `oauth2`: further parameters of the token request, such as `audience`; " +
+	{Name: "params", Kind: KindMap, Doc: "for `oauth2`: further parameters of the token request, such as `audience`; " +
 		"for `sign`: expressions over `request`, which give parameters of each request"},
-	{Name: "headers", Kind: Map, Sources: WholeSource, Scope: ScopeSign,
+	{Name: "headers", Kind: KindMap, Sources: WholeSource, Scope: ScopeSign,
 		Doc: "for `sign`: expressions over `request`, which give headers of each request; they see its params"},
-	{Name: "loginRequest", Kind: Block, Fields: loginFields, Doc: "for `login`: the request that logs in"},
-	{Name: "apiRequest", Kind: Block, Fields: apiRequestFields, Doc: "for `login`: what the other requests get of its response"},
-	{Name: "expires", Kind: Expression, Scope: ScopeLogin,
+	{Name: "loginRequest", Kind: KindBlock, Fields: loginFields, Doc: "for `login`: the request that logs in"},
+	{Name: "apiRequest", Kind: KindBlock, Fields: apiRequestFields, Doc: "for `login`: what the other requests get of its response"},
+	{Name: "expires", Kind: KindExpression, Scope: ScopeLogin,
 		Doc: "for `login`: an expression over `login`, which gives when the login ends: " +
 			"seconds from now, or a time; without it, the login is repeated when the API refuses a request with status 401"},
-	{Name: "renewBefore", Kind: Seconds, Default: 60, QuietDefault: true,
+	{Name: "renewBefore", Kind: KindSeconds, Default: 60, QuietDefault: true,
 		Doc: "for `oauth2` and `login`: how long before its end a token is renewed, but at most half of its lifetime"},
-	{Name: "allowHttp", Kind: Flag, Default: false,
+	{Name: "allowHttp", Kind: KindFlag, Default: false,
 		Doc: "for `oauth2`: whether `tokenUrl` may be an http address of another machine, to which the credentials are sent unencrypted"},
 
-	{Name: "region", Kind: Secret, Doc: "for `aws4`, such as `eu-west-1`"},
-	{Name: "service", Kind: Secret, Doc: "for `aws4`, such as `execute-api`"},
-	{Name: "accessKeyId", Kind: Secret, Doc: "for `aws4`"},
-	{Name: "#secretAccessKey", Kind: Secret, Doc: "for `aws4`"},
-	{Name: "secretAccessKey", Kind: Secret, Doc: "for `aws4`; prefer `#secretAccessKey`"},
-	{Name: "#sessionToken", Kind: Secret, Doc: "for `aws4` with temporary credentials"},
-	{Name: "sessionToken", Kind: Secret, Doc: "for `aws4`; prefer `#sessionToken`"},
+	{Name: "region", Kind: KindSecret, Doc: "for `aws4`, such as `eu-west-1`"},
+	{Name: "service", Kind: KindSecret, Doc: "for `aws4`, such as `execute-api`"},
+	{Name: "accessKeyId", Kind: KindSecret, Doc: "for `aws4`"},
+	{Name: "#secretAccessKey", Kind: KindSecret, Doc: "for `aws4`"},
+	{Name: "secretAccessKey", Kind: KindSecret, Doc: "for `aws4`; prefer `#secretAccessKey`"},
+	{Name: "#sessionToken", Kind: KindSecret, Doc: "for `aws4` with temporary credentials"},
+	{Name: "sessionToken", Kind: KindSecret, Doc: "for `aws4`; prefer `#sessionToken`"},
 }
 
 // authentication reads api.authentication. The reference has the credentials of
@@ -255,12 +256,12 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 				continue
 			}
 			f, _ := fieldNamed(authenticationFields, name)
-			if c, ok := computed(field.path(), field.Value); ok && f.Kind != Map {
+			if c, ok := computed(field.path(), field.Value); ok && f.Kind != KindMap {
 				c.Secret = hidden
 				auth.Computed[plain] = c
 				return true
 			}
-			if f.Kind != Secret && f.Kind != Text {
+			if f.Kind != KindSecret && f.Kind != KindText {
 				return true
 			}
 			if _, isText := field.Value.(string); isText && hidden && name == plain {
@@ -385,7 +386,7 @@ func (j *Job) sent() []sent {
 func (a *Auth) Empty() []string {
 	needs := slices.Clip(grantNeeds[a.Values["grant"]]) // which requests share
 	for _, key := range findAuthType(a.Type).Required {
-		if f, _ := fieldNamed(authenticationFields, key); f.Kind == Secret && key != "tokenUrl" {
+		if f, _ := fieldNamed(authenticationFields, key); f.Kind == KindSecret && key != "tokenUrl" {
 			needs = append(needs, key)
 		}
 	}

@@ -67,10 +67,10 @@ func (j Job) DataTypes() []string {
 }
 
 var dataFieldFields = []Field{
-	{Name: "path", Kind: Text, Required: true, Doc: "path of the items; in dialect `spec`, `*` is every element of a list or " +
+	{Name: "path", Kind: KindText, Required: true, Doc: "path of the items; in dialect `spec`, `*` is every element of a list or " +
 		"every member of an object"},
-	{Name: "delimiter", Kind: Text, Default: ".", Doc: "separator of the keys in path"},
-	{Name: "dataType", Kind: Text, Doc: "type of the items at this path; default: that of the job"},
+	{Name: "delimiter", Kind: KindText, Default: ".", Doc: "separator of the keys in path"},
+	{Name: "dataType", Kind: KindText, Doc: "type of the items at this path; default: that of the job"},
 }
 
 // dataField reads a path, {"path", "delimiter", "dataType"}, or a list of both. Dialect keboola has

@@ -155,13 +155,13 @@ func properties(s settings, path string, fields []Field) []Property {
 	var list []Property
 	for i := range fields {
 		f := &fields[i]
-		if f.Subject == "" && f.Kind != Block {
+		if f.Subject == "" && f.Kind != KindBlock {
 			continue
 		}
 		switch fieldPath := diag.Join(path, f.Name); f.Kind {
-		case Block:
+		case KindBlock:
 			list = append(list, properties(s, fieldPath, f.Fields)...)
-		case List:
+		case KindList:
 			texts := slices.Sorted(slices.Values(s.get(fieldPath).texts())) // their order does not matter
 			list = append(list, Property{f.Subject, fieldPath, strings.Join(texts, ", ")})
 		default:

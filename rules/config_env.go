@@ -98,7 +98,7 @@ func (r *reader) envValue(name, path string, f *Field) any {
 	switch {
 	case !found:
 		return f.placeholder(name)
-	case f.Kind == Flag && (text == "true" || text == "false"):
+	case f.Kind == KindFlag && (text == "true" || text == "false"):
 		return text == "true"
 	case f.Env:
 		r.hideAddress(name, text)
@@ -111,7 +111,7 @@ func (f *Field) placeholder(name string) any {
 	switch {
 	case f.Name == "baseUrl":
 		return "https://" + strings.ToLower(strings.ReplaceAll(placeholderFor(name), "_", "-")) + ".invalid/"
-	case f.Kind == Text && f.Values == nil, f.Kind == Any:
+	case f.Kind == KindText && f.Values == nil, f.Kind == KindAny:
 		return placeholderFor(name)
 	}
 	return f.Sample()

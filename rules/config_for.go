@@ -51,23 +51,25 @@ const (
 )
 
 var forFields = []Field{
-	{Name: "items", Kind: Text, Doc: "id of another job: the variable is each of its items, one after another"},
-	{Name: "when", Kind: Expression, Doc: "with items: only for the items for which this is true"},
-	{Name: "values", Kind: Values, Doc: "a list of values, or an expression that gives a list"},
-	{Name: "from", Kind: MomentOrSource, Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
-		"the variable has `from` and `to`"},
-	{Name: "to", Kind: MomentOrSource, Doc: "end of the last window, which belongs to it only with `granularity`"},
-	{Name: "step", Kind: LengthOrSource, Doc: "length of a window: `24h`, `7d`, `1mo`, a number, or an expression for one, such as " +
+	{Name: "items", Kind: KindText, Doc: "id of another job: the variable is each of its items, one after another"},
+	{Name: "when", Kind: KindExpression, Doc: "with items: only for the items for which this is true"},
+	{Name: "values", Kind: KindValues, Doc: "a list of values, or an expression that gives a list"},
+	{Name: "from", Kind: KindMomentOrSource,
+		Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
+			"the variable has `from` and `to`"},
+	{Name: "to", Kind: KindMomentOrSource, Doc: "end of the last window, which belongs to it only with `granularity`"},
+	{Name: "step", Kind: KindLengthOrSource, Doc: "length of a window: `24h`, `7d`, `1mo`, a number, or an expression for one, such as " +
 		"`input.step`; default, and if the expression is nil or empty: one window"},
-	{Name: "overlap", Kind: Length, Doc: "how much earlier every window but the first begins"},
-	{Name: "granularity", Kind: Length, Doc: "for an API that includes the end of an interval: how much earlier than the next window " +
+	{Name: "overlap", Kind: KindLength, Doc: "how much earlier every window but the first begins"},
+	{Name: "granularity", Kind: KindLength, Doc: "for an API that includes the end of an interval: how much earlier than the next window " +
 		"each window ends, such as `1s`, `24h` or 1"},
-	{Name: "splitWhen", Kind: Expression, Doc: "a stopping rule: a window in which it is met is discarded, and its halves are read instead"},
-	{Name: "smallest", Kind: Length, Doc: "length of a window that is not split; default: a second, or the number 1"},
+	{Name: "splitWhen", Kind: KindExpression,
+		Doc: "a stopping rule: a window in which it is met is discarded, and its halves are read instead"},
+	{Name: "smallest", Kind: KindLength, Doc: "length of a window that is not split; default: a second, or the number 1"},
 }
 
 var limitsFields = []Field{
-	{Name: "partitions", Kind: Count, Subject: "limits", Doc: "maximum number of partitions of a run; the outcome is then limited"},
+	{Name: "partitions", Kind: KindCount, Subject: "limits", Doc: "maximum number of partitions of a run; the outcome is then limited"},
 }
 
 // forVariables reads the variables of a job.

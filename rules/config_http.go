@@ -36,52 +36,54 @@ type Pace struct {
 	Parallel  int           // requests in flight; 0 means no limit
 }
 
-var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4,
+var maxRetriesField = Field{Name: "maxRetries", Kind: KindInteger, Default: 4,
 	Doc: "how many times a request is retried after a transient error"}
 
-var retryCodesField = Field{Name: "codes", Kind: List, Each: &Field{Kind: Status},
+var retryCodesField = Field{Name: "codes", Kind: KindList, Each: &Field{Kind: KindStatus},
 	Default: []any{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529},
 	Doc:     "the statuses that are retried"}
 
-var limitCodesField = Field{Name: "limitCodes", Kind: List, Each: &Field{Kind: Status}, Default: []any{403},
+var limitCodesField = Field{Name: "limitCodes", Kind: KindList, Each: &Field{Kind: KindStatus}, Default: []any{403},
 	Doc: "the statuses that are retried, too, if the response says that a rate limit is exceeded: it has the `retryHeader`, " +
 		"or the header `rateLimit.remaining` is 0 (without `rateLimit`: `X-RateLimit-Remaining`, " +
 		"`X-Rate-Limit-Remaining` or `RateLimit-Remaining`)"}
 
-var retryHeaderField = Field{Name: "retryHeader", Kind: Text, Default: "Retry-After", Doc: "the header that says when to retry"}
+var retryHeaderField = Field{Name: "retryHeader", Kind: KindText, Default: "Retry-After", Doc: "the header that says when to retry"}
 
 var httpFields = []Field{
-	{Name: "headers", Kind: Map, Doc: "headers of all requests; a `#` before a name makes its value a secret"},
-	{Name: "defaultOptions", Kind: Block, Doc: "what all requests have in common; their own values override it", Fields: []Field{
-		{Name: "params", Kind: Map, Doc: "parameters of all requests"},
-		{Name: "headers", Kind: Map, Doc: "headers of all requests"},
+	{Name: "headers", Kind: KindMap, Doc: "headers of all requests; a `#` before a name makes its value a secret"},
+	{Name: "defaultOptions", Kind: KindBlock, Doc: "what all requests have in common; their own values override it", Fields: []Field{
+		{Name: "params", Kind: KindMap, Doc: "parameters of all requests"},
+		{Name: "headers", Kind: KindMap, Doc: "headers of all requests"},
 	}},
 	maxRetriesField,
 	retryCodesField,
 	limitCodesField,
 	retryHeaderField,
-	{Name: "rateLimit", Kind: Block, Doc: "headers that say how many requests are left; when none are, the next one waits", Fields: []Field{
-		{Name: "remaining", Kind: Text, Subject: "rate limit",
-			Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; " +
-				"without it the next request waits after every response with `reset`"},
-		{Name: "reset", Kind: Text, Subject: "rate limit", Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
-			"in seconds from now or as a time in seconds or milliseconds since 1970"},
-	}},
-	{Name: "timeout", Kind: Seconds, Doc: "how long a request may take, from sending it to the last byte of its response; " +
+	{Name: "rateLimit", Kind: KindBlock,
+		Doc: "headers that say how many requests are left; when none are, the next one waits", Fields: []Field{
+			{Name: "remaining", Kind: KindText, Subject: "rate limit",
+				Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; " +
+					"without it the next request waits after every response with `reset`"},
+			{Name: "reset", Kind: KindText, Subject: "rate limit", Required: true,
+				Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
+					"in seconds from now or as a time in seconds or milliseconds since 1970"},
+		}},
+	{Name: "timeout", Kind: KindSeconds, Doc: "how long a request may take, from sending it to the last byte of its response; " +
 		"after that it is retried. " +
 		"Without it a response must begin within a minute and be complete within ten"},
-	{Name: "requestsPerSecond", Kind: PerSecond, Doc: "maximum number of requests per second, of all jobs together, retries included; " +
+	{Name: "requestsPerSecond", Kind: KindPerSecond, Doc: "maximum number of requests per second, of all jobs together, retries included; " +
 		"`0.2` is one request every five seconds"},
-	{Name: "burst", Kind: Count, Default: 1, DefaultWith: "requestsPerSecond",
+	{Name: "burst", Kind: KindCount, Default: 1, DefaultWith: "requestsPerSecond",
 		Doc: "how many requests may follow each other at once, after a rest, in spite of `requestsPerSecond`"},
-	{Name: "parallel", Kind: Count, Doc: "maximum number of requests at the same time, of all jobs together"},
-	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response is read as a page"},
-	{Name: "maxBodyBytes", Kind: Count, Subject: "limits", Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
-	{Name: "maxItemsPerPage", Kind: Count, Subject: "limits", Default: 1_000_000, Doc: "maximum number of items in a response"},
-	{Name: "maxValueBytes", Kind: Count, Subject: "limits", Default: 256 << 20,
+	{Name: "parallel", Kind: KindCount, Doc: "maximum number of requests at the same time, of all jobs together"},
+	{Name: "ignoreErrors", Kind: KindList, Each: &Field{Kind: KindStatus}, Doc: "statuses whose response is read as a page"},
+	{Name: "maxBodyBytes", Kind: KindCount, Subject: "limits", Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
+	{Name: "maxItemsPerPage", Kind: KindCount, Subject: "limits", Default: 1_000_000, Doc: "maximum number of items in a response"},
+	{Name: "maxValueBytes", Kind: KindCount, Subject: "limits", Default: 256 << 20,
 		Doc: "maximum memory for the values of a response that rules read, in bytes; items that no rule reads need none"},
-	{Name: "maxDepth", Kind: Count, Subject: "limits", Default: 512, Doc: "maximum nesting of a response"},
-	{Name: "requiredHeaders", Kind: List, Each: &Field{Kind: Text}, Support: OnlyKeboola,
+	{Name: "maxDepth", Kind: KindCount, Subject: "limits", Default: 512, Doc: "maximum nesting of a response"},
+	{Name: "requiredHeaders", Kind: KindList, Each: &Field{Kind: KindText}, Support: OnlyKeboola,
 		Doc: "names of headers that `config.http.headers` must have"},
 }
 
@@ -89,9 +91,9 @@ var httpFields = []Field{
 var retryFields = []Field{
 	maxRetriesField,
 	retryCodesField,
-	{Name: "http", Kind: Block, Doc: "retryHeader and codes, where the reference implementation has them",
+	{Name: "http", Kind: KindBlock, Doc: "retryHeader and codes, where the reference implementation has them",
 		Fields: []Field{retryHeaderField, retryCodesField}},
-	{Name: "curl", Kind: Any, Support: Refused},
+	{Name: "curl", Kind: KindAny, Support: Refused},
 }
 
 // http reads api.http, api.retryConfig, which overrides it, and config.http.

@@ -19,16 +19,16 @@ const (
 )
 
 var incrementalFields = []Field{
-	{Name: "cursor", Kind: Path, Required: true, Doc: "path in the items of what orders them: the time of the last change, or a number " +
+	{Name: "cursor", Kind: KindPath, Required: true, Doc: "path in the items of what orders them: the time of the last change, or a number " +
 		"that rises; the greatest value of a complete list is kept"},
-	{Name: "param", Kind: Text, Doc: "the parameter that has the kept value in the next run; " +
+	{Name: "param", Kind: KindText, Doc: "the parameter that has the kept value in the next run; " +
 		"`header:NAME` is a header, and `body:PATH` a path in the JSON body; without it the value is only kept, for expressions " +
 		"such as those of `filter` and `for`"},
-	{Name: "lag", Kind: LengthOrSource, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if " +
+	{Name: "lag", Kind: KindLengthOrSource, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if " +
 		"the cursor is one, or an expression for one, such as `input.lag`"},
-	{Name: "from", Kind: MomentOrSource, Doc: "the value in the first run: a date, a number or an expression; " +
+	{Name: "from", Kind: KindMomentOrSource, Doc: "the value in the first run: a date, a number or an expression; " +
 		"without it the first run does not send the parameter"},
-	{Name: "format", Kind: Text, Doc: "the form of the times that are sent, as a layout of Go (`2006-01-02`), `unix` or `unixms`; " +
+	{Name: "format", Kind: KindText, Doc: "the form of the times that are sent, as a layout of Go (`2006-01-02`), `unix` or `unixms`; " +
 		"default: that of the items"},
 }
 

@@ -29,13 +29,13 @@ type Input struct {
 func (in Input) Required() bool { return in.Default == nil && !in.Optional }
 
 var inputFields = []Field{
-	{Name: "doc", Kind: Text, Doc: "what the input is for"},
-	{Name: "default", Kind: Any, Env: true,
+	{Name: "doc", Kind: KindText, Doc: "what the input is for"},
+	{Name: "default", Kind: KindAny, Env: true,
 		Doc: "the value if a run does not set one; without a default, every run must set a value, unless the input is `optional`"},
-	{Name: "optional", Kind: Flag, Default: false,
+	{Name: "optional", Kind: KindFlag, Default: false,
 		Doc: "if true, a run need not set a value: without one, the input is nil, and a parameter that is nil is not sent"},
-	{Name: "secret", Kind: Flag, Default: false, Doc: "if true, the value is never printed"},
-	{Name: "pattern", Kind: Text, Doc: "a regular expression that must match the complete value"},
+	{Name: "secret", Kind: KindFlag, Default: false, Doc: "if true, the value is never printed"},
+	{Name: "pattern", Kind: KindText, Doc: "a regular expression that must match the complete value"},
 }
 
 // input reads one input.

@@ -63,61 +63,62 @@ var verbs = []string{"GET", "POST", "FORM"}
 func Verbs() []string { return slices.Clone(verbs) }
 
 var jobFields = []Field{
-	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint, with the position if that is not unique"},
-	{Name: "endpoint", Kind: Text, Required: true, Env: true, Sources: BraceSource,
+	{Name: "id", Kind: KindText, Doc: "name in logs, trace and result; default: the endpoint, with the position if that is not unique"},
+	{Name: "endpoint", Kind: KindText, Required: true, Env: true, Sources: BraceSource,
 		Doc: "path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the host; " +
 			"expressions in braces are values in it: `orders/{order.id}`"},
-	{Name: "method", Kind: Text, Default: "GET", QuietDefault: true, Values: verbs, FoldCase: true,
+	{Name: "method", Kind: KindText, Default: "GET", QuietDefault: true, Values: verbs, FoldCase: true,
 		Doc: "`POST` sends the parameters as a JSON body, `FORM` urlencoded"},
-	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order; " +
+	{Name: "params", Kind: KindMap, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order; " +
 		`{"expr": "…"}` + " computes a value, once for each partition"},
-	{Name: "body", Kind: Map, Doc: "the body of the requests of any method: JSON, or urlencoded with `FORM`. " +
+	{Name: "body", Kind: KindMap, Doc: "the body of the requests of any method: JSON, or urlencoded with `FORM`. " +
 		"With it, `params` are in the query; " + `{"expr": "…"}` + " computes a value"},
-	{Name: "listStyle", Kind: Text, Default: string(requests.Indices), QuietDefault: true, Values: requests.ListStyles(),
+	{Name: "listStyle", Kind: KindText, Default: string(requests.Indices), QuietDefault: true, Values: requests.ListStyles(),
 		Doc: "how lists are written in queries and urlencoded bodies: `indices` as `a[0]=1&a[1]=2`, `brackets` as `a[]=1&a[]=2`, " +
 			"`repeat` as `a=1&a=2`, `comma` as `a=1,2`"},
-	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
-	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Each: &Field{Kind: Any, Fields: dataFieldFields},
+	{Name: "headers", Kind: KindMap, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
+	{Name: "dataField", Kind: KindAny, Fields: dataFieldFields, Each: &Field{Kind: KindAny, Fields: dataFieldFields},
 		Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\", \"dataType\"}`, or a list of both; " +
 			"in dialect `spec`, `*` is every element of a list or every member of an object; default: the root, or the only list in the root"},
-	{Name: "dataType", Kind: Text, DefaultOf: "endpoint",
+	{Name: "dataType", Kind: KindText, DefaultOf: "endpoint",
 		Doc: "type of the items, and name of their file under `--out`; default: the id or, without one and in dialect `keboola`, the endpoint"},
-	{Name: "filter", Kind: Expression, Scope: ScopeItem, Doc: "expression over `item`: an item for which it is not true is not written; " +
+	{Name: "filter", Kind: KindExpression, Scope: ScopeItem, Doc: "expression over `item`: an item for which it is not true is not written; " +
 		"the other rules see all items"},
-	{Name: "fields", Kind: Map, Scope: ScopeItem, Each: &Field{Kind: Expression, OrNull: true},
+	{Name: "fields", Kind: KindMap, Scope: ScopeItem, Each: &Field{Kind: KindExpression, OrNull: true},
 		Doc: "members of the items: names, or paths, and expressions " +
 			"over `item`; `null` removes the member; other members keep their bytes and their order"},
-	{Name: "response", Kind: Block, Fields: responseFields, QuietDefault: true,
+	{Name: "response", Kind: KindBlock, Fields: responseFields, QuietDefault: true,
 		Doc: "the format of this job's responses; its keys override `api.response`"},
-	{Name: "scroller", Kind: Text, KeboolaKind: phpText, Doc: "with method `multiple`: the scroller that pages this job"},
-	{Name: "pagination", Kind: Nested, Doc: "how this job pages, in the place of `api.pagination`; " +
+	{Name: "scroller", Kind: KindText, KeboolaKind: phpText, Doc: "with method `multiple`: the scroller that pages this job"},
+	{Name: "pagination", Kind: KindNested, Doc: "how this job pages, in the place of `api.pagination`; " +
 		"rules next to method `multiple` there also apply to it"},
-	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},
+	{Name: "for", Kind: KindMap, Each: &Field{Kind: KindBlock, Fields: forFields, OneOf: []string{"items", "values", "from"}},
 		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; " +
 			"several variables are nested loops. Expressions read them by their names"},
-	{Name: "key", Kind: PathList, Doc: "path, or paths, of what identifies an item as it is written, such as `id`: " +
+	{Name: "key", Kind: KindPathList, Doc: "path, or paths, of what identifies an item as it is written, such as `id`: " +
 		"two items with the same are a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties` of Singer"},
-	{Name: "allowedOrigins", Kind: List, Sources: BraceSource, Each: &Field{Kind: Text},
+	{Name: "allowedOrigins", Kind: KindList, Sources: BraceSource, Each: &Field{Kind: KindText},
 		Doc: "further origins that the requests of this job and its " +
 			"redirects may go to, next to those of the API; values in braces: `https://{account.host}`. They get no credentials"},
-	{Name: "incremental", Kind: Block, Fields: incrementalFields, Doc: "only what has changed since the last run (`--kept` or `--state`): " +
-		"short for a value under `keep` and a computed parameter"},
-	{Name: "keepFor", Kind: Expression, Doc: "expression over the variables, such as `order.id`: the values under `keep`, and that of " +
+	{Name: "incremental", Kind: KindBlock, Fields: incrementalFields,
+		Doc: "only what has changed since the last run (`--kept` or `--state`): " +
+			"short for a value under `keep` and a computed parameter"},
+	{Name: "keepFor", Kind: KindExpression, Doc: "expression over the variables, such as `order.id`: the values under `keep`, and that of " +
 		"`incremental`, are kept for each of its values, and each partition reads its own; default: one for all partitions"},
-	{Name: "emit", Kind: Flag, Default: true, QuietDefault: true,
+	{Name: "emit", Kind: KindFlag, Default: true, QuietDefault: true,
 		Doc: "if false, the items are not written: they are needed for other jobs only"},
-	{Name: "onPartitionError", Kind: Text, Default: string(PartitionFail), DefaultWith: "for",
+	{Name: "onPartitionError", Kind: KindText, Default: string(PartitionFail), DefaultWith: "for",
 		Values: []string{string(PartitionFail), string(PartitionSkip)},
 		Doc:    "what to do when a partition fails: `fail` ends the run, `skip` counts and names the partition, and goes on"},
-	{Name: "children", Kind: Any, Support: OnlyKeboola, Doc: "jobs that run for each item of this one"},
-	{Name: "recursionParams", Kind: Any, Support: Refused},
-	{Name: "recursionFilter", Kind: Any, Support: OnlyKeboola, Doc: "of a child: the items for which it runs: `type==admin&id>20`"},
-	{Name: "placeholders", Kind: Any, Support: OnlyKeboola,
+	{Name: "children", Kind: KindAny, Support: OnlyKeboola, Doc: "jobs that run for each item of this one"},
+	{Name: "recursionParams", Kind: KindAny, Support: Refused},
+	{Name: "recursionFilter", Kind: KindAny, Support: OnlyKeboola, Doc: "of a child: the items for which it runs: `type==admin&id>20`"},
+	{Name: "placeholders", Kind: KindAny, Support: OnlyKeboola,
 		Doc: "of a child: the names in braces in its endpoint, each with its path in an item of the parent"},
-	{Name: "userData", Kind: Any, Support: OnlyKeboola, Doc: "members that are added to every item of this job"},
-	{Name: "responseFilter", Kind: Any, Support: Ignored},
-	{Name: "responseFilterDelimiter", Kind: Any, Support: Ignored},
-	{Name: "parentId", Kind: Any, Support: Ignored},
+	{Name: "userData", Kind: KindAny, Support: OnlyKeboola, Doc: "members that are added to every item of this job"},
+	{Name: "responseFilter", Kind: KindAny, Support: Ignored},
+	{Name: "responseFilterDelimiter", Kind: KindAny, Support: Ignored},
+	{Name: "parentId", Kind: KindAny, Support: Ignored},
 }
 
 func (d *decoder) job(s, api settings) Job {

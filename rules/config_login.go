@@ -21,8 +21,8 @@ var loginFields = slices.DeleteFunc(cloneFields(jobFields), func(f Field) bool {
 })
 
 var apiRequestFields = []Field{
-	{Name: "headers", Kind: Map, Sources: WholeSource, Scope: ScopeLogin, Doc: "expressions over `login`, by the names of headers"},
-	{Name: "params", Kind: Map, Sources: WholeSource, Scope: ScopeLogin,
+	{Name: "headers", Kind: KindMap, Sources: WholeSource, Scope: ScopeLogin, Doc: "expressions over `login`, by the names of headers"},
+	{Name: "params", Kind: KindMap, Sources: WholeSource, Scope: ScopeLogin,
 		Doc: "expressions over `login`, by the names of parameters of the query"},
 }
 

@@ -14,64 +14,66 @@ import (
 
 // paginationFields are the keys of every pagination object. A [Catalog] adds the keys of its guards.
 var paginationFields = []Field{
-	{Name: "method", Kind: Text, Required: true, Doc: "where the next page comes from"},
-	{Name: "limit", Kind: Count, PerScroller: true, KeboolaKind: phpInt, Doc: "page size, which rules see as `limit`"},
-	{Name: "limitParam", Kind: Text, PerScroller: true, KeboolaKind: phpText, Default: "limit",
+	{Name: "method", Kind: KindText, Required: true, Doc: "where the next page comes from"},
+	{Name: "limit", Kind: KindCount, PerScroller: true, KeboolaKind: phpInt, Doc: "page size, which rules see as `limit`"},
+	{Name: "limitParam", Kind: KindText, PerScroller: true, KeboolaKind: phpText, Default: "limit",
 		Doc: "parameter that carries the page size; the job's own value for it overrides limit, " +
 			"and without either the value counts that all requests have"},
-	{Name: "nextPageFlag", Kind: Block, Doc: "a field of the response that says whether there is a next page (specification 2.2)",
+	{Name: "nextPageFlag", Kind: KindBlock, Doc: "a field of the response that says whether there is a next page (specification 2.2)",
 		Fields: []Field{
-			{Name: "field", Kind: Key, Required: true, Doc: "key in the root of the response, taken literally"},
-			{Name: "stopOn", Kind: Flag, Required: true, Doc: "paging stops when the field, converted to a boolean, has this value"},
-			{Name: "ifNotSet", Kind: Flag, DefaultOf: "stopOn", Doc: "value of a field that is missing; default: that of stopOn"},
+			{Name: "field", Kind: KindKey, Required: true, Doc: "key in the root of the response, taken literally"},
+			{Name: "stopOn", Kind: KindFlag, Required: true, Doc: "paging stops when the field, converted to a boolean, has this value"},
+			{Name: "ifNotSet", Kind: KindFlag, DefaultOf: "stopOn", Doc: "value of a field that is missing; default: that of stopOn"},
 		}},
-	{Name: "forceStop", Kind: Block, KeboolaKind: phpBlock, Doc: "limits; the first one that is reached stops paging (specification 2.3)",
+	{Name: "forceStop", Kind: KindBlock, KeboolaKind: phpBlock, Doc: "limits; the first one that is reached stops paging (specification 2.3)",
 		Fields: []Field{
-			{Name: "pages", Kind: Count, KeboolaKind: phpWhole, Doc: "maximum number of pages"},
-			{Name: "time", Kind: Seconds, KeboolaKind: phpSeconds, Doc: "maximum running time, in seconds"},
-			{Name: "volume", Kind: Count, KeboolaKind: phpBytes, Doc: "maximum number of bytes, counted in minified JSON"},
+			{Name: "pages", Kind: KindCount, KeboolaKind: phpWhole, Doc: "maximum number of pages"},
+			{Name: "time", Kind: KindSeconds, KeboolaKind: phpSeconds, Doc: "maximum running time, in seconds"},
+			{Name: "volume", Kind: KindCount, KeboolaKind: phpBytes, Doc: "maximum number of bytes, counted in minified JSON"},
 		}},
-	{Name: "limitStop", Kind: Block, Doc: "the total number of items; the page that reaches it is kept in full (specification 2.4)",
+	{Name: "limitStop", Kind: KindBlock, Doc: "the total number of items; the page that reaches it is kept in full (specification 2.4)",
 		Fields: []Field{
-			{Name: "count", Kind: Count, KeboolaKind: phpBytes, Doc: "the number itself"},
-			{Name: "field", Kind: Path, KeboolaKind: phpStrict, Doc: "path of the number in the response"},
+			{Name: "count", Kind: KindCount, KeboolaKind: phpBytes, Doc: "the number itself"},
+			{Name: "field", Kind: KindPath, KeboolaKind: phpStrict, Doc: "path of the number in the response"},
 		}},
-	{Name: "hasMore", Kind: Path, Doc: "path of a flag in the response that is true while there is more; " +
+	{Name: "hasMore", Kind: KindPath, Doc: "path of a flag in the response that is true while there is more; " +
 		"paging stops when it is missing, or false as a boolean (specification 2.2)"},
-	{Name: "stopRules", Kind: List, Each: &Field{Kind: Expression, Fields: stopRuleFields},
+	{Name: "stopRules", Kind: KindList, Each: &Field{Kind: KindExpression, Fields: stopRuleFields},
 		Doc: "rules that stop paging: expressions, or objects with name, when, outcome and message"},
-	{Name: "state", Kind: Map, PerScroller: true, Each: &Field{Kind: Block, Fields: stateFields},
+	{Name: "state", Kind: KindMap, PerScroller: true, Each: &Field{Kind: KindBlock, Fields: stateFields},
 		Doc: "variables: names, each with an object that has init (before the first request) and next (after each page)"},
-	{Name: "keep", Kind: Map, PerScroller: true, Each: &Field{Kind: Expression}, Doc: "values for the next run (`--kept FILE`): names, " +
-		"each with an expression that is evaluated after the last page of a complete list; " +
-		"the next run sees them as `kept`. One that reads `items` is about the items of all pages. " +
-		"A value that is nil does not replace the previous one"},
-	{Name: "nextRequest", Kind: Block, PerScroller: true, Doc: "the next request as expressions, applied after the method's",
+	{Name: "keep", Kind: KindMap, PerScroller: true, Each: &Field{Kind: KindExpression},
+		Doc: "values for the next run (`--kept FILE`): names, " +
+			"each with an expression that is evaluated after the last page of a complete list; " +
+			"the next run sees them as `kept`. One that reads `items` is about the items of all pages. " +
+			"A value that is nil does not replace the previous one"},
+	{Name: "nextRequest", Kind: KindBlock, PerScroller: true, Doc: "the next request as expressions, applied after the method's",
 		Fields: []Field{
-			{Name: "url", Kind: Expression, Doc: "the address; nil or empty stops paging"},
-			{Name: "endpoint", Kind: Expression, Doc: "replaces the job's; nil or empty stops paging"},
-			{Name: "method", Kind: Expression, Doc: "GET, POST or FORM, or an expression for one of them"},
-			{Name: "params", Kind: Any, Sources: WholeSource,
+			{Name: "url", Kind: KindExpression, Doc: "the address; nil or empty stops paging"},
+			{Name: "endpoint", Kind: KindExpression, Doc: "replaces the job's; nil or empty stops paging"},
+			{Name: "method", Kind: KindExpression, Doc: "GET, POST or FORM, or an expression for one of them"},
+			{Name: "params", Kind: KindAny, Sources: WholeSource,
 				Doc: "names, each with an expression, or one expression for an object; nil leaves a parameter out"},
-			{Name: "headers", Kind: Any, Sources: WholeSource,
+			{Name: "headers", Kind: KindAny, Sources: WholeSource,
 				Doc: "names, each with an expression, or one expression for an object; nil leaves a header out"},
-			{Name: "body", Kind: Any, Sources: WholeSource,
+			{Name: "body", Kind: KindAny, Sources: WholeSource,
 				Doc: "paths in the JSON body, each with an expression, or one expression for an object"},
-			{Name: "after", Kind: Wait, Doc: "how long to wait before the request: seconds or a duration, at most a day; nil means no wait. " +
+			{Name: "after", Kind: KindWait, Doc: "how long to wait before the request: seconds or a duration, at most a day; nil means no wait. " +
 				"A request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule"},
-			{Name: "includeParams", Kind: Flag, Doc: "also send the job's parameters; default: false with url, otherwise true"},
-			{Name: "applyToFirst", Kind: Flag, Default: false, Doc: "apply it to the first request, too"},
+			{Name: "includeParams", Kind: KindFlag, Doc: "also send the job's parameters; default: false with url, otherwise true"},
+			{Name: "applyToFirst", Kind: KindFlag, Default: false, Doc: "apply it to the first request, too"},
 		}},
-	{Name: "guards", Kind: Block, Doc: "what to do when an API makes no progress: `stop`, `fail` or `ignore`",
+	{Name: "guards", Kind: KindBlock, Doc: "what to do when an API makes no progress: `stop`, `fail` or `ignore`",
 		Fields: []Field{
-			{Name: "ignore", Kind: List, Each: &Field{Kind: Path}, Doc: "paths in the response that the same-page check ignores"},
+			{Name: "ignore", Kind: KindList, Each: &Field{Kind: KindPath}, Doc: "paths in the response that the same-page check ignores"},
 		}},
-	{Name: "audit", Kind: Block, Doc: "the audit at the end of a complete list",
+	{Name: "audit", Kind: KindBlock, Doc: "the audit at the end of a complete list",
 		Fields: []Field{
-			{Name: "ignore", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "ids of findings that do not indicate missing items " +
-				"with this API, such as `audit.token` for an API whose last page has a token"},
+			{Name: "ignore", Kind: KindList, Each: &Field{Kind: KindText, Values: auditIDs()},
+				Doc: "ids of findings that do not indicate missing items " +
+					"with this API, such as `audit.token` for an API whose last page has a token"},
 		}},
-	{Name: "onError", Kind: List, Each: &Field{Kind: Block, Fields: onErrorFields},
+	{Name: "onError", Kind: KindList, Each: &Field{Kind: KindBlock, Fields: onErrorFields},
 		Doc: "what to do about responses of other statuses than " + requests.PageStatuses + ", or with `on` about those of these statuses: " +
 			"objects with when, do, on and message"},
 }
@@ -254,25 +256,25 @@ func (p *pagination) checkFlagPolarity(diags *diag.Collector) {
 }
 
 var stopRuleFields = []Field{
-	{Name: "name", Kind: Text, Doc: "id in the trace and the result; default `stopRules[0]`, by position"},
-	{Name: "when", Kind: Expression, Required: true, Doc: "expression; true stops paging after this page"},
-	{Name: "outcome", Kind: Text, Default: string(Complete), Values: outcomeNames(), Doc: "what the end means for the list"},
-	{Name: "message", Kind: Text, Sources: BraceSource, Doc: "for the log; {expressions} in it are evaluated"},
+	{Name: "name", Kind: KindText, Doc: "id in the trace and the result; default `stopRules[0]`, by position"},
+	{Name: "when", Kind: KindExpression, Required: true, Doc: "expression; true stops paging after this page"},
+	{Name: "outcome", Kind: KindText, Default: string(Complete), Values: outcomeNames(), Doc: "what the end means for the list"},
+	{Name: "message", Kind: KindText, Sources: BraceSource, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
 var stateFields = []Field{
-	{Name: "init", Kind: Any, Sources: WholeSource, Doc: "value before the first request"},
-	{Name: "next", Kind: Any, Sources: WholeSource, Doc: "value after each page"},
+	{Name: "init", Kind: KindAny, Sources: WholeSource, Doc: "value before the first request"},
+	{Name: "next", Kind: KindAny, Sources: WholeSource, Doc: "value after each page"},
 }
 
 var onErrorFields = []Field{
-	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the response"},
-	{Name: "on", Kind: Text, Default: onErrorStatus, Values: []string{onErrorStatus, onSuccess, onAny}, QuietDefault: true,
+	{Name: "when", Kind: KindExpression, Required: true, Doc: "expression over status, header() and body of the response"},
+	{Name: "on", Kind: KindText, Default: onErrorStatus, Values: []string{onErrorStatus, onSuccess, onAny}, QuietDefault: true,
 		Doc: "the responses that it judges: " +
 			"`error`, those of other statuses than " + requests.PageStatuses + ", `success`, those of these statuses, " +
 			"for an API that reports errors with status 200, or `any`, all of them"},
-	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "what to do"},
-	{Name: "message", Kind: Text, Sources: BraceSource, Doc: "for the log; {expressions} in it are evaluated"},
+	{Name: "do", Kind: KindText, Required: true, Values: errorActions, Doc: "what to do"},
+	{Name: "message", Kind: KindText, Sources: BraceSource, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
 // The responses that an onError rule judges.

@@ -84,7 +84,7 @@ func (r *reader) secret(path string, v any, hidden bool) (string, bool) {
 		return "", false
 	}
 	if !ok {
-		r.diags.Errorf(diag.Value(path), "want %s, got %s", Secret, describe(v))
+		r.diags.Errorf(diag.Value(path), "want %s, got %s", KindSecret, describe(v))
 		return "", false
 	}
 	if hidden {

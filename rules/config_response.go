@@ -12,18 +12,18 @@ import (
 
 // The formats of responses.
 const (
-	JSON   = "json"   // one document (RFC 8259)
-	NDJSON = "ndjson" // one JSON value per line
-	CSV    = "csv"    // a table (RFC 4180)
-	XML    = "xml"    // XML 1.0
-	Auto   = "auto"   // the format that the response names or shows
+	FormatJSON   = "json"   // one document (RFC 8259)
+	FormatNDJSON = "ndjson" // one JSON value per line
+	FormatCSV    = "csv"    // a table (RFC 4180)
+	FormatXML    = "xml"    // XML 1.0
+	FormatAuto   = "auto"   // the format that the response names or shows
 )
 
-var formats = []string{JSON, NDJSON, CSV, XML, Auto}
+var formats = []string{FormatJSON, FormatNDJSON, FormatCSV, FormatXML, FormatAuto}
 
 // Response says how the responses of a job are read.
 type Response struct {
-	Format    string   // one of [JSON], [NDJSON], [CSV], [XML] and [Auto]
+	Format    string   // one of [FormatJSON], [FormatNDJSON], [FormatCSV], [FormatXML] and [FormatAuto]
 	Header    bool     // CSV: the first row has the names of the columns
 	Delimiter rune     // CSV: the character between fields; 0 is a comma, or a tab where the content type says so
 	Columns   []string // CSV: the names of the columns, which replace the header; may be nil
@@ -32,18 +32,19 @@ type Response struct {
 }
 
 var responseFields = []Field{
-	{Name: "format", Kind: Text, Default: JSON, Values: formats, Doc: "`json`, `ndjson` (one JSON value per line), `csv`, " +
+	{Name: "format", Kind: KindText, Default: FormatJSON, Values: formats, Doc: "`json`, `ndjson` (one JSON value per line), `csv`, " +
 		"`xml`, or `auto`: by the content type of the response, then by its first byte"},
-	{Name: "header", Kind: Flag, Default: true, DefaultWith: "format", Doc: "of CSV: whether the first row has the names of the columns"},
-	{Name: "delimiter", Kind: Text, Doc: "of CSV: the character between fields (`\\t` is a tab); default: a comma, or a tab " +
+	{Name: "header", Kind: KindFlag, Default: true, DefaultWith: "format", Doc: "of CSV: whether the first row has the names of the columns"},
+	{Name: "delimiter", Kind: KindText, Doc: "of CSV: the character between fields (`\\t` is a tab); default: a comma, or a tab " +
 		"for `text/tab-separated-values`"},
-	{Name: "columns", Kind: List, Each: &Field{Kind: Text}, Doc: "of CSV: the names of the columns, instead of the names in the header. " +
-		"Without either, each row is a list of texts"},
+	{Name: "columns", Kind: KindList, Each: &Field{Kind: KindText},
+		Doc: "of CSV: the names of the columns, instead of the names in the header. " +
+			"Without either, each row is a list of texts"},
 }
 
 // response reads the format of a job's responses. The keys of the job override the keys of the API.
 func (d *decoder) response(job, api settings) Response {
-	r := Response{Format: JSON, Header: true}
+	r := Response{Format: FormatJSON, Header: true}
 	for _, s := range []settings{api, job} {
 		if !s.get("response").given() {
 			continue
@@ -100,7 +101,7 @@ func (d *decoder) checkResponse(j *Job, own settings) {
 // checkTables reports settings of the API for CSV that no job needs.
 func (d *decoder) checkTables(api settings) {
 	if !slices.ContainsFunc(d.cfg.Jobs, func(j Job) bool { return j.Response.mayBeCSV() }) {
-		d.refuseTableOptions(Response{Format: cmp.Or(api.get("response.format").text(), JSON)}, api)
+		d.refuseTableOptions(Response{Format: cmp.Or(api.get("response.format").text(), FormatJSON)}, api)
 	}
 }
 
@@ -131,7 +132,7 @@ func (d *decoder) checkPath(j *Job, field setting) {
 }
 
 // mayBeCSV reports whether responses may be CSV.
-func (r Response) mayBeCSV() bool { return r.Format == CSV || r.Format == Auto }
+func (r Response) mayBeCSV() bool { return r.Format == FormatCSV || r.Format == FormatAuto }
 
 // ItemPaths returns the paths of the items, with * for every element or member; without a
 // dataField it returns nil.
@@ -160,13 +161,13 @@ func (j Job) ItemPaths() [][]string {
 // do. Without a path, paths is empty; a path without keys is the root.
 func (r Response) PathProblem(paths [][]string) string {
 	switch r.Format {
-	case NDJSON, CSV:
+	case FormatNDJSON, FormatCSV:
 		for _, path := range paths {
 			if len(path) > 0 {
 				return fmt.Sprintf("each line of %s is an item, so dataField has no meaning", strings.ToUpper(r.Format))
 			}
 		}
-	case XML:
+	case FormatXML:
 		if len(paths) == 0 {
 			return "the format xml needs dataField: the path of the elements that are the items, from the root element on"
 		}

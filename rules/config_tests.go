@@ -53,39 +53,40 @@ type Expectation struct {
 }
 
 var testFields = []Field{
-	{Name: "name", Kind: Text, Required: true, Doc: "what the test shows; names must differ"},
-	{Name: "job", Kind: Text, Doc: "id of the job; optional if there is only one"},
-	{Name: "kept", Kind: Map, Doc: "the values that an earlier run saved, by name"},
-	{Name: "inputs", Kind: Map, Doc: "the values that the run sets, by name"},
-	{Name: "partition", Kind: Map, Doc: "of a job with `for`: the values of its variables, by name; a window has `from` and `to`"},
-	{Name: "pages", Kind: List, Required: true,
+	{Name: "name", Kind: KindText, Required: true, Doc: "what the test shows; names must differ"},
+	{Name: "job", Kind: KindText, Doc: "id of the job; optional if there is only one"},
+	{Name: "kept", Kind: KindMap, Doc: "the values that an earlier run saved, by name"},
+	{Name: "inputs", Kind: KindMap, Doc: "the values that the run sets, by name"},
+	{Name: "partition", Kind: KindMap, Doc: "of a job with `for`: the values of its variables, by name; a window has `from` and `to`"},
+	{Name: "pages", Kind: KindList, Required: true,
 		Doc: "the responses of the API, in order: an object or a list is the body of a response, or a complete response"},
-	{Name: "expect", Kind: Block, Fields: expectFields, Required: true,
+	{Name: "expect", Kind: KindBlock, Fields: expectFields, Required: true,
 		Doc: "the expected result; keys that are missing are not compared"},
 }
 
 var testResponseFields = []Field{
-	{Name: "status", Kind: Status, Default: 200, Doc: "the HTTP status"},
-	{Name: "headers", Kind: Map, Doc: "names, each with a string, or with a list of strings for a header that is sent several times"},
-	{Name: "body", Kind: Any, Doc: "the body of the response, sent as it is written; " +
+	{Name: "status", Kind: KindStatus, Default: 200, Doc: "the HTTP status"},
+	{Name: "headers", Kind: KindMap, Doc: "names, each with a string, or with a list of strings for a header that is sent several times"},
+	{Name: "body", Kind: KindAny, Doc: "the body of the response, sent as it is written; " +
 		"of a job whose format is not `json`, a string is sent as its text"},
-	{Name: "after", Kind: Seconds, Doc: "delay of the response; the test does not wait"},
+	{Name: "after", Kind: KindSeconds, Doc: "delay of the response; the test does not wait"},
 }
 
 var expectFields = []Field{
-	{Name: "stoppedBy", Kind: Any, Doc: "the ids of all rules that match at the end, in order: a list, or a single id"},
-	{Name: "reason", Kind: Text, Doc: "the id of the first of them"},
-	{Name: "outcome", Kind: Text, Values: outcomeNames(), Doc: "the outcome"},
-	{Name: "message", Kind: Text, Doc: "text that the message about the end contains"},
-	{Name: "pages", Kind: Integer, Doc: "the number of pages"},
-	{Name: "items", Kind: Any,
+	{Name: "stoppedBy", Kind: KindAny, Doc: "the ids of all rules that match at the end, in order: a list, or a single id"},
+	{Name: "reason", Kind: KindText, Doc: "the id of the first of them"},
+	{Name: "outcome", Kind: KindText, Values: outcomeNames(), Doc: "the outcome"},
+	{Name: "message", Kind: KindText, Doc: "text that the message about the end contains"},
+	{Name: "pages", Kind: KindInteger, Doc: "the number of pages"},
+	{Name: "items", Kind: KindAny,
 		Doc: "the number of items, or the list of them, compared byte for byte except insignificant whitespace"},
-	{Name: "requests", Kind: List, Each: &Field{Kind: Text},
+	{Name: "requests", Kind: KindList, Each: &Field{Kind: KindText},
 		Doc: "the requests, in order: `GET /v1/users?page=1`, without credentials; a body may follow after a space"},
-	{Name: "exit", Kind: Integer, Doc: "the exit status of `stopwhen run`"},
-	{Name: "error", Kind: Text, Doc: "text that the error contains"},
-	{Name: "findings", Kind: List, Each: &Field{Kind: Text, Values: auditIDs()}, Doc: "the ids of the audit's findings: `audit.token`"},
-	{Name: "kept", Kind: Map, Doc: "the values that are saved for the next run, by name"},
+	{Name: "exit", Kind: KindInteger, Doc: "the exit status of `stopwhen run`"},
+	{Name: "error", Kind: KindText, Doc: "text that the error contains"},
+	{Name: "findings", Kind: KindList, Each: &Field{Kind: KindText, Values: auditIDs()},
+		Doc: "the ids of the audit's findings: `audit.token`"},
+	{Name: "kept", Kind: KindMap, Doc: "the values that are saved for the next run, by name"},
 }
 
 // test reads one test.
@@ -171,7 +172,7 @@ func (d *decoder) completeResponse(path string, object Object) bool {
 	for _, name := range misspelt {
 		d.diags.Errorf(diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(diag.DidYouMean(name, known) + " " + asBody)
 	}
-	if _, err := convert(Status, status); hasStatus && status != nil && err != nil {
+	if _, err := convert(KindStatus, status); hasStatus && status != nil && err != nil {
 		d.diags.Errorf(diag.Value(path+".status"), "want an HTTP status, got %s", describe(status)).WithHint(asBody)
 		return false
 	}
@@ -210,7 +211,7 @@ func (d *decoder) expect(s settings) Expectation {
 			e.List[i] = d.raw(diag.Index(items.path(), i), item)
 		}
 	} else if items.Value != nil {
-		n, err := convert(Integer, items.Value)
+		n, err := convert(KindInteger, items.Value)
 		if err != nil {
 			d.diags.Errorf(diag.Value(items.path()), "want a whole number, or a list of items, got %s", describe(items.Value))
 		}
@@ -228,7 +229,7 @@ func (d *decoder) stoppedBy(s setting) []string {
 	case string:
 		return []string{v}
 	case []any:
-		d.elements(&s, &Field{Each: &Field{Kind: Text}})
+		d.elements(&s, &Field{Each: &Field{Kind: KindText}})
 		return textsOrNil(s)
 	default:
 		d.diags.Errorf(diag.Value(s.path()), "want the id of a rule, or a list of ids, got %s", describe(v))

@@ -51,7 +51,7 @@ const maxSeconds = 3_000_000_000
 // ParseDuration reads a duration above 0 as settings in seconds are written: "90",
 // "90s", "1h30m", "10 minutes".
 func ParseDuration(text string) (time.Duration, error) {
-	v, err := convert(Seconds, text)
+	v, err := convert(KindSeconds, text)
 	return durationOf(v), err
 }
 

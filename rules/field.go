@@ -19,10 +19,10 @@ type Field struct {
 	FoldCase bool     // the case of the text does not matter; Values are upper case
 	Doc      string
 
-	Fields []Field // the keys of a Block; for any other kind, of an object that is accepted instead
-	Each   *Field  // describes the elements of a List or the values of a Map; nil for any value
+	Fields []Field // the keys of a block; for any other kind, of an object that is accepted instead
+	Each   *Field  // describes the elements of a list or the values of a map; nil for any value
 
-	// OneOf names keys of a Block. Exactly one of them must be given.
+	// OneOf names keys of a block. Exactly one of them must be given.
 	OneOf []string
 
 	// KeboolaKind is the kind in dialect keboola if the reference implementation reads the value
@@ -60,14 +60,14 @@ type Field struct {
 	// keys are ignored.
 	Prefix string
 
-	// OrNull allows null as an element of a Map, distinct from an absent element.
+	// OrNull allows null as an element of a map, distinct from an absent element.
 	OrNull bool
 
 	// PerScroller marks a key that belongs in a scroller, and not in a pagination with method multiple.
 	PerScroller bool
 
-	// Env makes a value from the environment a secret. For kind Any, it also allows {"env": "NAME"} in place
-	// of the value; for a Map without Each, in place of its values. Kinds of a single value allow it anyway.
+	// Env makes a value from the environment a secret. For [KindAny], it also allows {"env": "NAME"} in place
+	// of the value; for a [KindMap] without Each, in place of its values. Kinds of a single value allow it anyway.
 	Env bool
 
 	// Subject is the heading for the value in a comparison of two configurations, such as "limits".
@@ -99,7 +99,7 @@ func (f *Field) kindAndDefault(dialect string) (Kind, any) {
 	if dialect != Keboola {
 		return kind, fallback
 	}
-	if f.KeboolaKind != Any {
+	if f.KeboolaKind != KindAny {
 		kind = f.KeboolaKind
 	}
 	if f.KeboolaDefault == Off {
@@ -119,11 +119,11 @@ func (f *Field) absent(v any, dialect string) bool {
 	list, isList := v.([]any)
 	emptyList := isList && len(list) == 0
 	switch f.Kind {
-	case Text:
+	case KindText:
 		return v == "" && (dialect != Keboola || f.KeboolaKind != phpSet)
-	case Map, Block:
+	case KindMap, KindBlock:
 		return emptyList
-	case Any:
+	case KindAny:
 		object, isObject := value.Members(v)
 		return f.Fields != nil && (emptyList || isObject && len(object) == 0)
 	}
@@ -184,9 +184,9 @@ func (f Field) Sample() any {
 		return f.Default
 	case len(f.Values) > 0:
 		return f.Values[0]
-	case f.Kind == Blocks:
+	case f.Kind == KindBlocks:
 		return []any{f.sampleBlock()}
-	case f.Kind == Block:
+	case f.Kind == KindBlock:
 		return f.sampleBlock()
 	}
 	return kinds[f.Kind].sample
@@ -206,5 +206,5 @@ func (f Field) sampleBlock() Object {
 // allowsEnv reports whether {"env": "NAME"} may stand for a value of the field. It may not stand for an
 // expression, because the environment provides values, not programs.
 func (f Field) allowsEnv() bool {
-	return kinds[f.Kind].env || f.Kind == Any && (f.Env || f.Fields != nil)
+	return kinds[f.Kind].env || f.Kind == KindAny && (f.Env || f.Fields != nil)
 }

@@ -39,7 +39,7 @@ func (c *Catalog) ConfiguredKeys(root any, dialect string) []ConfiguredKey {
 
 // visitWritten visits a key that is written. Elements of lists and maps are not keys.
 func (r *reader) visitWritten(s *setting, f *Field) {
-	inner := f.Kind == Block || f.Kind == Blocks || f.Kind == Nested || f.Each != nil && f.Each.Fields != nil
+	inner := f.Kind == KindBlock || f.Kind == KindBlocks || f.Kind == KindNested || f.Each != nil && f.Each.Fields != nil
 	if f.Name != "" {
 		r.visit(ConfiguredKey{Path: s.path(), Doc: f.Doc, Written: true, Leaf: !inner})
 	}
@@ -60,7 +60,7 @@ func (r *reader) visitDefault(path string, object Object, f *Field) {
 	if _, given := object.Get(f.DefaultWith); f.QuietDefault || f.DefaultWith != "" && !given {
 		return
 	}
-	if f.Kind == Block && !slices.ContainsFunc(f.Fields, func(inner Field) bool { return inner.Required }) {
+	if f.Kind == KindBlock && !slices.ContainsFunc(f.Fields, func(inner Field) bool { return inner.Required }) {
 		r.visitDefaults(path, nil, f.Fields)
 		return
 	}

@@ -21,30 +21,30 @@ type Kind int
 
 // The kinds.
 const (
-	Any            Kind = iota // any value
-	Text                       // a non-empty string
-	Flag                       // true or false
-	Count                      // a whole number above 0, or a string that holds it
-	Integer                    // a whole number, or a string that holds it
-	Status                     // an HTTP status
-	Path                       // dot-separated keys; `\.` is a dot in a key, a number indexes a list
-	Key                        // a key in the root of the response, taken literally
-	Seconds                    // seconds above 0, or a duration: "90s", "10 minutes"
-	PerSecond                  // a rate: how many per second, which may be below 1
-	Secret                     // a string, or {"env": "NAME"}
-	Map                        // an object with any keys
-	Paths                      // an object of paths
-	Block                      // an object with the keys of Fields
-	Blocks                     // a list of objects with the keys of Fields
-	List                       // a list
-	Expression                 // an expression
-	Wait                       // an expression for a duration, or a duration such as "30s"
-	Length                     // the length of a window: 24h, 7d, 1mo, or a number
-	LengthOrSource             // a length, or an expression for a length
-	MomentOrSource             // the beginning or the end of windows: a date, a number, or an expression
-	Values                     // a list, or an expression for a list
-	PathList                   // a path, or a list of paths
-	Nested                     // a pagination object; its keys depend on its method
+	KindAny            Kind = iota // any value
+	KindText                       // a non-empty string
+	KindFlag                       // true or false
+	KindCount                      // a whole number above 0, or a string that holds it
+	KindInteger                    // a whole number, or a string that holds it
+	KindStatus                     // an HTTP status
+	KindPath                       // dot-separated keys; `\.` is a dot in a key, a number indexes a list
+	KindKey                        // a key in the root of the response, taken literally
+	KindSeconds                    // seconds above 0, or a duration: "90s", "10 minutes"
+	KindPerSecond                  // a rate: how many per second, which may be below 1
+	KindSecret                     // a string, or {"env": "NAME"}
+	KindMap                        // an object with any keys
+	KindPaths                      // an object of paths
+	KindBlock                      // an object with the keys of Fields
+	KindBlocks                     // a list of objects with the keys of Fields
+	KindList                       // a list
+	KindExpression                 // an expression
+	KindWait                       // an expression for a duration, or a duration such as "30s"
+	KindLength                     // the length of a window: 24h, 7d, 1mo, or a number
+	KindLengthOrSource             // a length, or an expression for a length
+	KindMomentOrSource             // the beginning or the end of windows: a date, a number, or an expression
+	KindValues                     // a list, or an expression for a list
+	KindPathList                   // a path, or a list of paths
+	KindNested                     // a pagination object; its keys depend on its method
 
 	// Values of these kinds are read like the reference implementation reads
 	// them (dialect keboola).
@@ -72,74 +72,74 @@ type kindRow struct {
 
 // kinds is the table of kinds.
 var kinds = [...]kindRow{
-	Any:  {name: "any value", sample: "name"},
-	Text: {name: "a non-empty string", read: readNonEmpty, sample: "name", env: true, goType: "string"},
-	Flag: {
+	KindAny:  {name: "any value", sample: "name"},
+	KindText: {name: "a non-empty string", read: readNonEmpty, sample: "name", env: true, goType: "string"},
+	KindFlag: {
 		name: "true or false", read: readAs[bool],
 		schema: typed("boolean"), sample: true, env: true, goType: "bool",
 	},
-	Count: {
+	KindCount: {
 		name: "a whole number above 0", read: wholeFrom(1, math.MaxInt),
 		schema: anyOf(typed("integer").With("minimum", 1), typed("string").With("pattern", `^0*[1-9][0-9]*$`)),
 		sample: 1, env: true, goType: "int",
 	},
-	Integer: {
+	KindInteger: {
 		name: "a whole number", read: readInteger,
 		schema: anyOf(typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`)), sample: 1, env: true, goType: "int",
 	},
-	Status: {
+	KindStatus: {
 		name: "an HTTP status", read: wholeFrom(100, 599),
 		schema: anyOf(typed("integer").With("minimum", 100).With("maximum", 599), typed("string").With("pattern", `^[1-5][0-9][0-9]$`)),
 		sample: 200, env: true, goType: "int",
 	},
-	Path: {name: "a path like a.b", read: readPathText, sample: "name", env: true, goType: "string"},
-	Key:  {name: "the name of a key", read: readKey, sample: "name", env: true, goType: "string"},
-	Seconds: {
+	KindPath: {name: "a path like a.b", read: readPathText, sample: "name", env: true, goType: "string"},
+	KindKey:  {name: "the name of a key", read: readKey, sample: "name", env: true, goType: "string"},
+	KindSeconds: {
 		name: `seconds above 0, or a duration like "90s" or "10 minutes"`, read: readSeconds,
 		schema: positiveSchema, sample: 1, env: true, goType: "time.Duration",
 	},
-	PerSecond: {
+	KindPerSecond: {
 		name: "a number above 0, and at least one per day (0.0000116)", read: readPerSecond,
 		schema: positiveSchema, sample: 1, env: true, goType: "float64",
 	},
-	Secret: {
+	KindSecret: {
 		name: `a string or {"env": "NAME"}`, read: readTextOrObject,
 		schema: anyOf(typed("string"), reference("expr")), sample: "name", env: true, goType: "string",
 	},
-	Map: {name: "an object", read: readObject, sample: Object{}},
-	Paths: {
+	KindMap: {name: "an object", read: readObject, sample: Object{}},
+	KindPaths: {
 		name: "an object of paths", read: readPaths,
 		schema: pathsSchema, sample: value.ObjectOf("name", "path"), goType: "map[string]string",
 	},
-	Block:      {name: "an object", read: readObject},
-	Blocks:     {name: "a list of objects", read: readAs[[]any]},
-	List:       {name: "a list", read: readAs[[]any], sample: []any{}},
-	Expression: {name: "an expression", read: readNonEmpty, sample: "nil", goType: "string"},
-	Wait: {
+	KindBlock:      {name: "an object", read: readObject},
+	KindBlocks:     {name: "a list of objects", read: readAs[[]any]},
+	KindList:       {name: "a list", read: readAs[[]any], sample: []any{}},
+	KindExpression: {name: "an expression", read: readNonEmpty, sample: "nil", goType: "string"},
+	KindWait: {
 		name: `an expression for seconds or a duration, or a duration like "30s"`, read: readWait,
 		schema: anyOf(typed("number").With("minimum", 0), someText), sample: "nil", goType: "string",
 	},
-	Length: {
+	KindLength: {
 		name: `a length such as 24h, 7d, 1mo or a number`, read: readLength,
 		schema: positiveSchema, sample: "1d", goType: "string",
 	},
-	LengthOrSource: {
+	KindLengthOrSource: {
 		name: `a length such as 24h, 7d, 1mo or a number, or an expression for one`, read: readDistance,
 		schema: positiveSchema, sample: "name", goType: "string",
 	},
-	MomentOrSource: {
+	KindMomentOrSource: {
 		name: "a date, a number or an expression", read: either(readAs[int], either(readAs[float64], readMoment)),
 		schema: anyOf(typed("number"), someText), sample: "name", goType: "string",
 	},
-	Values: {
+	KindValues: {
 		name: "a list or an expression", read: either(readAs[[]any], readNonEmpty),
 		schema: anyOf(typed("array"), someText), sample: "name", goType: "any",
 	},
-	PathList: {
+	KindPathList: {
 		name: "a path, or a list of paths", read: readPathList,
 		schema: anyOf(someText, typed("array").With("minItems", 1).With("items", someText)), sample: "name", goType: "[]string",
 	},
-	Nested: {name: "a pagination object", sample: value.ObjectOf("method", "pagenum"), goType: "Pagination"},
+	KindNested: {name: "a pagination object", sample: value.ObjectOf("method", "pagenum"), goType: "Pagination"},
 
 	phpNumber:  {name: "a number other than 0", read: unless(php.EmptyConfig, phpNumeric)},
 	phpInt:     {name: "a number", read: unless(isNil, cast(php.Int))},

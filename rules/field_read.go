@@ -79,7 +79,7 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 		return
 	}
 	// The decoder reads a secret, since its messages name the purpose.
-	if name, ok := envReference(v); ok && f.allowsEnv() && f.Kind != Secret {
+	if name, ok := envReference(v); ok && f.allowsEnv() && f.Kind != KindSecret {
 		v, s.fromEnv = r.envValue(name, s.path(), f), true
 	}
 	if r.convertObject(s, v, f) {
@@ -95,7 +95,7 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 		return
 	}
 	s.Value = converted
-	if f.Kind == Key || f.Kind == Path {
+	if f.Kind == KindKey || f.Kind == KindPath {
 		s.Spelling, _ = v.(string)
 		if len(s.Spelling) > maxPath {
 			r.refuse(s, nil, f, fmt.Errorf("want a path of at most %d bytes, got %d", maxPath, len(s.Spelling)))
@@ -112,13 +112,13 @@ func (r *reader) convertObject(s *setting, v any, f *Field) bool {
 	kind, _ := f.kindAndDefault(r.dialect)
 	object, isObject := value.Members(v)
 	switch {
-	case isObject && f.Fields != nil && f.Kind != Block && f.Kind != Blocks:
+	case isObject && f.Fields != nil && f.Kind != KindBlock && f.Kind != KindBlocks:
 		s.Value = r.strict().object(s.path(), object, f.Fields)
-	case f.Kind == Nested:
+	case f.Kind == KindNested:
 		s.Value = r.pagination(s.path(), v, f.Required)
-	case f.Kind == Block && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject):
+	case f.Kind == KindBlock && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject):
 		// The reference reads the value as if it were absent.
-	case f.Kind == Block && isObject:
+	case f.Kind == KindBlock && isObject:
 		s.Value = r.object(s.path(), v, f.Fields)
 	default:
 		return false
@@ -129,9 +129,9 @@ func (r *reader) convertObject(s *setting, v any, f *Field) bool {
 // warnOfSpelling warns of values that other tools would read in another way: JSONPath and templates.
 func (r *reader) warnOfSpelling(s *setting, v any, f *Field) {
 	switch {
-	case f.Kind == Path:
+	case f.Kind == KindPath:
 		r.warnOfJSONPath(s.path(), s.Spelling, false)
-	case f.Kind == Paths:
+	case f.Kind == KindPaths:
 		paths, _ := value.Members(v)
 		for _, m := range paths {
 			path, _ := m.Value.(string)
@@ -139,7 +139,7 @@ func (r *reader) warnOfSpelling(s *setting, v any, f *Field) {
 		}
 	case f.Address:
 		r.warnOfAddressTemplate(*s)
-	case f.Kind == Secret:
+	case f.Kind == KindSecret:
 		r.warnOfTemplate(s.path(), v, false)
 	}
 }
@@ -168,7 +168,7 @@ func (r *reader) checkSupported(s *setting, f *Field) bool {
 func (r *reader) refuse(s *setting, v any, f *Field, err error) {
 	text, _ := v.(string)
 	d := r.diags.Errorf(diag.Value(s.path()), "%v", err).WithNearest(text, f.Values)
-	if name, isReference := envReference(v); isReference && f.Kind == Expression {
+	if name, isReference := envReference(v); isReference && f.Kind == KindExpression {
 		d.WithHint(fmt.Sprintf(`declare an input with "default": {"env": %q}, and read it as input.NAME`, name))
 	}
 	s.Value, s.Invalid = nil, true
@@ -181,9 +181,9 @@ const maxPath = 4096
 func (r *reader) elements(s *setting, f *Field) {
 	elementField := f.Each
 	switch {
-	case f.Kind == Blocks:
-		elementField = &Field{Kind: Block, Fields: f.Fields}
-	case f.Kind == Map && f.Env && elementField == nil:
+	case f.Kind == KindBlocks:
+		elementField = &Field{Kind: KindBlock, Fields: f.Fields}
+	case f.Kind == KindMap && f.Env && elementField == nil:
 		s.Value = r.paramsOf(s.path(), s.object())
 	}
 	if elementField == nil || !limitElements(r.diags, s, f.Kind) {
@@ -220,7 +220,7 @@ const (
 // Otherwise it is marked as invalid.
 func limitElements(diags *diag.Collector, list *setting, kind Kind) bool {
 	limit := maxElements
-	if kind == Blocks {
+	if kind == KindBlocks {
 		limit = maxBlocks
 	}
 	object, _ := value.Members(list.Value)
@@ -238,7 +238,7 @@ func (r *reader) element(s setting, v any, f *Field) setting {
 		return s
 	}
 	r.strict().convert(&s, v, f)
-	if f.Kind == Block && s.Value == nil && !s.Invalid { // dialect keboola has read an empty value
+	if f.Kind == KindBlock && s.Value == nil && !s.Invalid { // dialect keboola has read an empty value
 		s.Value = r.strict().object(s.path(), Object{}, f.Fields)
 	}
 	return s
@@ -268,14 +268,14 @@ func (r *reader) setDefault(s *setting, f *Field) {
 func (r *reader) complete(object *settings) {
 	for i := range object.fields {
 		f := &object.fields[i]
-		if f.DefaultOf == "" && f.Kind != Path {
+		if f.DefaultOf == "" && f.Kind != KindPath {
 			continue
 		}
 		s := object.get(f.Name)
 		if f.DefaultOf != "" && s.Value == nil && !s.Invalid {
 			s.Value, s.Default = object.get(f.DefaultOf).Value, true
 		}
-		if path, ok := s.Value.(string); ok && f.Kind == Path {
+		if path, ok := s.Value.(string); ok && f.Kind == KindPath {
 			delimiter := cmp.Or(object.get(f.Delimiter).text(), ".")
 			s.Value = JoinPath(r.split(path, delimiter)...)
 		}

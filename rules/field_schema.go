@@ -102,8 +102,8 @@ func castBlocks(fields []Field, dialect string) []Field {
 	}
 	fields = slices.Clone(fields)
 	for i, f := range fields {
-		if f.Kind == Block {
-			fields[i].Kind, fields[i].Fields = Any, nil
+		if f.Kind == KindBlock {
+			fields[i].Kind, fields[i].Fields = KindAny, nil
 		}
 	}
 	return fields
@@ -135,7 +135,7 @@ func objectSchema(fields []Field, dialect string) Object {
 		if f.Support == Refused || f.Support == OnlyKeboola && dialect != Keboola {
 			continue
 		}
-		if f.Required && !(dialect == Keboola && f.KeboolaKind != Any) {
+		if f.Required && !(dialect == Keboola && f.KeboolaKind != KindAny) {
 			required = append(required, f.Name)
 		}
 		properties = append(properties, Member{Name: f.Name, Value: f.described(f.orAbsent(f.valueSchema(dialect), dialect), dialect)})
@@ -187,17 +187,17 @@ func (f Field) described(s Object, dialect string) Object {
 }
 
 func (f Field) valueSchema(dialect string) Object {
-	if dialect == Keboola && (f.KeboolaKind != Any || f.KeboolaForms) {
+	if dialect == Keboola && (f.KeboolaKind != KindAny || f.KeboolaForms) {
 		return Object{} // PHP casts any value, and an empty one is missing; other forms are not described
 	}
 	s := f.kindSchema(dialect)
-	if dialect == Keboola && f.Kind == Block {
+	if dialect == Keboola && f.Kind == KindBlock {
 		s = anyOf(s, objectOf("enum", []any{"", "0", 0, false})) // missing, as in PHP
 	}
 	if f.allowsEnv() && len(s) > 0 {
 		s = anyOf(s, reference("env"))
 	}
-	if f.Fields == nil || f.Kind == Block || f.Kind == Blocks {
+	if f.Fields == nil || f.Kind == KindBlock || f.Kind == KindBlocks {
 		return s
 	}
 	return anyOf(s, objectSchema(f.Fields, dialect))
@@ -220,11 +220,11 @@ func (f Field) kindSchema(dialect string) Object {
 		return schema
 	}
 	switch f.Kind {
-	case Text, Key, Path, Expression:
+	case KindText, KindKey, KindPath, KindExpression:
 		return f.textSchema()
-	case Map:
+	case KindMap:
 		return withElement("additionalProperties", typed("object"))
-	case Block:
+	case KindBlock:
 		s := objectSchema(f.Fields, dialect)
 		if f.KeboolaKeys && dialect == Keboola {
 			s = s.Without("additionalProperties")
@@ -233,17 +233,17 @@ func (f Field) kindSchema(dialect string) Object {
 			s = s.With("oneOf", oneOf(f.OneOf, objectOf("not", objectOf("enum", []any{nil, ""})))) // these count as missing
 		}
 		return s
-	case Blocks:
+	case KindBlocks:
 		s := typed("array").With("items", objectSchema(f.Fields, dialect))
 		if f.Required {
 			s = s.With("minItems", 1)
 		}
 		return s
-	case List:
+	case KindList:
 		return withElement("items", typed("array"))
-	case Nested:
+	case KindNested:
 		return reference(dialect + ".pagination")
-	case Any:
+	case KindAny:
 		if f.Fields != nil && f.Each != nil { // a scalar, or a list of such; Fields describe the object
 			return anyOf(typed("string"), typed("number"), typed("array").With("items", f.Each.schema(dialect)))
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // A setting is one value of the configuration, converted by its field. Its Value is a
-// []setting for a List or a Map whose elements have a field, settings for an object or a
+// []setting for a list or a map whose elements have a field, settings for an object or a
 // Block, a *pagination for a pagination object, and otherwise the converted value.
 type setting struct {
 	Value    any    // nil if it is missing or invalid
@@ -136,7 +136,7 @@ func findInner(fields []Field, name string) *Field {
 		return nil
 	case !isInner:
 		return &fields[i]
-	case fields[i].Kind == Block:
+	case fields[i].Kind == KindBlock:
 		return findInner(fields[i].Fields, inner)
 	}
 	return nil

@@ -32,7 +32,7 @@ type Slot struct {
 
 // Slot returns the root of a configuration, as it was parsed.
 func (c *Catalog) Slot(root any) Slot {
-	s := Slot{catalog: c, value: root, Field: Field{Kind: Block, Fields: rootFields}, Described: true}
+	s := Slot{catalog: c, value: root, Field: Field{Kind: KindBlock, Fields: rootFields}, Described: true}
 	object, _ := value.Members(root)
 	if inner, wrapped := object.Get("parameters"); wrapped {
 		s.Field.Fields = wrappedFields
@@ -44,8 +44,8 @@ func (c *Catalog) Slot(root any) Slot {
 
 // wrappedFields are the keys of the root with the outer parameters object.
 var wrappedFields = []Field{
-	{Name: "$schema", Kind: Text, Doc: "the JSON Schema that editors use to check this file"},
-	{Name: "parameters", Kind: Block, Fields: rootFields, Required: true, Doc: "the configuration"},
+	{Name: "$schema", Kind: KindText, Doc: "the JSON Schema that editors use to check this file"},
+	{Name: "parameters", Kind: KindBlock, Fields: rootFields, Required: true, Doc: "the configuration"},
 }
 
 // Keys returns the fields for the keys that an object at the position may have.
@@ -56,7 +56,7 @@ func (s Slot) Keys() []Field {
 }
 
 // HasFreeKeys reports whether the user chooses the keys of an object at the position.
-func (s Slot) HasFreeKeys() bool { return s.Described && s.Field.Kind == Map }
+func (s Slot) HasFreeKeys() bool { return s.Described && s.Field.Kind == KindMap }
 
 // Default returns the default of the value, or nil.
 func (s Slot) Default() any {
@@ -70,24 +70,24 @@ func (s Slot) fields() []Field {
 	switch {
 	case !s.Described:
 		return nil
-	case f.Kind == Nested:
+	case f.Kind == KindNested:
 		return s.paging()
-	case f.Kind == List, f.Kind == Blocks, f.Kind == Map:
+	case f.Kind == KindList, f.Kind == KindBlocks, f.Kind == KindMap:
 		return nil
 	}
 	fields := f.Fields
 	if f.allowsEnv() {
 		fields = append(slices.Clone(fields), envField)
 	}
-	if f.Kind == Any && f.Fields == nil || f.Kind == Secret {
+	if f.Kind == KindAny && f.Fields == nil || f.Kind == KindSecret {
 		fields = append(slices.Clone(fields), exprField)
 	}
 	return fields
 }
 
 var (
-	envField  = Field{Name: "env", Kind: Text, Doc: "the name of an environment variable, whose value stands here"}
-	exprField = Field{Name: "expr", Kind: Expression, Doc: "an expression, whose value stands here"}
+	envField  = Field{Name: "env", Kind: KindText, Doc: "the name of an environment variable, whose value stands here"}
+	exprField = Field{Name: "expr", Kind: KindExpression, Doc: "an expression, whose value stands here"}
 )
 
 // paging returns the fields of a pagination object.
@@ -110,29 +110,29 @@ func (s Slot) paging() []Field {
 // has a place, too.
 func (s Slot) Step(step string) Slot {
 	f := s.Field
-	next, known := Field{Kind: Any}, s.Described
+	next, known := Field{Kind: KindAny}, s.Described
 	list, isList := s.value.([]any)
 	switch {
-	case isList && f.Kind == Blocks:
-		next = Field{Kind: Block, Fields: f.Fields}
+	case isList && f.Kind == KindBlocks:
+		next = Field{Kind: KindBlock, Fields: f.Fields}
 	case isList && f.Each != nil:
 		next = *f.Each
-	case isList && f.Kind == PathList:
-		next = Field{Kind: Path}
+	case isList && f.Kind == KindPathList:
+		next = Field{Kind: KindPath}
 	case isList:
-	case f.Kind == Map && f.Each != nil:
+	case f.Kind == KindMap && f.Each != nil:
 		next = *f.Each
 		next.Name = step
-	case f.Kind == Map:
-		next = Field{Name: step, Kind: Any, Env: f.Env}
+	case f.Kind == KindMap:
+		next = Field{Name: step, Kind: KindAny, Env: f.Env}
 	default:
 		own, found := fieldNamed(s.fields(), step)
 		if found {
 			next, s.Sources = own, NoSource
 		}
-		known = known && (found || s.Sources == WholeSource || f.Kind == Any && f.Fields == nil)
+		known = known && (found || s.Sources == WholeSource || f.Kind == KindAny && f.Fields == nil)
 	}
-	if f.Kind == Values && isList { // constants
+	if f.Kind == KindValues && isList { // constants
 		s.Sources = NoSource
 	}
 	if isList {
@@ -155,7 +155,7 @@ func (s Slot) Step(step string) Slot {
 // sources returns where a value of the field has expressions.
 func (f Field) sources() Sources {
 	switch f.Kind {
-	case Expression, Wait, MomentOrSource, LengthOrSource, Values:
+	case KindExpression, KindWait, KindMomentOrSource, KindLengthOrSource, KindValues:
 		return WholeSource
 	}
 	if f.Address {

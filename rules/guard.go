@@ -77,7 +77,7 @@ var builtinGuards = []Guard{
 		Message: "page {page} repeats an earlier request, and nothing that the rules read has changed: the API is in a loop",
 		Hint:    `if the API expects the same request again, set "guards": {"repeatedRequest": "ignore"}`},
 	{ID: "emptyPages", Policy: PolicyFail, Outcome: Guarded, ExceptPolled: true,
-		Threshold: &Field{Kind: Count, Default: 20, KeboolaDefault: Off},
+		Threshold: &Field{Kind: KindCount, Default: 20, KeboolaDefault: Off},
 		When:      `emptyPages >= ${guards.emptyPages}`,
 		Doc: "number of pages in a row without an item at which the run fails, " +
 			"unless a rule of `stopRules` ends the list by `state` or `sent` alone",
@@ -87,7 +87,7 @@ var builtinGuards = []Guard{
 		Hint: `if the list has such gaps, raise "guards": {"emptyPages": …}; ` +
 			`if an empty page is its end, add "stopRules": ["count == 0"]`},
 	{ID: "maxPages", Policy: PolicyFail, Outcome: Guarded,
-		Threshold: &Field{Kind: Count, Default: 100_000, KeboolaDefault: Off}, // far above any real list
+		Threshold: &Field{Kind: KindCount, Default: 100_000, KeboolaDefault: Off}, // far above any real list
 		When:      `total.pages >= ${guards.maxPages}`,
 		Doc:       "number of pages at which the run fails",
 		Clause:    "the safety limit of ${guards.maxPages pages} is reached (guards.maxPages)",
@@ -97,7 +97,7 @@ var builtinGuards = []Guard{
 
 // field returns the guard's key under `guards`.
 func (g Guard) field() Field {
-	f := Field{Kind: Text, Values: policies, Default: string(g.Policy)}
+	f := Field{Kind: KindText, Values: policies, Default: string(g.Policy)}
 	if g.KeboolaPolicy != "" {
 		f.KeboolaDefault = string(g.KeboolaPolicy)
 	}

@@ -252,7 +252,7 @@ func (k *keboolaConfig) constant(v any) (any, error) {
 // checkKeboolaJobs reports jobs with another format than JSON.
 func (c *Config) checkKeboolaJobs(diags *diag.Collector) {
 	for _, job := range c.Jobs {
-		if job.Response.Format != JSON {
+		if job.Response.Format != FormatJSON {
 			diags.Errorf(diag.Value(job.path), "dialect %s reads JSON only, and response.format is %s", Keboola, job.Response.Format).
 				WithHint("use dialect " + Spec)
 		}

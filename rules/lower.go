@@ -80,7 +80,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 // an item, or dataField. It is zero if neither says where the items are.
 func (l *lowerer) itemsFrom(job Job) Origin {
 	switch format := job.Response.Format; {
-	case format == NDJSON, format == CSV:
+	case format == FormatNDJSON, format == FormatCSV:
 		return l.origin(Author{}, job.Response.path)
 	case job.DataField != nil:
 		return l.origin(Author{}, diag.Join(job.path, "dataField"))

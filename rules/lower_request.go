@@ -184,7 +184,7 @@ func (p *pager) namedParts(role Role) []Rule {
 	if part.Value != nil && !ok {
 		p.lowerer.diags.Errorf(diag.Value(part.path()), "want an expression, or an object of expressions, got %s", describe(part.Value))
 	}
-	if !limitElements(p.lowerer.diags, &part, Any) {
+	if !limitElements(p.lowerer.diags, &part, KindAny) {
 		return nil
 	}
 	var out []Rule

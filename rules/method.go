@@ -120,11 +120,11 @@ var builtinMethods = []Method{
 		Doc:     "The response says nothing about the next page; the API expects the index of the first item of a page.",
 		Example: Object{{Name: "limit", Value: 10}},
 		Fields: []Field{
-			{Name: "limit", Kind: Count, Required: true, Doc: limitDoc},
-			{Name: "offsetParam", Kind: Text, Default: "offset",
+			{Name: "limit", Kind: KindCount, Required: true, Doc: limitDoc},
+			{Name: "offsetParam", Kind: KindText, Default: "offset",
 				Doc: "parameter that carries the index of the first item"},
-			{Name: "firstPageParams", Kind: Flag, Default: true, Doc: "send both parameters with the first request, too"},
-			{Name: "offsetFromJob", Kind: Flag, Default: false,
+			{Name: "firstPageParams", Kind: KindFlag, Default: true, Doc: "send both parameters with the first request, too"},
+			{Name: "offsetFromJob", Kind: KindFlag, Default: false,
 				Doc: "start at the job's parameter named like offsetParam"},
 		},
 		State: []StateVariable{
@@ -161,10 +161,10 @@ var builtinMethods = []Method{
 		Doc:     "The response says nothing about the next page; the API expects the identifier of an item.",
 		Example: Object{{Name: "idKey", Value: "id"}, {Name: "param", Value: "since_id"}},
 		Fields: []Field{
-			{Name: "idKey", Kind: Path, Required: true, Doc: "path of the identifier in an item"},
-			{Name: "param", Kind: Text, Required: true, Doc: "parameter that carries the identifier"},
-			{Name: "increment", Kind: Integer, Default: 0, Doc: "number that is added to the identifier"},
-			{Name: "reverse", Kind: Flag, Default: false,
+			{Name: "idKey", Kind: KindPath, Required: true, Doc: "path of the identifier in an item"},
+			{Name: "param", Kind: KindText, Required: true, Doc: "parameter that carries the identifier"},
+			{Name: "increment", Kind: KindInteger, Default: 0, Doc: "number that is added to the identifier"},
+			{Name: "reverse", Kind: KindFlag, Default: false,
 				Doc: "continue from the least identifier instead of the greatest"},
 		},
 		State: []StateVariable{
@@ -191,7 +191,7 @@ var builtinMethods = []Method{
 		Doc:     "Responses contain a direct link to the next page, usually in a links section.",
 		Example: Object{{Name: "urlKey", Value: "links.next"}},
 		Fields: append(responseURLFields("delimiter"),
-			Field{Name: "delimiter", Kind: Text, Default: ".", Doc: "separator of the keys in urlKey"}),
+			Field{Name: "delimiter", Kind: KindText, Default: ".", Doc: "separator of the keys in urlKey"}),
 		Next: responseURLNext,
 		Stops: []StopRule{
 			{ID: "response.url.end", When: `empty(at(${urlKey}))`,
@@ -203,15 +203,15 @@ var builtinMethods = []Method{
 		Doc:     "Responses contain a value that is sent to get the next page: a token or a page number.",
 		Example: Object{{Name: "responseParam", Value: "meta.next"}, {Name: "queryParam", Value: "cursor"}},
 		Fields: []Field{
-			{Name: "responseParam", Kind: Path, Required: true, Doc: "path of the value in the response"},
-			{Name: "queryParam", Kind: Text, Required: true,
+			{Name: "responseParam", Kind: KindPath, Required: true, Doc: "path of the value in the response"},
+			{Name: "queryParam", Kind: KindText, Required: true,
 				Doc: "parameter that carries the value; it overrides a job parameter of the same name"},
-			{Name: "includeParams", Kind: Flag, Default: false,
+			{Name: "includeParams", Kind: KindFlag, Default: false,
 				Doc: "send the job's parameters with every request, not only with the first"},
-			{Name: "scrollRequest", Kind: Block, Doc: "the requests after the first", Fields: []Field{
-				{Name: "endpoint", Kind: Text, Env: true, Doc: "replaces the job's"},
-				{Name: "method", Kind: Text, Default: "GET", Doc: "replaces the job's"},
-				{Name: "params", Kind: Map, Env: true, Doc: "replace the job's"},
+			{Name: "scrollRequest", Kind: KindBlock, Doc: "the requests after the first", Fields: []Field{
+				{Name: "endpoint", Kind: KindText, Env: true, Doc: "replaces the job's"},
+				{Name: "method", Kind: KindText, Default: "GET", Doc: "replaces the job's"},
+				{Name: "params", Kind: KindMap, Env: true, Doc: "replace the job's"},
 			}},
 		},
 		Next: Overlay{
@@ -236,10 +236,10 @@ var builtinMethods = []Method{
 			{Name: "key-marker", Value: "NextKeyMarker"}, {Name: "id-marker", Value: "NextIdMarker"},
 		}}},
 		Fields: []Field{
-			{Name: "responseParams", Kind: Paths,
+			{Name: "responseParams", Kind: KindPaths,
 				Doc: "parameters, each with the path of its value in the response; an empty value is not sent"},
-			{Name: "responseObject", Kind: Path, Doc: "path of an object in the response whose members are all sent as parameters"},
-			{Name: "includeParams", Kind: Flag, Default: true,
+			{Name: "responseObject", Kind: KindPath, Doc: "path of an object in the response whose members are all sent as parameters"},
+			{Name: "includeParams", Kind: KindFlag, Default: true,
 				Doc: "send the job's parameters with every request, not only with the first"},
 		},
 		OneOf: []string{"responseParams", "responseObject"},
@@ -265,10 +265,10 @@ var builtinMethods = []Method{
 		Doc:     "The Link header (RFC 8288) has a direct link to the next page.",
 		Example: Object{{Name: "moreParam", Value: "results"}},
 		Fields: []Field{
-			{Name: "rel", Kind: Text, Default: "next", Doc: "relation of the link"},
-			{Name: "moreParam", Kind: Text,
+			{Name: "rel", Kind: KindText, Default: "next", Doc: "relation of the link"},
+			{Name: "moreParam", Kind: KindText,
 				Doc: "parameter of the link that is `true` while there is more, for APIs that always send a link"},
-			{Name: "includeParams", Kind: Flag, Default: false, Doc: "send the job's parameters along with the link"},
+			{Name: "includeParams", Kind: KindFlag, Default: false, Doc: "send the job's parameters along with the link"},
 		},
 		Next: Overlay{
 			URL:        Part{Value: `link(${rel})`, ValueInWords: "the link with rel=${rel}"},
@@ -288,9 +288,9 @@ var builtinMethods = []Method{
 		Doc:     "A header of the response contains a value that is sent to get the next page.",
 		Example: Object{{Name: "responseHeader", Value: "X-Next-Token"}, {Name: "queryParam", Value: "token"}},
 		Fields: []Field{
-			{Name: "responseHeader", Kind: Text, Required: true, Doc: "header with the value"},
-			{Name: "queryParam", Kind: Text, Required: true, Doc: "parameter that carries the value"},
-			{Name: "includeParams", Kind: Flag, Default: true,
+			{Name: "responseHeader", Kind: KindText, Required: true, Doc: "header with the value"},
+			{Name: "queryParam", Kind: KindText, Required: true, Doc: "parameter that carries the value"},
+			{Name: "includeParams", Kind: KindFlag, Default: true,
 				Doc: "send the job's parameters with every request, not only with the first"},
 		},
 		Next: Overlay{
@@ -308,8 +308,8 @@ var builtinMethods = []Method{
 		Doc:     "The API expects the number of a page, and its responses say how many pages there are.",
 		Example: Object{{Name: "pagesField", Value: "meta.total_pages"}},
 		Fields: append([]Field{
-			{Name: "pagesField", Kind: Path, Doc: "path of the number of pages in the response"},
-			{Name: "pagesHeader", Kind: Text, Doc: "header with the number of pages"},
+			{Name: "pagesField", Kind: KindPath, Doc: "path of the number of pages in the response"},
+			{Name: "pagesHeader", Kind: KindText, Doc: "header with the number of pages"},
 		}, pageNumberFields()...),
 		OneOf: []string{"pagesField", "pagesHeader"},
 		State: pageNumberState,
@@ -329,9 +329,9 @@ var builtinMethods = []Method{
 		Doc:     "The API expects the key of the last item unchanged: text, a UUID, a long number.",
 		Example: Object{{Name: "idKey", Value: "id"}, {Name: "param", Value: "starting_after"}},
 		Fields: []Field{
-			{Name: "idKey", Kind: Path, Required: true, Doc: "path of the key in an item"},
-			{Name: "param", Kind: Text, Required: true, Doc: "parameter that carries the key"},
-			{Name: "shortPageEnds", Kind: Flag, Default: false,
+			{Name: "idKey", Kind: KindPath, Required: true, Doc: "path of the key in an item"},
+			{Name: "param", Kind: KindText, Required: true, Doc: "parameter that carries the key"},
+			{Name: "shortPageEnds", Kind: KindFlag, Default: false,
 				Doc: "a page with fewer items than `limit` is the last; otherwise an empty page is"},
 		},
 		State: []StateVariable{
@@ -353,8 +353,8 @@ var builtinMethods = []Method{
 		Doc:     "A GraphQL connection (Relay specification): pageInfo has the cursor of the next page, and a variable of the query carries it.",
 		Example: Object{{Name: "connection", Value: "data.repository.issues"}},
 		Fields: []Field{
-			{Name: "connection", Kind: Path, Required: true, Doc: "path of the connection in the response: data.repository.issues"},
-			{Name: "variable", Kind: Text, Default: "after", Doc: "variable of the query that carries the cursor"},
+			{Name: "connection", Kind: KindPath, Required: true, Doc: "path of the connection in the response: data.repository.issues"},
+			{Name: "variable", Kind: KindText, Default: "after", Doc: "variable of the query that carries the cursor"},
 		},
 		Next: Overlay{
 			Body: []Part{{
@@ -392,8 +392,8 @@ var builtinMethods = []Method{
 		Name: Multiple,
 		Doc:  "Different endpoints page differently: each job uses one of several named scrollers.",
 		Fields: []Field{
-			{Name: "scrollers", Kind: Map, Each: &Field{Kind: Nested, Required: true}, Required: true, Doc: "pagination objects by name"},
-			{Name: "default", Kind: Text, Doc: "the scroller of jobs that name none"},
+			{Name: "scrollers", Kind: KindMap, Each: &Field{Kind: KindNested, Required: true}, Required: true, Doc: "pagination objects by name"},
+			{Name: "default", Kind: KindText, Doc: "the scroller of jobs that name none"},
 		},
 	},
 }
@@ -413,10 +413,10 @@ const Single = "single"
 
 func pageNumberFields() []Field {
 	return []Field{
-		{Name: "limit", Kind: Count, Doc: limitDoc},
-		{Name: "pageParam", Kind: Text, Default: "page", Doc: "parameter that carries the number of the page"},
-		{Name: "firstPage", Kind: Integer, Default: 1, Doc: "number of the first page"},
-		{Name: "firstPageParams", Kind: Flag, Default: true, Doc: "send both parameters with the first request, too"},
+		{Name: "limit", Kind: KindCount, Doc: limitDoc},
+		{Name: "pageParam", Kind: KindText, Default: "page", Doc: "parameter that carries the number of the page"},
+		{Name: "firstPage", Kind: KindInteger, Default: 1, Doc: "number of the first page"},
+		{Name: "firstPageParams", Kind: KindFlag, Default: true, Doc: "send both parameters with the first request, too"},
 	}
 }
 
@@ -434,9 +434,9 @@ var pageNumberNext = Overlay{
 
 func responseURLFields(delimiter string) []Field {
 	return []Field{
-		{Name: "urlKey", Kind: Path, Default: "next_page", Delimiter: delimiter, Doc: "path of the link in the response"},
-		{Name: "includeParams", Kind: Flag, Default: false, Doc: "send the job's parameters along with the link"},
-		{Name: "paramIsQuery", Kind: Flag, Default: false,
+		{Name: "urlKey", Kind: KindPath, Default: "next_page", Delimiter: delimiter, Doc: "path of the link in the response"},
+		{Name: "includeParams", Kind: KindFlag, Default: false, Doc: "send the job's parameters along with the link"},
+		{Name: "paramIsQuery", Kind: KindFlag, Default: false,
 			Doc: "the value is not a URL but a query string, which is merged into the parameters"},
 	}
 }

@@ -75,7 +75,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 
 // newConverter returns a converter for the responses of a job, or nil if they are JSON.
 func (l *Loop) newConverter(job *compile.Job) *format.Converter {
-	if job.Spec().Response.Format == rules.JSON {
+	if job.Spec().Response.Format == rules.FormatJSON {
 		return nil
 	}
 	return format.NewConverter(format.Options{

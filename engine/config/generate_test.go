@@ -146,7 +146,7 @@ func (g *generator) field(of string, f rules.Field) {
 	}
 	doc := forms.Replace(f.Doc)
 	switch {
-	case f.Default != nil && f.Kind == rules.Seconds:
+	case f.Default != nil && f.Kind == rules.KindSeconds:
 		doc += fmt.Sprintf("; default %v seconds", f.Default)
 	case f.Default != nil:
 		text, _ := value.Marshal(f.Default)
@@ -156,7 +156,7 @@ func (g *generator) field(of string, f rules.Field) {
 		g.comment("\t", strings.ToUpper(doc[:1])+doc[1:]+".")
 	}
 	tag := f.Name
-	if f.Required && (f.Kind == rules.Flag || f.Name == "#password") { // which may be empty
+	if f.Required && (f.Kind == rules.KindFlag || f.Name == "#password") { // which may be empty
 		tag += ",required"
 	}
 	g.print("\t%s %s `config:%q`\n", exported(f.Name), g.typeOf(f), tag)
@@ -186,22 +186,22 @@ func (g *generator) comment(indent, text string) {
 // typeOf returns the Go type of a field.
 func (g *generator) typeOf(f rules.Field) string {
 	switch f.Kind {
-	case rules.Flag:
+	case rules.KindFlag:
 		if f.Default == true || f.DefaultOf != "" || f.Name == "includeParams" && f.Default == nil {
 			return "*bool" // nil is not false
 		}
-	case rules.Integer:
+	case rules.KindInteger:
 		if f.Default != nil && f.Default != 0 {
 			return "*int" // nil is not 0
 		}
-	case rules.Block:
+	case rules.KindBlock:
 		f.Doc = fmt.Sprintf("the object `%s`: %s", f.Name, f.Doc)
 		return g.need(exported(f.Name), f)
-	case rules.Map:
+	case rules.KindMap:
 		return g.mapOf(f)
-	case rules.List:
+	case rules.KindList:
 		return "[]" + g.element(f)
-	case rules.Any:
+	case rules.KindAny:
 		return cmp.Or(anyTypes[f.Name], "string")
 	}
 	return f.Kind.GoType()
@@ -220,7 +220,7 @@ func (g *generator) mapOf(f rules.Field) string {
 	case f.Each == nil || f.Each.OrNull:
 		return "map[string]any"
 	case f.Name == "for": // the order of the variables counts
-		name := rules.Field{Name: "name", Kind: rules.Text, Doc: "name of the variable"}
+		name := rules.Field{Name: "name", Kind: rules.KindText, Doc: "name of the variable"}
 		fields := append([]rules.Field{name}, f.Each.Fields...)
 		return "[]" + g.need("ForVariable", rules.Field{Doc: "a variable of the partitions of a job", Fields: fields})
 	}

@@ -73,7 +73,8 @@ func spaced(v any) string {
 
 // contentTypes has the content types of the formats other than JSON.
 var contentTypes = map[string]string{
-	rules.NDJSON: "application/x-ndjson", rules.CSV: "text/csv", rules.XML: "application/xml", rules.Auto: "text/plain",
+	rules.FormatNDJSON: "application/x-ndjson", rules.FormatCSV: "text/csv", rules.FormatXML: "application/xml",
+	rules.FormatAuto: "text/plain",
 }
 
 // bodyOf returns the body of a page and its content type. In a test of a job whose format
@@ -91,14 +92,14 @@ func bodyOf(answer rules.TestResponse, format string) (body []byte, contentType 
 func samplePage(items []any, job *rules.Job) (page, body any) {
 	text := ""
 	switch job.Response.Format {
-	case rules.NDJSON:
+	case rules.FormatNDJSON:
 		text = strings.Repeat("{\"id\": 1}\n", len(items))
-	case rules.CSV:
+	case rules.FormatCSV:
 		if job.Response.Header {
 			text = "id\n"
 		}
 		text += strings.Repeat("1\n", len(items))
-	case rules.XML:
+	case rules.FormatXML:
 		text = sampleXML(job.DataField.Keys, len(items))
 	default:
 		page = pageOf(items, job.DataField)

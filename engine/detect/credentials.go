@@ -100,7 +100,7 @@ func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
 			c.auth = c.authentication(name, text)
 		case hides:
 			c.hidden = append(c.hidden, value.Member{Name: "#" + name, Value: c.reference(name, text)})
-		case text == "*/*", name == "Accept" && text == format.Accept(rules.JSON):
+		case text == "*/*", name == "Accept" && text == format.Accept(rules.FormatJSON):
 		default:
 			c.headers = append(c.headers, value.Member{Name: name, Value: text})
 		}

@@ -139,7 +139,7 @@ func (d *detection) fetch(ctx context.Context) error {
 	var err error
 	d.page, err = readPage(d.session.last)
 	// The items of XML are found only with dataField.
-	if t.err != nil && (err != nil || d.page.format != rules.XML || d.page.Status != http.StatusOK) {
+	if t.err != nil && (err != nil || d.page.format != rules.FormatXML || d.page.Status != http.StatusOK) {
 		d.page = nil
 		return d.explain(t.err)
 	}

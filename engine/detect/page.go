@@ -116,7 +116,7 @@ func readPage(x *exchange) (*page, error) {
 	if p.format, err = format.Of(body); err != nil {
 		return nil, err
 	}
-	if p.format != rules.JSON {
+	if p.format != rules.FormatJSON {
 		buffer := &spool.Buffer{}
 		defer buffer.Release()
 		response := rules.Response{Format: p.format, Header: true}

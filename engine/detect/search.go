@@ -240,7 +240,7 @@ func (d *detection) fallBack(ctx context.Context, t *trial) *trial {
 // lastLine returns the member of the last line of NDJSON whose name says that it leads to another page, if
 // no other line has one of its members. It returns "" if there is none.
 func (d *detection) lastLine() string {
-	if d.page.format != rules.NDJSON {
+	if d.page.format != rules.FormatNDJSON {
 		return ""
 	}
 	for _, m := range apinames.Trailer(d.items.items, func(item any) value.Object { o, _ := item.(value.Object); return o }) {

@@ -31,7 +31,7 @@ func (d *detection) test(ctx context.Context, root value.Object, t *trial) value
 			for _, p := range pages {
 				answers = append(answers, d.answer(p, shortening{keep: keep}))
 				n := len(p.list(d.items.path))
-				if p.format == rules.JSON { // other formats are not shortened
+				if p.format == rules.FormatJSON { // other formats are not shortened
 					n = min(n, keep)
 				}
 				items += n
@@ -88,7 +88,7 @@ type shortening struct {
 
 // answer returns a page as a response of a test.
 func (d *detection) answer(p *page, s shortening) any {
-	if p.format != rules.JSON {
+	if p.format != rules.FormatJSON {
 		return d.textAnswer(p, s)
 	}
 	body := d.shorten(p.root, nil, s)

@@ -315,13 +315,13 @@ func (r RuleExplanation) dropped() string {
 func (j explainer) items() ItemsExplanation {
 	x := ItemsExplanation{From: j.Ruleset.ItemsFrom, Key: j.Spec().Key}
 	response, field := j.Spec().Response, j.Spec().DataField
-	if response.Format != rules.JSON {
+	if response.Format != rules.FormatJSON {
 		x.Format = response.Format
 	}
 	switch {
-	case x.Format == rules.NDJSON:
+	case x.Format == rules.FormatNDJSON:
 		x.Where = "each line of the response (NDJSON)"
-	case x.Format == rules.CSV:
+	case x.Format == rules.FormatCSV:
 		x.Where = "each row of the response (CSV" + tableInWords(response) + "), " + rowInWords(response)
 	case field == nil:
 		x.Where = "the response if it is a list, otherwise the only list in its root (no dataField)"
@@ -344,16 +344,16 @@ func (j explainer) items() ItemsExplanation {
 		}
 		x.Otherwise = j.valuesOfItems("there", "an empty page", nil)
 	}
-	if x.Format == rules.NDJSON || x.Format == rules.CSV {
+	if x.Format == rules.FormatNDJSON || x.Format == rules.FormatCSV {
 		x.Otherwise = "an empty body, or status 204, is an empty page"
 	}
-	if x.Format == rules.CSV && response.Header && response.Columns == nil && response.Delimiter == 0 {
+	if x.Format == rules.FormatCSV && response.Header && response.Columns == nil && response.Delimiter == 0 {
 		x.Otherwise += fmt.Sprintf("; a header with another delimiter than a comma fails the run (%s)", statusResponse)
 	}
 	switch x.Format {
-	case rules.XML:
+	case rules.FormatXML:
 		x.Where += " (XML)"
-	case rules.Auto:
+	case rules.FormatAuto:
 		const detected = "(the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by the begin of the body"
 		if slices.ContainsFunc(j.Spec().ItemPaths(), func(path []string) bool { return len(path) > 0 }) {
 			x.Where += " " + detected + ")"
@@ -371,7 +371,7 @@ func (j explainer) items() ItemsExplanation {
 // valuesOfItems says which items the values at the paths of dataField have: there names the paths, and none is the
 // consequence of having nothing.
 func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) string {
-	if j.Spec().Response.Format == rules.XML {
+	if j.Spec().Response.Format == rules.FormatXML {
 		return "each element of this name is an item, also a single one: an object, whose attributes are @name, or a text if " +
 			"it has nothing but text; no such element, or status 204, is " + none
 	}

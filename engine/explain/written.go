@@ -63,7 +63,7 @@ func (x ItemsExplanation) invalid() string {
 	switch x.Format {
 	case "":
 		return "invalid JSON, whatever its Content-Type"
-	case rules.Auto:
+	case rules.FormatAuto:
 		return "invalid in its format, or a web page"
 	}
 	return "invalid " + strings.ToUpper(x.Format) + ", or HTML under another Content-Type"
@@ -105,7 +105,7 @@ func (x *JobExplanation) outputInWords() string {
 		form = "after filter, otherwise " + form
 	case len(x.Shape) > 0:
 		form = "after " + strings.Join(shapes(x.Shape), " and ")
-	case x.Items.Format != "" && x.Items.Format != rules.NDJSON:
+	case x.Items.Format != "" && x.Items.Format != rules.FormatNDJSON:
 		form = "as JSON"
 	}
 	inFolder := strings.Join(lists.Map(x.Items.Files, func(name string) string { return "DIR/" + name + ".ndjson" }), " and ")

@@ -868,7 +868,7 @@ func TestAFixReplacesAMethodThatAProgramAdded(t *testing.T) {
 	method := rules.Method{
 		Name:   "from",
 		Doc:    "The API expects the number of items that were read.",
-		Fields: []rules.Field{{Name: "param", Kind: rules.Text, Doc: "parameter that carries it"}},
+		Fields: []rules.Field{{Name: "param", Kind: rules.KindText, Doc: "parameter that carries it"}},
 		State:  []rules.StateVariable{{Name: "read", Init: `0`, Next: `state.read + limit`}},
 		Next:   rules.Overlay{Params: []rules.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: rules.Always()},
 		Stops:  []rules.StopRule{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},

@@ -48,7 +48,7 @@ func (s *subject) run(ctx context.Context, a *api, most int) *run {
 // the API sends them, so that they can be counted.
 func plain(job *compile.Job) *compile.Job {
 	changed, set := *job, *job.Ruleset
-	set.Job.Response = rules.Response{Format: rules.JSON}
+	set.Job.Response = rules.Response{Format: rules.FormatJSON}
 	changed.Ruleset, changed.Shape = &set, compile.Shape{}
 	return &changed
 }
@@ -128,7 +128,7 @@ func (s *Suite) model(ctx context.Context, job *compile.Job, rec recording) (*mo
 		return nil, err
 	}
 	p.limited = job.Ruleset.Limit != nil || saysSize(job, p.pageSize)
-	p.lines = slices.Contains([]string{rules.NDJSON, rules.CSV}, job.Ruleset.Job.Response.Format)
+	p.lines = slices.Contains([]string{rules.FormatNDJSON, rules.FormatCSV}, job.Ruleset.Job.Response.Format)
 	return &modelledJob{subject: modelled, plan: p}, nil
 }
 

@@ -153,7 +153,7 @@ func (c *completer) values() {
 		c.value(v, valueCompletion, f.Name, doc)
 	}
 	switch {
-	case f.Kind == rules.Flag:
+	case f.Kind == rules.KindFlag:
 		c.literal("true")
 		c.literal("false")
 	case f.Name == "items" && slices.Contains(c.steps, "for"), f.Name == "job" && slices.Contains(c.steps, "tests"):
@@ -222,7 +222,7 @@ func (c *completer) literal(word string) {
 
 // paths adds the paths of recorded responses, where a setting is a path.
 func (c *completer) paths(f rules.Field) {
-	isPath := slices.Contains([]rules.Kind{rules.Path, rules.Key, rules.PathList}, f.Kind)
+	isPath := slices.Contains([]rules.Kind{rules.KindPath, rules.KindKey, rules.KindPathList}, f.Kind)
 	lists := f.Name == "dataField" || f.Name == "path" && slices.Contains(c.steps, "dataField")
 	if !isPath && !lists {
 		return
@@ -233,13 +233,13 @@ func (c *completer) paths(f rules.Field) {
 		return
 	}
 	root := &s.body
-	if f.Kind == rules.PathList || slices.Contains([]string{"cursor", "idKey", "key"}, f.Name) {
+	if f.Kind == rules.KindPathList || slices.Contains([]string{"cursor", "idKey", "key"}, f.Name) {
 		if root = c.itemsOf(job); root == nil {
 			return
 		}
 	}
 	pathsIn(root, func(path string, s *shape.Shape) {
-		if lists && s.Lists == 0 || f.Kind == rules.Key && strings.Contains(path, ".") {
+		if lists && s.Lists == 0 || f.Kind == rules.KindKey && strings.Contains(path, ".") {
 			return
 		}
 		c.value(path, pathCompletion, detailOf(path, s), "")

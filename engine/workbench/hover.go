@@ -56,7 +56,7 @@ func (d *Document) keyHover(s *spot) *Hover {
 		return nil
 	}
 	text := "**" + s.member.Name + "**"
-	if slot.Field.Kind != rules.Any && !s.slot.HasFreeKeys() {
+	if slot.Field.Kind != rules.KindAny && !s.slot.HasFreeKeys() {
 		text += ": " + kindOf(slot.Field)
 	}
 	if slot.Field.Doc != "" {

@@ -254,7 +254,7 @@ func isConstant(n *syntax.Node, slot rules.Slot) bool {
 	if _, isText := n.Literal().(string); !isText && n.Style == syntax.Plain {
 		return true
 	}
-	if !slices.Contains([]rules.Kind{rules.MomentOrSource, rules.Wait}, slot.Field.Kind) {
+	if !slices.Contains([]rules.Kind{rules.KindMomentOrSource, rules.KindWait}, slot.Field.Kind) {
 		return false
 	}
 	_, noTime := rules.ParseTime(n.Text)

@@ -55,7 +55,7 @@ func (c *Converter) Origin() document.Origin {
 
 // NewConverter returns a converter, or nil for a job whose format is JSON.
 func NewConverter(o Options) *Converter {
-	if o.Response.Format == rules.JSON {
+	if o.Response.Format == rules.FormatJSON {
 		return nil
 	}
 	o.MaxBytes, o.MaxDepth = cmp.Or(o.MaxBytes, math.MaxInt64), cmp.Or(o.MaxDepth, 10_000)
@@ -87,13 +87,13 @@ func (c *Converter) Convert(b Body, buffer *spool.Buffer) (bool, error) {
 type conversion = func(*Converter, *bodySource, *limitedWriter) error
 
 var conversions = map[string]conversion{
-	rules.NDJSON: (*Converter).convertLines, rules.CSV: (*Converter).convertCSV, rules.XML: (*Converter).convertXML,
+	rules.FormatNDJSON: (*Converter).convertLines, rules.FormatCSV: (*Converter).convertCSV, rules.FormatXML: (*Converter).convertXML,
 }
 
 // conversionFor returns the conversion for a body, or nil if the body is read unchanged.
 func (c *Converter) conversionFor(b Body) (conversion, error) {
 	if b.Status >= http.StatusBadRequest {
-		if head := beginning(b.Data); typeOf(b.ContentType) == rules.XML || looksLikeXML(head) {
+		if head := beginning(b.Data); typeOf(b.ContentType) == rules.FormatXML || looksLikeXML(head) {
 			return (*Converter).convertXML, nil
 		}
 		return nil, nil
@@ -102,7 +102,7 @@ func (c *Converter) conversionFor(b Body) (conversion, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o := c.options; o.Response.Format == rules.Auto { // dataField may not be a path in the detected format
+	if o := c.options; o.Response.Format == rules.FormatAuto { // dataField may not be a path in the detected format
 		o.Response.Format = format
 		if problem := o.Response.PathProblem(o.Lists); problem != "" {
 			return nil, errors.New(problem)
@@ -115,9 +115,9 @@ func (c *Converter) conversionFor(b Body) (conversion, error) {
 func Accept(format string) string { return cmp.Or(accepted[format], requests.AcceptJSON) }
 
 var accepted = map[string]string{
-	rules.NDJSON: "application/x-ndjson, application/jsonl, */*;q=0.5",
-	rules.CSV:    "text/csv, */*;q=0.5",
-	rules.XML:    "application/xml, text/xml;q=0.9, */*;q=0.5",
+	rules.FormatNDJSON: "application/x-ndjson, application/jsonl, */*;q=0.5",
+	rules.FormatCSV:    "text/csv, */*;q=0.5",
+	rules.FormatXML:    "application/xml, text/xml;q=0.9, */*;q=0.5",
 }
 
 // MayBeEmpty reports whether an empty body with a content type is a page without items.
@@ -126,10 +126,10 @@ func (c *Converter) MayBeEmpty(contentType string) bool {
 		return false
 	}
 	format := c.options.Response.Format
-	if format == rules.Auto {
+	if format == rules.FormatAuto {
 		format = typeOf(contentType)
 	}
-	return format == rules.NDJSON || format == rules.CSV
+	return format == rules.FormatNDJSON || format == rules.FormatCSV
 }
 
 // A limitedWriter writes JSON up to a limit.

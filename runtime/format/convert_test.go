@@ -35,7 +35,7 @@ func converted(c *Converter, body []byte) (string, error) {
 	return string(out), err
 }
 
-func csvResponse() rules.Response { return rules.Response{Format: rules.CSV, Header: true} }
+func csvResponse() rules.Response { return rules.Response{Format: rules.FormatCSV, Header: true} }
 
 // FuzzLines compares the items with the lines, each read by encoding/json.
 func FuzzLines(f *testing.F) {
@@ -47,7 +47,7 @@ func FuzzLines(f *testing.F) {
 		if surrogate.Match(body) {
 			return
 		}
-		got, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.NDJSON}}), body)
+		got, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.FormatNDJSON}}), body)
 		var want []string
 		valid := !scan.IsUTF16(body)
 		for line := range bytes.SplitSeq(bytes.TrimPrefix(body, byteOrderMark), []byte("\n")) {
@@ -194,7 +194,7 @@ func FuzzDocument(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c := NewConverter(Options{Response: rules.Response{Format: rules.XML}, MaxDepth: 500})
+		c := NewConverter(Options{Response: rules.Response{Format: rules.FormatXML}, MaxDepth: 500})
 		got, err := converted(c, body)
 		c.held = 16
 		spilled, errSpilled := converted(c, body)
@@ -235,7 +235,7 @@ func TestALargeDocumentOfXMLIsHeldInAFile(t *testing.T) {
 		versions, markers = append(versions, fmt.Sprintf(`{"key":"%d"}`, i)), append(markers, fmt.Sprintf(`"%d"`, i))
 	}
 	body.WriteString("</list>")
-	c := NewConverter(Options{Response: rules.Response{Format: rules.XML}})
+	c := NewConverter(Options{Response: rules.Response{Format: rules.FormatXML}})
 	c.held = 256 << 10
 	got, err := converted(c, []byte(body.String()))
 	require.NoError(t, err)
@@ -262,7 +262,7 @@ func TestLists(t *testing.T) {
 		{"a repeated element around it", "a.b.c", "<a>\n<b/>\n<b/></a>", "", "line 3: <b> is repeated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Response: rules.Response{Format: rules.XML}, Lists: [][]string{strings.Split(c.path, ".")}}
+			o := Options{Response: rules.Response{Format: rules.FormatXML}, Lists: [][]string{strings.Split(c.path, ".")}}
 			got, err := converted(NewConverter(o), []byte(c.body))
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
@@ -282,10 +282,10 @@ func TestWhatWouldNeedTooMuchMemoryIsRefused(t *testing.T) {
 		limit        int64
 		want         string
 	}{
-		{"a quote that is never closed", rules.CSV, "a\n\"" + strings.Repeat("x", maxRowBytes+1<<20), 0, "a row has more than 67.1 MB"},
-		{"names that each row repeats", rules.CSV, strings.Repeat("n", 1000) + "\n" + strings.Repeat("1\n", 1000), 10_000, "more than 10.0 kB"},
-		{"elements of many names", rules.XML, "<a>" + manyNames(maxMembers+1) + "</a>", 0, "elements of more than 100000 names"},
-		{"elements in elements", rules.XML, strings.Repeat("<a>", 20_000), 0, "nested more than 10000 levels deep"},
+		{"a quote that is never closed", rules.FormatCSV, "a\n\"" + strings.Repeat("x", maxRowBytes+1<<20), 0, "a row has more than 67.1 MB"},
+		{"names that each row repeats", rules.FormatCSV, strings.Repeat("n", 1000) + "\n" + strings.Repeat("1\n", 1000), 10_000, "more than 10.0 kB"},
+		{"elements of many names", rules.FormatXML, "<a>" + manyNames(maxMembers+1) + "</a>", 0, "elements of more than 100000 names"},
+		{"elements in elements", rules.FormatXML, strings.Repeat("<a>", 20_000), 0, "nested more than 10000 levels deep"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := Options{Response: csvResponse(), MaxBytes: c.limit}
@@ -305,7 +305,7 @@ func TestAHeaderThatCannotBeOneIsAnError(t *testing.T) {
 		{"lines that end in CR", "id,name\r1,Ann\r", "column 2 of the header has a CR without LF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.CSV, Header: true}}), []byte(c.body))
+			_, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.FormatCSV, Header: true}}), []byte(c.body))
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -313,12 +313,12 @@ func TestAHeaderThatCannotBeOneIsAnError(t *testing.T) {
 
 func TestTextThatIsNotUTF8IsRefusedWithItsPlace(t *testing.T) {
 	for _, c := range []struct{ format, body, want string }{
-		{rules.CSV, "a,b\n1,2\n3,\"x\n\xff\"\n", "line 3, field 2 is not text in UTF-8"},
-		{rules.NDJSON, "{\"a\":1}\n{\"a\":\"\xff\"}\n", "line 2 is not a JSON value: invalid UTF-8 (0xff) in a string at byte 6"},
-		{rules.NDJSON, `"\ud83d"` + "\n", `line 1 is not a JSON value: unpaired surrogate \ud83d in a string at byte 1`},
-		{rules.XML, "<a>\n\xff</a>", "line 2: invalid UTF-8"},
-		{rules.XML, "<a b='\xff'/>", "line 1: invalid UTF-8"},
-		{rules.XML, "<a\xff/>", "line 1"},
+		{rules.FormatCSV, "a,b\n1,2\n3,\"x\n\xff\"\n", "line 3, field 2 is not text in UTF-8"},
+		{rules.FormatNDJSON, "{\"a\":1}\n{\"a\":\"\xff\"}\n", "line 2 is not a JSON value: invalid UTF-8 (0xff) in a string at byte 6"},
+		{rules.FormatNDJSON, `"\ud83d"` + "\n", `line 1 is not a JSON value: unpaired surrogate \ud83d in a string at byte 1`},
+		{rules.FormatXML, "<a>\n\xff</a>", "line 2: invalid UTF-8"},
+		{rules.FormatXML, "<a b='\xff'/>", "line 1: invalid UTF-8"},
+		{rules.FormatXML, "<a\xff/>", "line 1"},
 	} {
 		o := Options{Response: csvResponse()}
 		o.Response.Format = c.format
@@ -328,7 +328,7 @@ func TestTextThatIsNotUTF8IsRefusedWithItsPlace(t *testing.T) {
 }
 
 func TestAnElementWhoseNameBeginsWithHTMLIsNoWebPage(t *testing.T) {
-	c := NewConverter(Options{Response: rules.Response{Format: rules.XML}})
+	c := NewConverter(Options{Response: rules.Response{Format: rules.FormatXML}})
 	got, err := converted(c, []byte("<htmls/>"))
 	require.NoError(t, err)
 	require.Equal(t, `{"htmls":""}`, got)
@@ -356,7 +356,7 @@ func TestACSVFileStatesItsDelimiter(t *testing.T) {
 		{"a;b,c\n1;2,3\n", `[{"a;b":"1;2","c":"3"}]`, ""},
 	} {
 		t.Run(c.body, func(t *testing.T) {
-			got, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.CSV, Header: true}}), []byte(c.body))
+			got, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.FormatCSV, Header: true}}), []byte(c.body))
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
 				return

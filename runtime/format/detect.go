@@ -19,17 +19,17 @@ var byteOrderMark = []byte("\ufeff")
 
 // mediaTypes maps media types to formats. A media type whose suffix states the format is not listed.
 var mediaTypes = map[string]string{
-	"application/json": rules.JSON, "text/json": rules.JSON, "application/x-json": rules.JSON,
+	"application/json": rules.FormatJSON, "text/json": rules.FormatJSON, "application/x-json": rules.FormatJSON,
 
-	"application/x-ndjson": rules.NDJSON, "application/ndjson": rules.NDJSON, "application/jsonl": rules.NDJSON,
-	"application/x-jsonl": rules.NDJSON, "application/jsonlines": rules.NDJSON, "application/x-jsonlines": rules.NDJSON,
-	"application/json-lines": rules.NDJSON, "application/jsonl+json": rules.NDJSON, "application/stream+json": rules.NDJSON,
-	"application/json-seq": rules.NDJSON,
+	"application/x-ndjson": rules.FormatNDJSON, "application/ndjson": rules.FormatNDJSON, "application/jsonl": rules.FormatNDJSON,
+	"application/x-jsonl": rules.FormatNDJSON, "application/jsonlines": rules.FormatNDJSON, "application/x-jsonlines": rules.FormatNDJSON,
+	"application/json-lines": rules.FormatNDJSON, "application/jsonl+json": rules.FormatNDJSON, "application/stream+json": rules.FormatNDJSON,
+	"application/json-seq": rules.FormatNDJSON,
 
-	"text/csv": rules.CSV, "application/csv": rules.CSV, "text/comma-separated-values": rules.CSV,
-	tabSeparated: rules.CSV,
+	"text/csv": rules.FormatCSV, "application/csv": rules.FormatCSV, "text/comma-separated-values": rules.FormatCSV,
+	tabSeparated: rules.FormatCSV,
 
-	"application/xml": rules.XML, "text/xml": rules.XML,
+	"application/xml": rules.FormatXML, "text/xml": rules.FormatXML,
 
 	"text/html": html, "application/xhtml+xml": html,
 }
@@ -46,9 +46,9 @@ func typeOf(contentType string) string {
 	case known:
 		return format
 	case strings.HasSuffix(media, "+json"):
-		return rules.JSON
+		return rules.FormatJSON
 	case strings.HasSuffix(media, "+xml"):
-		return rules.XML
+		return rules.FormatXML
 	}
 	return ""
 }
@@ -71,11 +71,12 @@ func (c *Converter) formatOf(b Body) (string, error) {
 	switch stated := typeOf(b.ContentType); {
 	case scan.IsUTF16(b.Data):
 		return "", errors.New(scan.UTF16Problem)
-	case looksLikeHTML(head), stated == html && looksLikeXML(head) && format != rules.XML:
+	case looksLikeHTML(head), stated == html && looksLikeXML(head) && format != rules.FormatXML:
 		return "", errors.New("the response is a web page")
-	case format == rules.CSV && stated == rules.XML && looksLikeXML(head), format == rules.CSV && stated == rules.JSON && looksLikeJSON(head):
+	case format == rules.FormatCSV && stated == rules.FormatXML && looksLikeXML(head),
+		format == rules.FormatCSV && stated == rules.FormatJSON && looksLikeJSON(head):
 		return "", fmt.Errorf("want %s, got %s", names[format], names[stated])
-	case format == rules.Auto:
+	case format == rules.FormatAuto:
 		return detect(b, stated, head)
 	}
 	return format, nil
@@ -84,11 +85,11 @@ func (c *Converter) formatOf(b Body) (string, error) {
 // Of returns the format of a successful response, from its content type, then from its first byte.
 // The error says why the response has no known format, as for a web page.
 func Of(b Body) (string, error) {
-	return (&Converter{options: Options{Response: rules.Response{Format: rules.Auto}}}).formatOf(b)
+	return (&Converter{options: Options{Response: rules.Response{Format: rules.FormatAuto}}}).formatOf(b)
 }
 
 // names are the formats as spelled in messages.
-var names = map[string]string{rules.JSON: "JSON", rules.NDJSON: "NDJSON", rules.CSV: "CSV", rules.XML: "XML"}
+var names = map[string]string{rules.FormatJSON: "JSON", rules.FormatNDJSON: "NDJSON", rules.FormatCSV: "CSV", rules.FormatXML: "XML"}
 
 // detect returns the format of a body, from its content type, then from its first byte.
 func detect(b Body, stated string, head []byte) (string, error) {
@@ -96,13 +97,13 @@ func detect(b Body, stated string, head []byte) (string, error) {
 	case stated != "" && stated != html:
 		return stated, nil
 	case len(head) == 0:
-		return rules.JSON, nil // the JSON reader reports that it is empty
+		return rules.FormatJSON, nil // the JSON reader reports that it is empty
 	case looksLikeXML(head):
-		return rules.XML, nil
+		return rules.FormatXML, nil
 	case isLines(head):
-		return rules.NDJSON, nil
+		return rules.FormatNDJSON, nil
 	case looksLikeJSON(head):
-		return rules.JSON, nil
+		return rules.FormatJSON, nil
 	}
 	return "", fmt.Errorf("the format cannot be told from %s; set response.format", cmp.Or(mediaType(b.ContentType), "the body alone"))
 }
@@ -138,10 +139,10 @@ func Hint(b Body) string {
 	case looksLikeHTML(head), format == html:
 		return "the API answered with a web page: check the address and the credentials"
 	case looksLikeXML(head):
-		format = rules.XML
+		format = rules.FormatXML
 	case looksLikeJSON(head) && isLines(head):
-		format = rules.NDJSON
-	case format != rules.CSV, looksLikeJSON(head):
+		format = rules.FormatNDJSON
+	case format != rules.FormatCSV, looksLikeJSON(head):
 		return ""
 	}
 	return fmt.Sprintf(`if the API sends %s, set "response": {"format": %q}`, names[format], format)
