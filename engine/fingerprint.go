@@ -183,8 +183,8 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 		part = saved.WithDetail(part, name, hex.EncodeToString(sum[:8]))
 	}
 	add("headers", e.cfg.ListHeaders(job.Spec()))
-	add("params", rules.OfList(e.cfg.HTTP.Params))
-	add("body", rules.OfList(job.Spec().Body))
+	add("params", rules.ListMembers(e.cfg.HTTP.Params))
+	add("body", rules.ListMembers(job.Spec().Body))
 	add("nextRequest", nextOfList(job))
 	add("filter", sources(job, rules.RoleFilter))
 	var addChildren func(of *compile.Job)
@@ -232,7 +232,7 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 func (e *Engine) rowsOf(job *compile.Job) []any {
 	j := job.Spec()
 	all := []any{
-		j.Endpoint, j.Method, rules.OfList(j.Params), j.DataField, rules.OfList(j.Body),
+		j.Endpoint, j.Method, rules.ListMembers(j.Params), j.DataField, rules.ListMembers(j.Body),
 		e.cfg.ListHeaders(j), nextOfList(job), sources(job, rules.RoleFilter), sources(job, rules.RoleFor, "when", "values"),
 	}
 	for _, v := range j.For {

@@ -87,9 +87,9 @@ func (j Job) ListParams() Object {
 	return j.Params
 }
 
-// OfList returns the members of the parameters or of the body of a request that identify its list: without credentials
+// ListMembers returns the members of the parameters or of the body of a request that identify its list: without credentials
 // and without the value that incremental adds.
-func OfList(v any) any { return ofList(v, secret.IsParameter) }
+func ListMembers(v any) any { return withoutMembers(v, secret.IsParameter) }
 
 // ListHeaders returns the headers of requests of a job that identify its list, without the value that incremental adds
 // and without those of [DescribesNoList].
@@ -98,7 +98,7 @@ func (c *Config) ListHeaders(j *Job) any {
 	for i, m := range all {
 		all[i].Name = strings.ToLower(m.Name)
 	}
-	return ofList(all, DescribesNoList)
+	return withoutMembers(all, DescribesNoList)
 }
 
 // DescribesNoList reports whether a header has no effect on which items a list has: a credential, or a header about the
@@ -113,15 +113,16 @@ var withoutEffect = []string{
 	"x-correlation-id", "x-request-id", "x-requested-with",
 }
 
-// ofList is OfList with another test for what is left out. It sorts the members of objects.
-func ofList(v any, leavesOut func(name, text string) bool) any {
+// withoutMembers returns a value without the members for which leavesOut reports true, and without the value that
+// incremental adds. It sorts the members of objects.
+func withoutMembers(v any, leavesOut func(name, text string) bool) any {
 	switch v := v.(type) {
 	case Computed:
 		if v.since != nil {
 			return v.ofCompleteList
 		}
 	case []any:
-		return lists.Map(v, func(e any) any { return ofList(e, leavesOut) })
+		return lists.Map(v, func(e any) any { return withoutMembers(e, leavesOut) })
 	case Object:
 		var out Object
 		for _, m := range v {
@@ -130,7 +131,7 @@ func ofList(v any, leavesOut func(name, text string) bool) any {
 			if leavesOut(m.Name, text) || computed && c.Secret {
 				continue
 			}
-			if e := ofList(m.Value, leavesOut); e != nil {
+			if e := withoutMembers(m.Value, leavesOut); e != nil {
 				out = append(out, Member{Name: m.Name, Value: e})
 			}
 		}

@@ -96,7 +96,7 @@ var valueKeys = [][]string{
 
 // readForVariable checks that a variable has exactly one kind of values, and reads them.
 func (d *decoder) readForVariable(v *ForVariable) {
-	if !IsIdentifier(v.Name) {
+	if !IsExpressionName(v.Name) {
 		d.diags.Errorf(diag.Key(v.path), "a variable needs a name that expressions can use, such as order")
 	}
 	kind := slices.IndexFunc(valueKeys, func(keys []string) bool { return v.settings.get(keys[0]).given() })

@@ -45,7 +45,7 @@ func (d *decoder) input(s setting) Input {
 		Name: s.Name, Doc: read.get("doc").text(), Default: read.get("default").Value,
 		Optional: read.get("optional").flag(), Secret: read.get("secret").flag(), Pattern: read.get("pattern").text(),
 	}
-	if !IsIdentifier(in.Name) {
+	if !IsExpressionName(in.Name) {
 		d.diags.Errorf(diag.Key(s.path()), "an input needs a name that expressions can use, such as tenant_id")
 	}
 	if _, err := in.regexp(); err != nil {

@@ -46,7 +46,7 @@ func FormatPath(root string, keys []string) string {
 	var b strings.Builder
 	b.WriteString(root)
 	for _, key := range keys {
-		if IsIdentifier(key) {
+		if IsExpressionName(key) {
 			b.WriteString("." + key)
 		} else if _, err := strconv.Atoi(key); err == nil {
 			b.WriteString("[" + key + "]")
@@ -57,9 +57,9 @@ func FormatPath(root string, keys []string) string {
 	return b.String()
 }
 
-// IsIdentifier reports whether a text can be a name in an expression, or a key after a dot, without
-// quotes.
-func IsIdentifier(s string) bool {
+// IsExpressionName reports whether a text can be a name in an expression, or a key after a dot,
+// without quotes.
+func IsExpressionName(s string) bool {
 	for i, c := range s {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
 			return false

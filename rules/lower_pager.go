@@ -322,7 +322,7 @@ func (p *pager) readIgnoredPaths() {
 
 // inParentheses puts a source in parentheses, unless it is one call.
 func inParentheses(source string) string {
-	if name, rest, call := strings.Cut(source, "("); call && IsIdentifier(name) && strings.IndexByte(rest, ')') >= len(rest)-2 {
+	if name, rest, call := strings.Cut(source, "("); call && IsExpressionName(name) && strings.IndexByte(rest, ')') >= len(rest)-2 {
 		return source
 	}
 	return "(" + source + ")"

@@ -120,7 +120,7 @@ func (l *Language) WithFunction(f Function) (*Language, error) {
 func (l *Language) checkFree(name string) error {
 	var owner string
 	switch {
-	case !rules.IsIdentifier(name):
+	case !rules.IsExpressionName(name):
 		return fmt.Errorf("function %q: the name must consist of letters, digits and underscores", name)
 	case pageFields().find(name) != nil:
 		owner = "a field of the page context"

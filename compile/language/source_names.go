@@ -134,7 +134,7 @@ func isBuiltin(name string) bool {
 
 func (c *nameCheck) unknownName(n *ast.IdentifierNode) *Fault {
 	f := faultAt(n, "unknown name %s", n.Value).withNearest(n.Value, c.language.names())
-	if f.Hint == "" && rules.IsIdentifier(n.Value) {
+	if f.Hint == "" && rules.IsExpressionName(n.Value) {
 		f.Hint, f.Lists = "known names: "+strings.Join(pageFields().names(), ", ")+"; a key of the response is body."+n.Value, true
 	}
 	return f

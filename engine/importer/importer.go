@@ -58,7 +58,7 @@ type Format struct {
 // IsReserved reports whether a name has a meaning in expressions, so that no variable can have it.
 func IsReserved(name string) bool {
 	return language.IsField(name) || language.Builtin().HasFunction(name) || name == "window" || operatorWords[name] ||
-		!rules.IsIdentifier(name)
+		!rules.IsExpressionName(name)
 }
 
 // operatorWords are the operators and constants of expressions that are words.

@@ -33,7 +33,7 @@ func (c *completer) expression(e *expressionSpot) {
 	}
 	for _, m := range s.Members {
 		completion := Completion{Label: m.Name, Kind: pathCompletion, Detail: detailOf(m.Name, &m.Shape)}
-		if rules.IsIdentifier(m.Name) {
+		if rules.IsExpressionName(m.Name) {
 			c.word(e, completion, m.Name)
 			continue
 		}

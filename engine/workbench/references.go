@@ -101,7 +101,7 @@ func (d *Document) checkName(m *mention, name string, all []mention) error {
 		return fmt.Errorf("%s %s is given nowhere", m.kind, m.name)
 	case len(scopes) > 1:
 		return fmt.Errorf("several places give the name %s, and others may mean any of them", m.name)
-	case name == "", isWord && !rules.IsIdentifier(name):
+	case name == "", isWord && !rules.IsExpressionName(name):
 		return fmt.Errorf("%q is not a name: write letters, digits and _", name)
 	case name != m.name && slices.Contains(d.nameIndex().names(m.kind), name):
 		return fmt.Errorf("there is a %s %s already", m.kind, name)

@@ -126,7 +126,7 @@ func (p *envParser) pair() (name, value string, err error) {
 		p.skip(" \t")
 	}
 	end := strings.IndexAny(p.rest, "= \t\n")
-	if end < 0 || p.rest[end] != '=' || !rules.IsIdentifier(p.rest[:end]) {
+	if end < 0 || p.rest[end] != '=' || !rules.IsExpressionName(p.rest[:end]) {
 		return "", "", errors.New("want NAME=VALUE")
 	}
 	name = p.take(end)

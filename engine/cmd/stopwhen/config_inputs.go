@@ -61,7 +61,7 @@ func (a *app) readText(path string) ([]byte, error) {
 // shownPair describes a malformed pair for a message. It shows only a name, since other texts may
 // hold a secret.
 func shownPair(pair string) string {
-	if rules.IsIdentifier(pair) {
+	if rules.IsExpressionName(pair) {
 		return fmt.Sprintf("%q", pair)
 	}
 	return "another text"
