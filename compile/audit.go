@@ -57,11 +57,11 @@ func (a Analysis) AuditTriggers() []*Trigger {
 	var triggers []*Trigger
 	for i := range a.job.Ruleset.Rules {
 		if rule := &a.job.Ruleset.Rules[i]; rule.Role == rules.RoleAudit {
-			triggers = append(triggers, sharedAuditCompiler().trigger(rule))
+			triggers = append(triggers, AuditTrigger(rule))
 		}
 	}
 	return triggers
 }
 
-// AuditRule returns the compiled form of one audit rule of the ruleset.
-func (j *Job) AuditRule(rule *rules.Rule) *Trigger { return sharedAuditCompiler().trigger(rule) }
+// AuditTrigger returns the compiled form of a rule of the audit, which is the same in every job.
+func AuditTrigger(rule *rules.Rule) *Trigger { return sharedAuditCompiler().trigger(rule) }

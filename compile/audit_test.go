@@ -44,7 +44,7 @@ func TestEveryRuleAboutPartitionsIsCompiled(t *testing.T) {
 	j := job(t, `{"method": "pagenum"}`)
 	for _, rule := range rules.PartitionAudits() {
 		require.Contains(t, lists.Map(j.Analysis().AuditTriggers(), func(t *Trigger) string { return t.Rule.ID }), rule.ID, "audit.ignore has the same ids")
-		compiled := j.AuditRule(&rule)
+		compiled := AuditTrigger(&rule)
 		require.Len(t, compiled.Message.holes, strings.Count(rule.Message, "{"), "%s: an expression of the message is text", rule.ID)
 		met, err := compiled.EvalBool(&language.Machine{}, &rules.Context{Partitions: &rules.PartitionFacts{}})
 		require.NoError(t, err)

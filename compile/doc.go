@@ -7,7 +7,7 @@
 //	compile.Jobs        the rules of each job become a Job: compiled expressions, checked
 //	Job.Builder         a Job becomes a Builder of requests, with the computed values
 //	package runtime     requests pages, and after each one asks Job.Stops and Job.Advance
-//	package evidence    evaluates the rules of [Job.AuditRule] on a list that has ended: is it complete?
+//	package evidence    evaluates the rules of [AuditTrigger] on a list that has ended: is it complete?
 //
 // Rules with the same source share the compiled expression (package language). A [Job] holds the
 // expressions of one job; it never changes and may be shared by goroutines.

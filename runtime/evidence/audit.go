@@ -41,7 +41,7 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 			end.Outcome != rules.Complete && !slices.Contains(listed.Also, end.Outcome) {
 			continue
 		}
-		rule := w.last.subject.job.AuditRule(listed)
+		rule := compile.AuditTrigger(listed)
 		met, err := rule.EvalBool(m, c)
 		if err != nil || !met {
 			continue // an API may use the names of hints for anything
@@ -124,7 +124,7 @@ func findingIf(job *compile.Job, listed *rules.Rule, c *rules.Context) *trace.Fi
 	if indexOf(job, listed.ID) < 0 {
 		return nil
 	}
-	rule, m := job.AuditRule(listed), &language.Machine{}
+	rule, m := compile.AuditTrigger(listed), &language.Machine{}
 	if met, err := rule.EvalBool(m, c); err != nil || !met {
 		return nil
 	}

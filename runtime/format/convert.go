@@ -65,7 +65,7 @@ func NewConverter(o Options) *Converter {
 // Convert converts a body to JSON in the buffer, which it resets. It reports false, and writes
 // nothing, if the body is JSON, or an error response that is not XML. Its error names the line.
 // Beyond a limit it is a [*document.DepthError] or a [*document.SizeError].
-func (c *Converter) Convert(b Body, buffer *spool.Buffer) (bool, error) {
+func (c *Converter) Convert(b Body, buffer *spool.Buffer) (converted bool, err error) {
 	c.origin = document.Origin{}
 	if b.Status == http.StatusNoContent {
 		return false, nil

@@ -57,16 +57,16 @@ func (r *Redactor) partName(text string) string {
 // form, the offsets of the part in the view, and the length of the view. The names are in checkpoints.
 const partFormat = "%s@%d:%d:%d:%d:%d"
 
-// PartOf splits the name of a part of a secret into the name of the secret and the place of the part in it. It
+// ParsePartName splits the name of a part of a secret into the name of the secret and the place of the part in it. It
 // reports false for any other name.
-func PartOf(name string) (secret, place string, ok bool) {
+func ParsePartName(name string) (secret, place string, ok bool) {
 	if i := strings.LastIndexByte(name, '@'); i >= 0 && strings.Count(name[i:], ":") == strings.Count(partFormat, ":") {
 		return name[:i], name[i+1:], true
 	}
 	return "", "", false
 }
 
-// Part returns the part of a secret at a place of [PartOf]. It reports false if the secret has another length than
+// Part returns the part of a secret at a place of [ParsePartName]. It reports false if the secret has another length than
 // the secret in which the place was found.
 func Part(secret, place string) (string, bool) {
 	var view, form, start, end, size int

@@ -181,7 +181,7 @@ func TestAPartOfASecretIsRestoredFromItsName(t *testing.T) {
 			r.HideParts(map[string]any{"list": []any{part}})
 			found := r.Find(part)
 			require.NotEmpty(t, found)
-			secret, place, ok := PartOf(found[0].Name)
+			secret, place, ok := ParsePartName(found[0].Name)
 			require.True(t, ok)
 			restored, ok := Part(secrets[secret], place)
 			require.True(t, ok)

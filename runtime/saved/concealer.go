@@ -286,7 +286,7 @@ func (c *Concealer) current(name string) (string, error) {
 	if known {
 		return secret, nil
 	}
-	if whole, place, ok := redact.PartOf(name); ok {
+	if whole, place, ok := redact.ParsePartName(name); ok {
 		if secret, err := c.current(whole); err != nil {
 			return "", err
 		} else if part, ok := redact.Part(secret, place); ok {
