@@ -214,9 +214,9 @@ func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []m
 // denies reports whether the name of a place is one under which many APIs report an error by false,
 // such as ok or success.
 func denies(p compile.ResponseValue) bool {
-	return slices.ContainsFunc(apinames.ErrorSigns(), func(s apinames.ErrorSign) bool {
-		return s.Kind == apinames.ErrorDenial && slices.Equal(s.Keys, p.Path)
-	})
+	n := len(p.Path)
+	return (n == 1 || n == 2 && apinames.Key(p.Path[0]).HoldsErrors()) &&
+		slices.ContainsFunc(apinames.Key(p.Path[n-1]).ErrorSigns(), func(s apinames.ErrorSign) bool { return s.Kind == apinames.ErrorDenial })
 }
 
 // hinted returns the name of the meaning that a place has in many APIs, or "".

@@ -1,11 +1,13 @@
 package apinames
 
 import (
+	"iter"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -32,60 +34,52 @@ const (
 	ErrorDiagnostic ErrorKind = "diagnostic" // an object or a list with a diagnostic of SRU, other than that of a position after the end
 )
 
-// errorNames are the keys that report errors, by the kind of their values.
+// errorNames are the names that report errors, by the kind of their values. Like all names of errors, each stands for
+// its other spellings, too: errorCode for error_code, ErrorCode and errorcode. A name with an underscore before it has one.
 var errorNames = []struct {
 	kind  ErrorKind
 	names []string
 }{
 	{ErrorValue, []string{
-		"ERROR", "Error Message",
-		"error", "errors", "Error", "Errors", "fault", "Fault", "exception", "Exception", "error_message", "errorMessage",
-		"error_msg", "errorMsg", "error_description", "error_code", "errorCode", "errcode", "errors_list", "failure",
-		"ErrorResponse", "errorResponse", "error_response", "errno", "faultcode", "faultCode", "faultstring", "faultString", "stackTrace",
-		"stack_trace", "err", "Err", "ErrorCode", "ErrorMessage", "errorMessages",
-		"error_messages", "errorList", "error_list", "exceptions", "apiError", "api_error", "error_info",
-		"errorInfo", "error_details", "errorDetails", "error_type", "errorType", "ServiceExceptionReport", "ExceptionReport",
+		"error", "errors", "fault", "exception", "errorMessage", "errorMsg", "errorDescription", "errorCode", "errCode", "errorsList",
+		"failure", "errorResponse", "errno", "faultCode", "faultString", "stackTrace", "err", "errorMessages", "errorList", "exceptions",
+		"apiError", "errorInfo", "errorDetails", "errorType", "exceptionMessage", "exceptionType", "serviceExceptionReport",
+		"exceptionReport",
 	}},
 	{ErrorFlag, []string{
-		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
-		"isPartial", "partial_results", "partialResults", "incomplete_results", "incompleteResults", "failed", "timeout", "timedout",
-		"throttled", "rateLimited", "rate_limited", "isIncomplete", "is_incomplete", "partialData", "partial_data", "PartialData",
-		"partialResult", "isPartialResult", "incompleteData", "incompleteResult", "resultsIncomplete", "partialFailure",
+		"isError", "hasError", "hasErrors", "timedOut", "partial", "isPartial", "partialResults", "incompleteResults", "failed",
+		"timeout", "throttled", "rateLimited", "isIncomplete", "partialData", "partialResult", "isPartialResult", "incompleteData",
+		"incompleteResult", "resultsIncomplete", "partialFailure",
 	}},
-	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success", "IsSuccess", "isSuccessful", "IsSuccessful"}},
+	{ErrorDenial, []string{"success", "ok", "succeeded", "isSuccess", "isSuccessful"}},
 	{ErrorWord, []string{"state", "result", "type", "response"}},
-	{ErrorStatus, slices.Concat([]string{"status", "Status", "stat", "ack", "Ack", "responseStatus", "code", "Code", "__type"}, resultCodes)},
-	{ErrorCode, slices.Concat([]string{"status", "Status", "code", "Code", "httpStatus", "http_status"}, resultCodes)},
-	{ErrorEntry, []string{"messages", "Messages"}},
+	{ErrorStatus, slices.Concat([]string{"status", "stat", "ack", "responseStatus", "code", "__type"}, resultCodes)},
+	{ErrorCode, slices.Concat([]string{"status", "code", "httpStatus"}, resultCodes)},
+	{ErrorEntry, []string{"messages"}},
 	{ErrorDiagnostic, []string{"diagnostics"}},
 }
 
-// resultCodes are the keys whose values are a word or a number that says how a request went.
-var resultCodes = []string{
-	"statusCode", "status_code", "resultCode", "result_code", "returnCode", "return_code", "retCode", "ret_code", "retcode",
-	"responseCode", "response_code", "respCode", "resp_code", "ret",
-}
+// resultCodes are the names whose values are a word or a number that says how a request went.
+var resultCodes = []string{"statusCode", "resultCode", "returnCode", "retCode", "responseCode", "respCode", "ret"}
 
-// errorContainers are the objects in which these keys are looked for; "" is the root.
+// errorContainers are the objects in which these names are looked for; "" is the root.
 var errorContainers = []string{
-	"", "meta", "response", "result", "status", "header", "responseStatus", "ResponseStatus", "responseHeader", "info", "cmmMsgHeader",
+	"", "meta", "response", "result", "status", "header", "responseStatus", "responseHeader", "info", "cmmMsgHeader",
 	"messages", // Authorize.Net
 }
 
-// errorMessages are the keys that say what the error is.
+// errorMessages are the names that say what the error is.
 var errorMessages = append([]string{
-	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "errmsg", "errMsg", "err_msg", "retMsg",
-	"ret_msg", "remark", "notice", "info", "returnMessage", "resultMessage", "result_message", "warning", "Note", "Information",
-	"resultMsg", "result_msg", "returnAuthMsg", "retmsg", "returnMsg", "return_msg", "retMessage", "statusMessage", "status_message",
-	"statusText", "status_text", "responseMessage", "response_message", "respMsg", "resp_msg", "errorText", "error_text", "userMessage",
-	"developerMessage", "failureReason", "failure_reason",
+	"message", "msg", "errorMessage", "errorDescription", "detail", "errMsg", "retMsg", "remark", "notice", "info", "returnMessage",
+	"resultMessage", "warning", "note", "information", "resultMsg", "returnAuthMsg", "returnMsg", "retMessage", "statusMessage",
+	"statusText", "responseMessage", "respMsg", "errorText", "userMessage", "developerMessage", "failureReason", "exceptionMessage",
 }, captions...)
 
-// captions are the keys among them that may describe a list as well: "Failed payments".
+// captions are the names among them that may describe a list as well: "Failed payments".
 var captions = []string{"details", "title", "reason", "description"}
 
 // IsErrorCaption reports whether the key, which [Key.IsErrorMessage], may describe a list as well: title, details.
-func (k Key) IsErrorCaption() bool { return slices.Contains(captions, string(k)) }
+func (k Key) IsErrorCaption() bool { return AlikeAny(string(k), captions) }
 
 // The words, in lower case, that tell success from failure.
 var (
@@ -116,11 +110,8 @@ func saysSuccess(text string) bool {
 
 // IsSuccess reports whether the value under the key says that the request has succeeded: "success": true, "code": 0.
 func (k Key) IsSuccess(v any) bool {
-	for _, row := range errorNames {
-		if !slices.Contains(row.names, string(k)) {
-			continue
-		}
-		switch row.kind {
+	for _, sign := range k.ErrorSigns() {
+		switch sign.Kind {
 		case ErrorDenial:
 			flag, ok := Flag(v)
 			return ok && flag
@@ -133,7 +124,7 @@ func (k Key) IsSuccess(v any) bool {
 }
 
 // HoldsErrors reports whether the object under the key may hold errors and their messages.
-func (k Key) HoldsErrors() bool { return k != "" && slices.Contains(errorContainers, string(k)) }
+func (k Key) HoldsErrors() bool { return k != "" && AlikeAny(string(k), errorContainers) }
 
 // An ErrorSign is a path at which a body may report an error.
 type ErrorSign struct {
@@ -141,35 +132,70 @@ type ErrorSign struct {
 	Kind ErrorKind
 }
 
-// nextToData are the signs that count in a response with items, too, and in the objects of containersNextToData.
-var nextToData = []ErrorSign{
-	{[]string{"errors"}, ErrorValue}, {[]string{"error"}, ErrorValue}, {[]string{"Error"}, ErrorValue},
-	{[]string{"success"}, ErrorDenial}, {[]string{"ok"}, ErrorDenial},
-	{[]string{"timed_out"}, ErrorFlag}, {[]string{"timedOut"}, ErrorFlag}, {[]string{"partial"}, ErrorFlag},
-	{[]string{"isPartial"}, ErrorFlag}, {[]string{"is_partial"}, ErrorFlag},
-	{[]string{"partial_results"}, ErrorFlag}, {[]string{"partialResults"}, ErrorFlag},
-	{[]string{"incomplete_results"}, ErrorFlag}, {[]string{"incompleteResults"}, ErrorFlag},
-	{[]string{"_shards", "failed"}, ErrorCount},
-	{[]string{"incompleteSearch"}, ErrorFlag}, {[]string{"terminated_early"}, ErrorFlag}, {[]string{"jobComplete"}, ErrorDenial},
-	{[]string{"unreachable"}, ErrorValue}, {[]string{"UnprocessedKeys"}, ErrorValue},
-	{[]string{"responseHeader", "partialResults"}, ErrorFlag},
-	{[]string{"Errors"}, ErrorValue}, {[]string{"fault"}, ErrorValue}, {[]string{"Fault"}, ErrorValue},
-	{[]string{"exception"}, ErrorValue}, {[]string{"hasErrors"}, ErrorFlag}, {[]string{"has_errors"}, ErrorFlag},
-	{[]string{"hasError"}, ErrorFlag}, {[]string{"has_error"}, ErrorFlag},
-	{[]string{"isIncomplete"}, ErrorFlag}, {[]string{"partialData"}, ErrorFlag}, {[]string{"partial_data"}, ErrorFlag},
-	{[]string{"PartialData"}, ErrorFlag}, {[]string{"partialResult"}, ErrorFlag}, {[]string{"isPartialResult"}, ErrorFlag},
-	{[]string{"incompleteData"}, ErrorFlag}, {[]string{"incompleteResult"}, ErrorFlag}, {[]string{"resultsIncomplete"}, ErrorFlag},
-	{[]string{"partialFailure"}, ErrorFlag}, {[]string{"partialFailureError"}, ErrorValue}, {[]string{"partialErrors"}, ErrorList},
-	{[]string{"shardFailures"}, ErrorList}, {[]string{"failedShards"}, ErrorCount}, {[]string{"search_cutoff"}, ErrorFlag}, // Typesense
-	{[]string{"UnprocessedItems"}, ErrorValue}, {[]string{"UnprocessedTraceIds"}, ErrorList}, // AWS
-	{[]string{"OverallStatus"}, ErrorCut},                                        // Salesforce
-	{[]string{"unreachables"}, ErrorList}, {[]string{"missingZones"}, ErrorList}, // Google
-	{[]string{"failures"}, ErrorList}, {[]string{"numErrors"}, ErrorCount}, // AWS, HubSpot
-	{[]string{"execute_errors"}, ErrorList}, {[]string{"omitted"}, ErrorValue}, // VK, Drupal
-	{[]string{"_clusters", "skipped"}, ErrorCount}, {[]string{"_clusters", "failed"}, ErrorCount},
-	{[]string{"_clusters", "partial"}, ErrorCount},
-	{[]string{"request_status"}, ErrorCut},                                                           // Notion
-	{[]string{"warnings"}, ErrorCut}, {[]string{"warning"}, ErrorCut}, {[]string{"infos"}, ErrorCut}, // Prometheus, EIA
+// nextToData are the signs that count in a response with items, too, and in the objects of containersNextToData. Such a
+// path is looked up in each page while it is scanned, so it is known in the spellings of [spellings] alone.
+var nextToData = sync.OnceValue(func() []ErrorSign {
+	return spelled(slices.Concat(
+		signsOf(ErrorValue, "errors", "error", "unreachable", "unprocessedKeys", "fault", "exception", "partialFailureError",
+			"unprocessedItems", // AWS
+			"omitted",          // Drupal
+		),
+		signsOf(ErrorDenial, "success", "ok", "jobComplete"),
+		signsOf(ErrorFlag, "timedOut", "partial", "isPartial", "partialResults", "incompleteResults", "incompleteSearch",
+			"terminatedEarly", "hasErrors", "hasError", "isIncomplete", "partialData", "partialResult", "isPartialResult",
+			"incompleteData", "incompleteResult", "resultsIncomplete", "partialFailure",
+			"searchCutoff", // Typesense
+		),
+		signsOf(ErrorList, "partialErrors", "shardFailures",
+			"unprocessedTraceIds", "failures", // AWS
+			"unreachables", "missingZones", // Google
+			"executeErrors", // VK
+		),
+		signsOf(ErrorCount, "failedShards",
+			"numErrors", // HubSpot
+		),
+		signsOf(ErrorCut,
+			"overallStatus",                // Salesforce
+			"requestStatus",                // Notion
+			"warnings", "warning", "infos", // Prometheus, EIA
+		),
+		[]ErrorSign{
+			{[]string{"_shards", "failed"}, ErrorCount},
+			{[]string{"responseHeader", "partialResults"}, ErrorFlag},
+			{[]string{"_clusters", "skipped"}, ErrorCount}, {[]string{"_clusters", "failed"}, ErrorCount},
+			{[]string{"_clusters", "partial"}, ErrorCount},
+		},
+	))
+})
+
+// signsOf returns signs of one key.
+func signsOf(kind ErrorKind, names ...string) []ErrorSign {
+	signs := make([]ErrorSign, len(names))
+	for i, name := range names {
+		signs[i] = ErrorSign{[]string{name}, kind}
+	}
+	return signs
+}
+
+// spelled returns signs in all spellings of their last keys.
+func spelled(signs []ErrorSign) []ErrorSign {
+	var out []ErrorSign
+	for _, sign := range signs {
+		last := len(sign.Keys) - 1
+		for _, name := range spellings(sign.Keys[last]) {
+			out = append(out, ErrorSign{slices.Concat(sign.Keys[:last], []string{name}), sign.Kind})
+		}
+	}
+	return out
+}
+
+// spellings returns the usual spellings of a name in camel case: itself, with a capital before it, and in snake case.
+func spellings(name string) []string {
+	out := []string{name, strings.ToUpper(name[:1]) + name[1:]}
+	if words := strings.ToLower(camelWord().ReplaceAllString(name, "${1}_${2}")); words != name {
+		out = append(out, words)
+	}
+	return out
 }
 
 // aboveLists are further signs that count in a response with items, too. A status there may be that of an item
@@ -196,7 +222,7 @@ func ErrorSignsNextToData(lists [][]string) []ErrorSign {
 var errorsNextToRoot = sync.OnceValue(func() []ErrorSign { return errorsNextToLists(nil) })
 
 func errorsNextToLists(lists [][]string) []ErrorSign {
-	everywhere := slices.Concat(nextToData, aboveLists)
+	everywhere := slices.Concat(nextToData(), spelled(aboveLists))
 	signs := slices.Clone(everywhere)
 	addIn := func(parent []string, from []ErrorSign) {
 		for _, sign := range from {
@@ -207,8 +233,12 @@ func errorsNextToLists(lists [][]string) []ErrorSign {
 			}
 		}
 	}
-	for _, name := range containersNextToData {
-		addIn([]string{name}, nextToData)
+	hasCapital := func(sign ErrorSign) bool { return unicode.IsUpper(rune(sign.Keys[len(sign.Keys)-1][0])) }
+	small := slices.DeleteFunc(slices.Clone(nextToData()), hasCapital)
+	capital := slices.DeleteFunc(slices.Clone(nextToData()), func(sign ErrorSign) bool { return !hasCapital(sign) })
+	for _, container := range containersNextToData { // an API begins all of its names with a capital, or none
+		addIn([]string{container}, small)
+		addIn([]string{strings.ToUpper(container[:1]) + container[1:]}, capital)
 	}
 	for _, list := range lists {
 		for depth := 1; depth < len(list); depth++ {
@@ -221,31 +251,60 @@ func errorsNextToLists(lists [][]string) []ErrorSign {
 // ErrorSignBeside returns the sign that the name of a member beside a list is, or in the place of one. It reports
 // false for any other name. If the list has items, only the names of [ErrorSignsNextToData] are signs.
 func ErrorSignBeside(name string, hasItems bool) (sign ErrorSign, ok bool) {
-	table := errorsBeside()
-	if sign, ok = table.nextToData[name]; !ok && !hasItems {
-		if sign, ok = table.others[name]; !ok {
-			sign, ok = table.codes[name]
+	for _, isSign := range []func(named) bool{
+		func(n named) bool { return n.nextToData && !n.IsCode() },
+		func(n named) bool { return !hasItems && n.Kind == ErrorValue },
+		func(n named) bool { return !hasItems && n.Kind == ErrorCode },
+	} {
+		if i := slices.IndexFunc(signsNamed(Key(name)), isSign); i >= 0 {
+			return signsNamed(Key(name))[i].ErrorSign, true
 		}
 	}
-	return sign, ok
+	return ErrorSign{}, false
 }
 
-// errorsBeside has the signs of one key: those next to data, the names of other values, and those of codes.
-var errorsBeside = sync.OnceValue(func() (table struct{ nextToData, others, codes map[string]ErrorSign }) {
-	table.nextToData, table.others, table.codes = map[string]ErrorSign{}, map[string]ErrorSign{}, map[string]ErrorSign{}
-	for _, sign := range nextToData {
-		if len(sign.Keys) == 1 && !sign.IsCode() {
-			table.nextToData[sign.Keys[0]] = sign
+// A named sign has a single key.
+type named struct {
+	ErrorSign
+	rank       int  // place in the table
+	nextToData bool // whether it counts in a response with items
+	always     bool // whether it counts in a response without items
+}
+
+// signsNamed returns the signs with a name, in any spelling.
+func signsNamed(k Key) []named {
+	var buffer [maxBare]byte
+	table := signsByName()
+	signs := table[string(appendBare(buffer[:0], string(k)))]
+	if exact := table[string(k)]; exact != nil && k[0] == '_' {
+		return slices.Concat(exact, signs)
+	}
+	return signs
+}
+
+// signsByName holds the signs of one key by bare names, and those with an underscore before them by their own.
+var signsByName = sync.OnceValue(func() map[string][]named {
+	table, rank := map[string][]named{}, 0
+	add := func(name string, kind ErrorKind) *named {
+		key := name
+		if name[0] != '_' {
+			key = string(appendBare(nil, name))
 		}
+		i := slices.IndexFunc(table[key], func(n named) bool { return n.Kind == kind })
+		if i < 0 {
+			i, rank = len(table[key]), rank+1
+			table[key] = append(table[key], named{ErrorSign: ErrorSign{[]string{name}, kind}, rank: rank})
+		}
+		return &table[key][i]
 	}
 	for _, row := range errorNames {
 		for _, name := range row.names {
-			switch row.kind {
-			case ErrorValue:
-				table.others[name] = ErrorSign{[]string{name}, row.kind}
-			case ErrorCode:
-				table.codes[name] = ErrorSign{[]string{name}, row.kind}
-			}
+			add(name, row.kind).always = true
+		}
+	}
+	for _, sign := range nextToData() {
+		if len(sign.Keys) == 1 {
+			add(sign.Keys[0], sign.Kind).nextToData = true
 		}
 	}
 	return table
@@ -255,8 +314,7 @@ var errorsBeside = sync.OnceValue(func() (table struct{ nextToData, others, code
 // that says that nothing was found has one, too.
 func HasError(object value.Object) bool {
 	return slices.ContainsFunc(object, func(m value.Member) bool {
-		sign, ok := errorsBeside().others[m.Name]
-		return ok && (sign.Matches(m.Value) || memberSaysEmpty(m))
+		return Key(m.Name).NamesOnlyErrors() && (ErrorSign{Kind: ErrorValue}.Matches(m.Value) || memberSaysEmpty(m))
 	})
 }
 
@@ -304,60 +362,94 @@ func IsErrorEvent(object value.Object) bool {
 	return wraps
 }
 
-// ErrorSigns returns the table of signs, those nearer to the root first. It is shared,
-// and must not be changed.
-func ErrorSigns() []ErrorSign { return errorSigns() }
+// ErrorSignsIn returns the signs that a body without items has, those nearer to the root first, whatever
+// their values say. Each has its path in the body.
+func ErrorSignsIn(body any) []ErrorSign {
+	var signs []ErrorSign
+	for parent, object := range errorObjects(body) {
+		var found []named
+		for _, m := range object {
+			for _, n := range signsNamed(Key(m.Name)) {
+				n.Keys = append(slices.Clip(parent), m.Name)
+				found = append(found, n)
+			}
+		}
+		slices.SortStableFunc(found, func(a, b named) int { return a.rank - b.rank })
+		for _, n := range found {
+			signs = append(signs, n.ErrorSign)
+		}
+	}
+	for _, sign := range nextToData() {
+		if _, ok := value.At(body, sign.Keys); ok && len(sign.Keys) > 1 {
+			signs = append(signs, sign)
+		}
+	}
+	return signs
+}
 
-var errorSigns = sync.OnceValue(func() []ErrorSign {
-	var out []ErrorSign
-	for _, container := range errorContainers {
-		for _, row := range errorNames {
-			for _, name := range row.names {
-				out = append(out, ErrorSign{within(container, name), row.kind})
+// errorObjects iterates over the objects of a body in which errors are looked for, with their paths, those nearer to
+// the root first.
+func errorObjects(body any) iter.Seq2[[]string, value.Object] {
+	return func(yield func([]string, value.Object) bool) {
+		root, ok := value.Members(body)
+		if !ok || !yield(nil, root) {
+			return
+		}
+		for _, container := range errorContainers[1:] {
+			for _, m := range root {
+				if inner, ok := value.Members(m.Value); ok && Alike(m.Name, container) && !yield([]string{m.Name}, inner) {
+					return
+				}
 			}
 		}
 	}
-	for _, sign := range nextToData {
-		if !slices.ContainsFunc(out, func(s ErrorSign) bool { return s.Kind == sign.Kind && slices.Equal(s.Keys, sign.Keys) }) {
-			out = append(out, sign)
+}
+
+// ErrorSigns returns the signs whose path is the key alone. Their keys are the names of the table.
+func (k Key) ErrorSigns() []ErrorSign {
+	var signs []ErrorSign
+	for _, n := range signsNamed(k) {
+		signs = append(signs, n.ErrorSign)
+	}
+	return signs
+}
+
+// ErrorMessagesIn returns the paths of the messages that a body has, or of values with their names, those nearer to
+// the root first.
+func ErrorMessagesIn(body any) [][]string {
+	var paths [][]string
+	for parent, object := range errorObjects(body) {
+		for _, name := range errorMessages {
+			for _, m := range object {
+				if Alike(m.Name, name) {
+					paths = append(paths, append(slices.Clip(parent), m.Name))
+				}
+			}
 		}
 	}
-	return out
-})
+	return paths
+}
 
-// ErrorSigns returns the signs whose path is the key alone. The list is shared, and must not be changed.
-func (k Key) ErrorSigns() []ErrorSign { return errorSignsByKey()[string(k)] }
-
-var errorSignsByKey = sync.OnceValue(func() map[string][]ErrorSign {
-	byKey := map[string][]ErrorSign{}
-	for _, sign := range errorSigns() {
-		if len(sign.Keys) == 1 {
-			byKey[sign.Keys[0]] = append(byKey[sign.Keys[0]], sign)
-		}
-	}
-	return byKey
-})
-
-// ErrorMessagePaths returns the paths of messages that belong to the signs. It is shared,
-// and must not be changed.
+// ErrorMessagePaths returns the paths of messages in their usual spellings. It is shared, and must not be changed.
 func ErrorMessagePaths() [][]string { return errorMessagePaths() }
 
 var errorMessagePaths = sync.OnceValue(func() [][]string {
 	var out [][]string
 	for _, container := range errorContainers {
-		for _, name := range errorMessages {
-			out = append(out, within(container, name))
+		for _, message := range errorMessages {
+			for _, name := range spellings(message) {
+				if container == "" {
+					out = append(out, []string{name})
+					continue
+				}
+				for _, parent := range spellings(container) {
+					out = append(out, []string{parent, name})
+				}
+			}
 		}
 	}
 	return out
 })
-
-func within(container, name string) []string {
-	if container == "" {
-		return []string{name}
-	}
-	return []string{container, name}
-}
 
 // MayMatch is a fast test of compact JSON: if it reports false, Matches reports false, too, save for a denial of 0.
 // Next to items, that may be the number of those that have succeeded.
@@ -482,29 +574,29 @@ func isWarning(severity any) bool {
 }
 
 // IsErrorMessage reports whether the key is usual for the message of an error.
-func (k Key) IsErrorMessage() bool { return slices.Contains(errorMessages, string(k)) }
-
-// NamesOnlyErrors reports whether the key has no other meaning than an error or errors.
-func (k Key) NamesOnlyErrors() bool {
-	_, ok := errorsBeside().others[string(k)]
-	return ok
+func (k Key) IsErrorMessage() bool {
+	var buffer [maxBare]byte
+	return messagesByName()[string(appendBare(buffer[:0], string(k)))]
 }
 
-// NamesErrors reports whether the key is usual for errors and their messages.
-func (k Key) NamesErrors() bool { return namesOfErrors()[string(k)] }
-
-var namesOfErrors = sync.OnceValue(func() map[string]bool {
+// messagesByName has the bare names of messages.
+var messagesByName = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
-	for _, row := range errorNames {
-		for _, name := range row.names {
-			names[name] = true
-		}
-	}
 	for _, name := range errorMessages {
-		names[name] = true
+		names[string(appendBare(nil, name))] = true
 	}
 	return names
 })
+
+// NamesOnlyErrors reports whether the key has no other meaning than an error or errors.
+func (k Key) NamesOnlyErrors() bool {
+	return slices.ContainsFunc(signsNamed(k), func(n named) bool { return n.Kind == ErrorValue && n.always })
+}
+
+// NamesErrors reports whether the key is usual for errors and their messages.
+func (k Key) NamesErrors() bool {
+	return k.IsErrorMessage() || slices.ContainsFunc(signsNamed(k), func(n named) bool { return n.always })
+}
 
 // MayNameErrors reports whether the key is usual for errors and their messages, or has a word for an error in it.
 func (k Key) MayNameErrors() bool { return k.NamesErrors() || namesErrorByWord(string(k)) }

@@ -28,7 +28,7 @@ func (s gapSearch) noticeBareEnd() {
 	}
 	for _, path := range s.placesOfItems() {
 		place := rules.FormatPath("body", path)
-		isMessage := slices.ContainsFunc(apinames.ErrorMessagePaths(), func(keys []string) bool { return slices.Equal(keys, path) })
+		isMessage := apinames.Key(path[len(path)-1]).IsErrorMessage()
 		if isMessage || slices.Contains(neighbours, place) {
 			return
 		}

@@ -113,7 +113,7 @@ func (s errorSearch) noticeErrorBesideItems() {
 	s.noticeOtherItems()
 	s.noticeListOfErrors()
 	if s.reading.HasErrors && !s.readsRoot() {
-		s.noticeSign(s.subject.beside, s.subject.besidePaths())
+		s.noticeSign(s.subject.beside, s.pageOfErrors(s.subject.besidePaths()))
 	}
 	s.noticeErrorInItems()
 }
@@ -131,7 +131,8 @@ func (p *lastPage) emptyList() string {
 // noticeErrorWithoutItems notices an error on a page without items.
 func (s errorSearch) noticeErrorWithoutItems() {
 	c := s.context
-	s.noticeSign(apinames.ErrorSigns(), errorPaths())
+	page := s.pageOfErrors(nil)
+	s.noticeSign(apinames.ErrorSignsIn(page.Body), page)
 	if s.noticeListForObject(); s.hasError() {
 		return
 	}
@@ -140,7 +141,7 @@ func (s errorSearch) noticeErrorWithoutItems() {
 		s.noticeStrangeHeader()
 	case s.lostItems():
 		complains := func(text string) bool { return apinames.SaysTrouble(text) && !apinames.SaysPastEnd(text) }
-		if root, _ := s.lookup(nil); saysSuccess(root) {
+		if saysSuccess(page.Body) {
 			complains = apinames.SaysFailure
 		}
 		s.noticeMessage("there is no list of items", complains, rules.DoubtNone)
@@ -195,11 +196,11 @@ const maxErrorDepth = 4
 // localName returns the name of an element of XML without the prefix of its namespace: Fault for soap:Fault.
 func localName(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 
-// noticeSign notices the first of some signs that the page has, given the paths of the signs and of messages. An
+// noticeSign notices the first of some signs that the page has, given the page with the values at their paths, and its messages. An
 // object above the list that has an identifier may be an item, so that the error may be a part of it. A status is
 // part of such an item, and beside items always may be.
-func (s errorSearch) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) {
-	c, page := s.context, s.pageOfErrors(paths)
+func (s errorSearch) noticeSign(signs []apinames.ErrorSign, page *rules.Context) {
+	c := s.context
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
 		v, present := read.Lookup(page)
@@ -264,7 +265,7 @@ func hasMessage(page *rules.Context, says func(message string) bool) bool {
 		text, _ := message.(string)
 		return text != "" && says(text)
 	}
-	return slices.ContainsFunc(apinames.ErrorMessagePaths(), isMessage) || isMessage([]string{"error"}) ||
+	return slices.ContainsFunc(apinames.ErrorMessagesIn(page.Body), isMessage) || isMessage([]string{"error"}) ||
 		isMessage([]string{"error", "message"})
 }
 
@@ -290,8 +291,12 @@ func listsErrors(job *rules.Job, beside []apinames.ErrorSign) bool {
 }
 
 // pageOfErrors returns a context whose body has the values of the last response at the paths of errors and
-// their messages.
+// their messages, or all values if the page has no items.
 func (p *lastPage) pageOfErrors(paths *document.Paths) *rules.Context {
+	if p.context.Count == 0 {
+		root, _ := p.lookup(nil)
+		return &rules.Context{Body: root}
+	}
 	body, _ := p.reading.Lookup(paths) // without an error, since the values at other paths were decoded
 	return &rules.Context{Body: body}
 }
@@ -365,7 +370,7 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 // errorMessage returns the text of a body that describes the error at a path, apart from the value
 // there.
 func errorMessage(page *rules.Context, sign []string) string {
-	for _, path := range apinames.ErrorMessagePaths() {
+	for _, path := range apinames.ErrorMessagesIn(page.Body) {
 		read := language.Read{Root: "body", Path: path}
 		if v, present := read.Lookup(page); present && !slices.Equal(path, sign) {
 			if text, ok := v.(string); ok && text != "" {
@@ -376,8 +381,8 @@ func errorMessage(page *rules.Context, sign []string) string {
 	return ""
 }
 
-// errorPaths are the paths that are searched for errors on a page without items.
-var errorPaths = sync.OnceValue(func() *document.Paths { return pathsOfErrors(apinames.ErrorSigns()) })
+// messagePaths are the paths of messages.
+var messagePaths = sync.OnceValue(func() *document.Paths { return pathsOfErrors(nil) })
 
 // pathsOfErrors returns the paths of signs of errors and of messages.
 func pathsOfErrors(signs []apinames.ErrorSign) *document.Paths {

@@ -70,8 +70,8 @@ func isObject(item []byte) bool { return item[0] == '{' }
 // items, if the first page has no message of the kind: {"message": "Rate limit exceeded"}. Beside an empty list
 // on the first page, a caption does not count, since no page before shows that the API has none.
 func (s errorSearch) noticeMessage(state string, complains func(message string) bool, doubt rules.ErrorDoubt) {
-	first, page := s.context.Page == 1 && s.reading.HasField, s.pageOfErrors(errorPaths())
-	for _, path := range apinames.ErrorMessagePaths() {
+	first, page := s.context.Page == 1 && s.reading.HasField, s.pageOfErrors(messagePaths())
+	for _, path := range apinames.ErrorMessagesIn(page.Body) {
 		if first && apinames.Key(path[len(path)-1]).IsErrorCaption() {
 			continue
 		}
