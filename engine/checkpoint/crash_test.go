@@ -20,6 +20,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // disk is a file system that loses what was not synced when the power fails. It
@@ -769,6 +770,160 @@ func TestARepairKeepsWhatOthersHaveWritten(t *testing.T) {
 		return
 	}
 	t.Fatal("no moment between the record and the rows")
+}
+
+// TestARepairReplacesNoFileThatAnotherProgramHasChanged stops a run before each of its operations, lets another
+// program change the file that rows are merged into, and opens the state or the file of kept values again.
+func TestARepairReplacesNoFileThatAnotherProgramHasChanged(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
+	changes := map[string]func(*disk){
+		"a row is added": func(d *disk) {
+			d.live[simulatedRows] = &inode{live: []byte(d.text(simulatedRows) + "another program\n")}
+		},
+		"it is emptied":    func(d *disk) { d.live[simulatedRows] = &inode{} },
+		"it is moved away": func(d *disk) { delete(d.live, simulatedRows) },
+	}
+	rewrites := form{rewrites: true}
+	postponed := 0
+	for _, e := range []extraction{
+		{every: 1, state: true, adds: true, before: 1, form: rewrites},
+		{every: 1, state: true, adds: true, kept: true, before: 1, form: rewrites},
+		{every: 1, adds: true, kept: true, before: 1, form: rewrites},
+		{every: 1, adds: true, kept: true, pair: true, before: 1, form: rewrites},
+		{every: 1, state: true, adds: true, kept: true, pair: true, before: 1, form: rewrites},
+		{every: 1, state: true, adds: true, form: rewrites}, // the other program creates the file
+		{every: 1, adds: true, kept: true},
+	} {
+		prepared, operations := e.prepared(t)
+		more := prepared.text(simulatedMore)
+		for stop := 1; stop <= operations; stop++ {
+			for name, change := range changes {
+				d := prepared.clone()
+				d.stopBefore = stop
+				require.ErrorIs(t, e.run(d), errPower)
+				d = d.clone()
+				own := d.text(simulatedRows)
+				if own == "" && name != "a row is added" {
+					continue
+				}
+				change(d)
+				changed := d.text(simulatedRows)
+				where := fmt.Sprintf("%v: killed before operation %d, %s", e, stop, name)
+
+				rewritten := d.live[simulatedRows+CompleteSuffix] != nil
+				_, err := e.open(d)
+				require.Equal(t, changed, d.text(simulatedRows), where)
+				if !rewritten {
+					continue
+				}
+				require.NoError(t, err, where)
+				require.Equal(t, more, d.text(simulatedMore), "%s: one commit with the other file", where)
+				if own == "" {
+					require.NoError(t, e.run(d), where)
+					require.Equal(t, 2*simulatedPages, strings.Count(strings.TrimPrefix(d.text(simulatedRows), changed), "\n"), where)
+				} else { // the file that the kept values follow
+					d.live[simulatedRows] = prepared.clone().live[simulatedRows]
+					require.NoError(t, e.run(d), where)
+					require.NoError(t, e.check(d), where)
+				}
+				postponed++
+			}
+		}
+	}
+	require.Greater(t, postponed, 50)
+}
+
+// text returns the content of a file, or nothing if it does not exist.
+func (d *disk) text(name string) string {
+	if node := d.live[name]; node != nil {
+		return string(node.live)
+	}
+	return ""
+}
+
+// TestAFileThatIsChangedWhileRowsAreMergedIntoItStaysAsItIs: the run fails, and can be repeated.
+func TestAFileThatIsChangedWhileRowsAreMergedIntoItStaysAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "items.ndjson")
+	require.NoError(t, os.WriteFile(name, []byte("before\n"), 0o600))
+	s := Stateless()
+	defer s.Close()
+	o, err := s.Rows(name, nil)
+	require.NoError(t, err)
+	_, err = io.WriteString(o, "new\n")
+	require.NoError(t, err)
+	foreign := func(to io.Writer, before, rows io.Reader) error {
+		return errors.Join(copyBoth(to, before, rows), os.WriteFile(name, []byte("another program\n"), 0o600))
+	}
+	err = s.Publish(Publication{Parts: []Part{{Output: o, Append: true, Rewrite: foreign}}})
+	require.ErrorIs(t, err, failure.ErrState)
+	require.ErrorContains(t, err, "items.ndjson is not as it was when the rows for it were completed: "+
+		"another program has changed it since then (repeat the run, which publishes the rows)")
+	require.Equal(t, "another program\n", readText(t, name))
+	require.Equal(t, "new\n", readText(t, name+PartialSuffix))
+	require.NoFileExists(t, name+CompleteSuffix)
+	require.NoFileExists(t, name+RedoSuffix)
+}
+
+func readText(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestRowsAreNotAddedToAFileThatWasMovedAwayAndMayHaveThem stops a run before each of its operations, and moves the
+// file away or empties it. Each of the ways out that the message names completes the publication.
+func TestRowsAreNotAddedToAFileThatWasMovedAwayAndMayHaveThem(t *testing.T) {
+	refused := 0
+	for _, e := range []extraction{
+		{every: 1, state: true, adds: true, before: 1},
+		{every: 1, state: true, adds: true, kept: true, pair: true, before: 1},
+		{every: 1, adds: true, kept: true, before: 1},
+		{every: 1, state: true, adds: true, before: 1, form: form{compression: gzipped{}, header: "header\n"}},
+	} {
+		prepared, operations := e.prepared(t)
+		for stop := 1; stop <= operations; stop++ {
+			for _, emptied := range []bool{false, true} {
+				d := prepared.clone()
+				d.stopBefore = stop
+				require.ErrorIs(t, e.run(d), errPower)
+				d = d.clone()
+				restored := d.clone().live[simulatedRows]
+				how := "out/items.ndjson does not exist: it was moved away"
+				if delete(d.live, simulatedRows); emptied {
+					d.live[simulatedRows] = &inode{}
+					how = fmt.Sprintf("out/items.ndjson has 0 bytes, fewer than the %d that it had: it was moved away",
+						len(prepared.live[simulatedRows].live))
+				}
+				_, err := e.open(d)
+				if err == nil {
+					continue // the publication has not begun, or was complete
+				}
+				require.ErrorIs(t, err, failure.ErrState)
+				partial := d.live[simulatedRows+PartialSuffix]
+				if partial == nil {
+					require.ErrorContains(t, err, "restore the file")
+				} else {
+					require.ErrorContains(t, err, how)
+					require.ErrorContains(t, err, "restore the file, repeat the command, and move the file away again; if it cannot be restored, "+
+						"rename out/items.ndjson.partial to out/items.ndjson, to begin a new file with these rows")
+
+					renamed := d.clone()
+					renamed.live[simulatedRows] = renamed.live[simulatedRows+PartialSuffix]
+					delete(renamed.live, simulatedRows+PartialSuffix)
+					_, err := e.open(renamed)
+					require.NoError(t, err)
+					require.Equal(t, string(partial.live), renamed.text(simulatedRows))
+				}
+				d.live[simulatedRows] = restored
+				require.NoError(t, e.run(d))
+				require.NoError(t, e.check(d))
+				refused++
+			}
+		}
+	}
+	require.Greater(t, refused, 10)
 }
 
 // TestARunThatIsRefusedCompletesNoPublication stops a run before each of its operations, and opens its

@@ -41,7 +41,7 @@ type fileMove struct {
 	Prefix   []byte    `json:"prefix,omitempty"` // bytes before the rows that complete the last line of the file
 	Skip     int64     `json:"skip,omitempty"`   // size of the header of the rows, which is not appended
 	Sum      string    `json:"sum,omitempty"`    // hash of the rows, with a state
-	Before   *Snapshot `json:"before,omitempty"` // of the file that the rows are added to, if values are kept
+	Before   *Snapshot `json:"before,omitempty"` // of the file that the rows are added to or merged into
 
 	Unused json.RawMessage `json:"rowsIn,omitempty"` // lets the decoder, which is strict, accept the key in Also
 }
@@ -81,7 +81,14 @@ func (m *fileMove) size() int64 {
 func (p *publicationRecord) carryOut(disk files.System) (progress, error) {
 	moves, done := p.moves(), progress{}
 	slices.SortStableFunc(moves, func(a, b *fileMove) int { return cmp.Compare(a.order(), b.order()) })
-	for _, move := range moves {
+	firstReplaced := slices.IndexFunc(moves, func(move *fileMove) bool { return !move.Append })
+	for i, move := range moves {
+		if i == firstReplaced {
+			if unchanged, err := requireSame(disk, moves[i:]); err != nil {
+				done.unchanged = unchanged
+				return done, err
+			}
+		}
 		unchanged, err := move.move(disk)
 		if err != nil {
 			done.unchanged = unchanged
@@ -100,7 +107,7 @@ func (p *publicationRecord) carryOut(disk files.System) (progress, error) {
 // A progress says how far a publication that has failed was carried out.
 type progress struct {
 	moved     []*fileMove // files that have their rows
-	unchanged bool        // moving the rows of another file has failed, and that file is as it was before
+	unchanged bool        // moving the rows of other files has failed, and those files are as they were before
 }
 
 // undo removes the rows that the publication has appended. It reports whether all files are as they were
@@ -115,6 +122,45 @@ func (p progress) undo(disk files.System) bool {
 // errNoRows means that the rows of a publication are neither in their partial file nor in the
 // published one.
 var errNoRows = errors.New("rows are missing")
+
+// errChanged means that another program has changed a file that the publication would replace.
+var errChanged = errors.New("another program has changed it since then")
+
+// requireSame checks, before files are replaced, that each of them is as it was when the rows for it were completed.
+// A file that is replaced whatever it has is not compared. If it fails, unchanged says whether the publication has
+// replaced none of the files.
+func requireSame(disk files.System, moves []*fileMove) (unchanged bool, err error) {
+	unchanged = true
+	for _, move := range moves {
+		rows, failed := disk.Open(move.from())
+		switch {
+		case errors.Is(failed, os.ErrNotExist): // the file was replaced before a crash
+			unchanged = false
+			continue
+		case failed == nil:
+			failed = rows.Close()
+		}
+		if failed != nil {
+			return false, ioError("open the output", failed)
+		}
+		if move.Before == nil {
+			continue
+		}
+		now, failed := snapshotOf(disk, move.Name)
+		if failed != nil {
+			return false, failed
+		}
+		if now != *move.Before && err == nil {
+			err = &failure.Error{
+				Class: failure.State, Op: "repair", Err: errChanged,
+				Message: fmt.Sprintf("%s is not as it was when the rows for it were completed: %v", move.Name, errChanged),
+				Hint: fmt.Sprintf("%s has these rows: add what only %s has, and rename it to %[2]s; the next run then goes on",
+					move.from(), move.Name),
+			}
+		}
+	}
+	return unchanged, err
+}
 
 // move moves the rows to the published file. If it fails, unchanged says whether that file is certainly as it
 // was before.
@@ -146,6 +192,9 @@ func (m *fileMove) rename(disk files.System, from string) (unchanged bool, err e
 // add appends the rows to the file. If that fails, the file is restored.
 func (m *fileMove) add(disk files.System, rows files.File) (unchanged bool, err error) {
 	to, err := disk.Open(m.Name)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, m.gone("does not exist")
+	}
 	if err != nil {
 		return false, ioError("open the output", err)
 	}
@@ -206,13 +255,14 @@ func (m *fileMove) verify(disk files.System) error {
 	return nil
 }
 
-// requireMoved checks that rows missing in their partial file are in the published one.
+// requireMoved checks that rows missing in their partial file are in the published one, possibly because the user
+// has renamed the partial file.
 func (m *fileMove) requireMoved(disk files.System) error {
 	f, err := disk.Open(m.Name)
 	if err == nil {
 		defer f.Close()
 		var size int64
-		if size, err = f.Size(); err == nil && size >= m.size() {
+		if size, err = f.Size(); err == nil && (size >= m.size() || m.Append && size == m.Bytes) {
 			return nil
 		}
 	}
@@ -229,16 +279,31 @@ func (m *fileMove) requireOwn(to, rows files.File) error {
 	if err != nil {
 		return ioError("read the output", err)
 	}
+	if size < m.Base {
+		return m.gone(fmt.Sprintf("has %d bytes, fewer than the %d that it had", size, m.Base))
+	}
 	problem := fmt.Sprintf("%s has %d bytes, want from %d to %d: another program has changed it while rows were being added",
 		m.Name, size, m.Base, m.size())
-	if m.Base <= size && size <= m.size() {
+	if size <= m.size() {
 		own, err := begins(m.added(rows), io.NewSectionReader(to, m.Base, size-m.Base))
 		if own || err != nil {
 			return ioError("read the output", err)
 		}
 		problem = fmt.Sprintf("another program has written to %s after byte %d while rows were being added", m.Name, m.Base)
 	}
-	return &failure.Error{Class: failure.State, Op: "repair", Message: problem, Hint: "the rows are in " + m.Name + PartialSuffix}
+	return &failure.Error{Class: failure.State, Op: "repair", Message: problem, Hint: fmt.Sprintf("restore the file, or add the rows of %s "+
+		"to it, unless it has them, and remove %[1]s; the next run then goes on", m.from())}
+}
+
+// gone refuses to add rows to a file that was moved away or emptied: it may have had them.
+func (m *fileMove) gone(how string) error {
+	return &failure.Error{
+		Class: failure.State, Op: "repair",
+		Message: fmt.Sprintf("%s %s: it was moved away or changed after a run had begun to add the rows of %s to it, so the file that "+
+			"was moved away may or may not have them", m.Name, how, m.from()),
+		Hint: fmt.Sprintf("restore the file, repeat the command, and move the file away again; if it cannot be restored, rename %s to %s, "+
+			"to begin a new file with these rows", m.from(), m.Name),
+	}
 }
 
 // begins reports whether the written part of a file is a prefix of a text. After a loss of power,
@@ -264,8 +329,15 @@ func begins(text, written io.Reader) (bool, error) {
 	}
 }
 
-// truncate removes the appended rows.
+// truncate removes the appended rows, which are in the partial file, too.
 func (m *fileMove) truncate(disk files.System) error {
+	rows, err := disk.Open(m.from())
+	if err == nil {
+		err = rows.Close()
+	}
+	if err != nil {
+		return err
+	}
 	f, err := disk.Open(m.Name)
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/stopwhen/stopwhen/engine/files"
+	"github.com/stopwhen/stopwhen/rules/remedy"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // A Publication describes the changes that [Store.Publish] makes at once.
@@ -68,8 +70,10 @@ func (s *Store) Publish(c Publication) error {
 	case err == nil:
 		return s.finishPublication(p)
 	case done.undo(s.disk):
-		p.discard(s.disk)
-		return errors.Join(err, s.removePublication(p))
+		if failed, ok := errors.AsType[*failure.Error](err); ok && errors.Is(err, errChanged) {
+			err = failed.WithHint("repeat the run, which publishes the rows")
+		}
+		return errors.Join(err, s.abandon(p))
 	}
 	// The next run completes the publication, so this run must not write to the outputs: see [Output.Finished].
 	for _, part := range c.Parts {
@@ -90,7 +94,7 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 			move = &fileMove{}
 			p.Also = append(p.Also, move)
 		}
-		if err := s.planPart(move, part, c.KeptFile != "" || len(s.state.Kept) > 0); err != nil {
+		if err := s.planPart(move, part); err != nil {
 			return p, err
 		}
 	}
@@ -112,9 +116,8 @@ func (s *Store) plan(c Publication) (*publicationRecord, error) {
 }
 
 // planPart completes the file of an output and makes it durable, and then decides how to publish it: by
-// rewriting the rows, by appending them to the existing file, or by renaming the file. keeps says whether
-// values are kept, with snapshots of the files.
-func (s *Store) planPart(m *fileMove, part Part, keeps bool) error {
+// rewriting the rows, by appending them to the existing file, or by renaming the file.
+func (s *Store) planPart(m *fileMove, part Part) error {
 	o := part.Output
 	var before files.File
 	var base int64 // size of the published file
@@ -126,13 +129,11 @@ func (s *Store) planPart(m *fileMove, part Part, keeps bool) error {
 		if err != nil {
 			return ioError("open the output", err)
 		}
-		if before != nil && base > 0 && keeps {
-			snapshot, err := takeSnapshot(before, base)
-			if err != nil {
-				return ioError("read the output", err)
-			}
-			m.Before = &snapshot
+		snapshot, err := o.Snapshot()
+		if err != nil {
+			return err
 		}
+		m.Before = &snapshot
 	}
 	if _, err := s.use(o); err != nil { // also creates the file of an output without rows
 		return err
@@ -230,6 +231,15 @@ func (s *Store) keepValues(p *publicationRecord) error {
 	return nil
 }
 
+// abandon forgets a publication that has changed no file. Its rows are still in their partial files.
+func (s *Store) abandon(p *publicationRecord) error {
+	err := s.removePublication(p)
+	if err == nil { // with a record, rows that are missing count as moved
+		p.discard(s.disk)
+	}
+	return err
+}
+
 // removePublication removes the record of a publication.
 func (s *Store) removePublication(p *publicationRecord) error {
 	s.state.Publish = nil
@@ -278,7 +288,8 @@ func (s *Store) Discard(jobs []string, outputs ...*Output) error {
 	return s.save()
 }
 
-// repair completes the publication in the state if the previous run ended in the middle of it.
+// repair completes the publication in the state if the previous run ended in the middle of it. If another program has
+// changed a file that it would replace, the publication counts as not begun, so that this run publishes the rows.
 func (s *Store) repair() error {
 	p := s.state.Publish
 	if p == nil {
@@ -291,12 +302,15 @@ func (s *Store) repair() error {
 	if err == nil && s.path != "" {
 		err = s.save() // recordPublication may have failed to save it
 	}
+	var done progress
 	if err == nil {
-		_, err = p.carryOut(s.disk)
+		done, err = p.carryOut(s.disk)
 	}
 	switch {
 	case errors.Is(err, errNoRows):
-		return s.refuse("%v", err)
+		return s.refuse("%v", err).WithRemedy("restore the file; once the next run has ended, it may be moved away"+orStartOver, remedy.StartOver)
+	case errors.Is(err, errChanged) && done.undo(s.disk):
+		return s.abandon(p)
 	case err != nil:
 		return err
 	}

@@ -17,7 +17,9 @@ import (
 const RedoSuffix = ".redo"
 
 // Repair completes the publication of the file at path, or of the kept values in it, if a run
-// without a state ended in the middle of it. It reports whether there was such a publication.
+// without a state ended in the middle of it. It reports whether there was such a publication. If another program has
+// changed a file that it would replace, the publication counts as not begun: its rows stay in their partial files, and
+// the kept values as they were.
 func Repair(path string) (bool, error) { return repair(files.OS(), path) }
 
 func repair(disk files.System, path string) (bool, error) {
@@ -34,7 +36,13 @@ func repair(disk files.System, path string) (bool, error) {
 	if p.Record == "" {
 		p.Name = path
 	}
-	if _, err := p.carryOut(disk); err != nil {
+	if done, err := p.carryOut(disk); err != nil {
+		if errors.Is(err, errChanged) && done.undo(disk) {
+			if err = p.forget(disk); err == nil {
+				p.discard(disk)
+			}
+			return false, err
+		}
 		if errors.Is(err, errNoRows) {
 			err = &failure.Error{
 				Class: failure.State, Op: "repair", Message: err.Error(), Err: err,

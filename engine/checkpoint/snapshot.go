@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/files"
 )
@@ -23,7 +24,7 @@ type Snapshot struct {
 // none has become longer. Such a file has the same rows up to the kept values.
 const snapshotEnd = 64 << 10
 
-func takeSnapshot(f files.File, size int64) (Snapshot, error) {
+func takeSnapshot(f io.ReaderAt, size int64) (Snapshot, error) {
 	sum := sha256.New()
 	head := min(size, snapshotEnd)
 	tail := max(head, size-snapshotEnd)
@@ -34,13 +35,20 @@ func takeSnapshot(f files.File, size int64) (Snapshot, error) {
 	return Snapshot{Bytes: size, Sum: hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-// Snapshot describes the file with the name of the output. It has no bytes if there is no such file.
-func (o *Output) Snapshot() (Snapshot, error) {
-	f, size, err := o.openExisting()
-	if f == nil {
+// Snapshot describes the file with the name of the output. It is that of an empty file if there is no such file.
+func (o *Output) Snapshot() (Snapshot, error) { return snapshotOf(o.store.disk, o.name) }
+
+// snapshotOf describes the file with a name.
+func snapshotOf(disk files.System, name string) (Snapshot, error) {
+	f, err := disk.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return takeSnapshot(strings.NewReader(""), 0)
+	}
+	if err != nil {
 		return Snapshot{}, ioError("open the output", err)
 	}
 	var s Snapshot
+	size, err := f.Size()
 	if err == nil {
 		s, err = takeSnapshot(f, size)
 	}

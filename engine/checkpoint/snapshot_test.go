@@ -21,7 +21,6 @@ func TestASnapshotIsOfTheEndsOfAFile(t *testing.T) {
 	require.NoError(t, err)
 	missing, err := rows.Snapshot()
 	require.NoError(t, err)
-	require.Equal(t, Snapshot{}, missing)
 
 	snapshot := func(text []byte) Snapshot {
 		t.Helper()
@@ -42,7 +41,7 @@ func TestASnapshotIsOfTheEndsOfAFile(t *testing.T) {
 			require.NotEqual(t, before, snapshot(changed), "byte %d of %d", at, size)
 		}
 	}
-	require.NotEqual(t, snapshot(nil), missing, "an empty file exists")
+	require.Equal(t, missing, snapshot(nil), "neither has rows")
 }
 
 func BenchmarkSnapshot(b *testing.B) {
