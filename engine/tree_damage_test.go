@@ -36,7 +36,7 @@ type damagedTree struct {
 }
 
 // mostRequests ends a run from a damaged checkpoint, which may be a long one.
-const mostRequests = 10
+const mostRequests = 3
 
 func newDamagedTree(t testing.TB) *damagedTree {
 	d := &damagedTree{}

@@ -70,19 +70,17 @@ func joined(words []string, conjunction string) string {
 func Wrap(text string, width int) []string {
 	var lines []string
 	for paragraph := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		line := ""
-		for i, word := range strings.Split(paragraph, " ") {
-			if i > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width && strings.TrimSpace(line) != "" {
-				lines = append(lines, line)
-				line = word
-				continue
+		start, at, size := 0, 0, -1 // the line begins at start, and has size characters up to the space before at
+		for word := range strings.SplitSeq(paragraph, " ") {
+			length := utf8.RuneCountInString(word)
+			if at > 0 && size+1+length > width && strings.TrimSpace(paragraph[start:at]) != "" {
+				lines = append(lines, paragraph[start:at-1])
+				start, size = at, -1
 			}
-			if i > 0 {
-				line += " "
-			}
-			line += word
+			size += 1 + length
+			at += len(word) + 1
 		}
-		lines = append(lines, line)
+		lines = append(lines, paragraph[start:])
 	}
 	return lines
 }
