@@ -2,6 +2,7 @@ package compile
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -71,15 +72,20 @@ type Trigger struct {
 }
 
 // StatedCounts returns the values that a stopping rule reads and that are a total or a number of pages which the API
-// states: by their names or, in a rule of a method, because the rule converts them to numbers.
+// states: by their names, by that of the object whose value they are, or, in the rule of a setting, because it converts them
+// to numbers.
 func (t *Trigger) StatedCounts() (counts []language.Read) {
-	converts := t.Rule.Origin.By.Kind == rules.AuthorMethod && slices.Contains(t.Calls(), "number")
+	isSetting := t.Rule.Origin.By.Kind == rules.AuthorMethod || strings.HasPrefix(t.Rule.ID, "limitStop.")
+	converts := isSetting && slices.Contains(t.Calls(), "number")
 	for _, read := range t.Reads {
 		names := slices.Concat(read.Path, read.Args)
 		if len(names) == 0 || read.Root == "total" {
 			continue
 		}
 		name := names[len(names)-1]
+		if name == "value" && len(names) > 1 { // {"total": {"value": 57, "relation": "eq"}}
+			name = names[len(names)-2]
+		}
 		if converts || apinames.Key(name).Is(apinames.HintTotal) || apinames.Key(name).Is(apinames.HintPages) {
 			counts = append(counts, read)
 		}

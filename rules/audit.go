@@ -17,7 +17,7 @@ type Hints struct {
 	Total        any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
 	TotalAt      string `expr:"totalAt" doc:"where the response has it: meta.total"`
 	TotalRead    bool   `expr:"totalRead" doc:"whether a rule that decides reads it"`
-	TotalIsLeast bool   `expr:"totalIsLeast" doc:"whether the list may have more items than the total"`
+	TotalIsLeast bool   `expr:"totalIsLeast" doc:"whether the list may have more items than the total: it is a lower bound or an estimate"`
 	TotalIsRough bool   `expr:"totalIsRough" doc:"whether the total may be an estimate, or count something else than items"`
 	Pages        any    `expr:"pages" doc:"the number of pages of the list; nil: unknown"`
 	PagesAt      string `expr:"pagesAt" doc:"where the response has it"`
@@ -89,6 +89,7 @@ type ListFacts struct {
 	Again       bool   `expr:"again" doc:"whether nothing but a page that came again has ended the list, as guards do by default"`
 	Reached     bool   `expr:"reached" doc:"whether an error follows as many items as page 1 states as the total"`
 	Negative    string `expr:"negative" doc:"the negative total or number of pages that ended the list: body.total = -1; empty: none"`
+	Bound       string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more: body.total = 500; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
 	Counted     bool   `expr:"counted" doc:"whether no response decides what the next request is, so that only numbers of items end the list"`
 	Renamed     bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
@@ -101,6 +102,8 @@ type ListFacts struct {
 	SkippedPage int    `expr:"skippedPage" doc:"the first page with such a response; 0: none"`
 	PagesBefore int    `expr:"pagesBefore" doc:"the number of pages that page 1 states, if the last page states a smaller one; 0: none"`
 	MoreBefore  string `expr:"moreBefore" doc:"where page 1 says that there is more, if the last, full page has no such flag; empty: it has"`
+	NextGone    bool   `expr:"nextGone" doc:"whether page 1 points to another page, and the last one does not"`
+	Short       bool   `expr:"short" doc:"whether nothing but the number of items on the last page has ended the list"`
 	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
 	LostPage    int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
 	GapPage     int    `expr:"gapPage" doc:"the first page between others that lacks a list of several, has null or {}, or failed; 0: none"`
@@ -179,6 +182,7 @@ func FactsIn(c *Context) Facts {
 	isUnknown := c.Limit != nil && !isNumber // whether a page is as large as the limit
 	noticed := *c.List
 	noticed.Identified, noticed.Chosen, noticed.Again, noticed.Counted, noticed.Reached = 0, false, false, false, false
+	noticed.NextGone, noticed.Short = false, false
 	return factIf(FactList, noticed != ListFacts{}) | factIf(FactTotal, c.Hints.Total != nil) |
 		factIf(FactPages, c.Hints.Pages != nil) | factIf(FactNext, c.Hints.Next != nil) | factIf(FactMore, c.Hints.More == true) |
 		factIf(FactShort, c.Count > 0 && (c.Count < limit || isUnknown)) |
@@ -198,6 +202,11 @@ const roundCounts = `[10, 20, 25, 30, 48, 50, 64, 96, 100, 128, 200, 250, 256, 3
 
 // fullPages is the number of pages with items, of a list whose last page may be empty.
 const fullPages = `total.pages - (count == 0 ? 1 : 0)`
+
+// statedSize says that the response states a page size of as many items as it has, which end the list, and that nothing else in
+// it says that there is no more.
+const statedSize = `hints.size == count and list.short and not list.nextGone and hints.more != false` +
+	` and hints.total != total.items and hints.pages != total.pages`
 
 // unreadSigns says that a path is probably misspelt, and not just absent.
 const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead or hints.moreIsRough)` +
@@ -231,12 +240,21 @@ var auditTable = audits([]Rule{
 		Source:  `list.negative != ""`,
 		Clause:  "a negative number has ended the list",
 		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
-	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort, About: AboutPages},
-		Source: `page > 1 and count > 0 and count < limit and hints.largestPage == limit and count in ` + roundCounts +
-			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil`,
-		Clause: "the limit is a multiple of the size of the last page, and nothing says that the list ends there",
-		Message: "page {page} has {count} of {limit} items, which ends the list; if the API has lowered its page size to {count}, " +
-			"there are more: set limit to {count}, and compare"},
+	{ID: "audit.bound", Auditing: Auditing{Requires: FactList, About: AboutNumber,
+		Proof: `hints.more == true and not hints.moreIsRough or hints.next != nil and not hints.nextIsRough` +
+			` or not hints.totalIsRough and (count == limit or page > 1 and count == hints.largestPage)`,
+		Unless: "if the last page has a sign of more, or is full and the number is a lower bound", Usual: true},
+		Source: `list.bound != ""`,
+		Clause: "a number that the response calls a lower bound or an estimate has ended the list",
+		Message: `{list.bound}, which the response calls {hints.totalIsRough ? "an estimate" : "a lower bound"}, has ended the list: ` +
+			"there may be more; end it by another setting"},
+	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort, About: AboutPages, Proof: statedSize,
+		Unless: "if the response states it", Usual: true},
+		Source: `page > 1 and count > 0 and count < limit and (` + statedSize + ` or hints.largestPage == limit and count in ` + roundCounts +
+			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil)`,
+		Clause: "the last page may have a lowered page size",
+		Message: `page {page} has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}, ` +
+			"which ends the list; if the API has lowered its page size to {count}, there are more: set limit to {count}, and compare"},
 	{ID: "audit.overfull", Auditing: Auditing{Requires: FactOverfull},
 		Source: `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",

@@ -33,6 +33,7 @@ const (
 	HintMore  HintKind = "more"  // true: there is more
 	HintLast  HintKind = "last"  // true: there is no more
 	HintRough HintKind = "rough" // true: the number of items is an estimate
+	HintExact HintKind = "exact" // false: the number of items is an estimate
 
 	HintPrevious HintKind = "previous" // true: there are pages before this one; see [Key.PlaceKind]
 	HintFirst    HintKind = "first"    // true: there are none
@@ -142,6 +143,11 @@ var hintTable = []struct {
 		"approximate", "isapproximate", "totalapproximate", "totalisapproximate", "estimated", "isestimated", "isestimate", "estimate",
 		"totalestimated", "totalisestimated", "totalisestimate", "istotalestimated", "countestimated", "countisestimated",
 	}, nil},
+	{HintExact, []string{
+		"exhaustivenbhits", // Algolia
+		"numfoundexact",    // Solr
+		"isexact", "totalexact", "totalisexact", "istotalexact", "countisexact", "totalcountexact", "istotalcountexact",
+	}, nil},
 }
 
 // nouns are words for an item, and places words for where the next page is, of which hintTable makes names.
@@ -223,8 +229,8 @@ var narrow = map[string]HintKind{
 }
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
-// of bytes, and an estimate is none.
-var ambiguous = []string{"totalsize", "estimatedtotalhits", "matches"}
+// of bytes.
+var ambiguous = []string{"totalsize", "matches"}
 
 // HintHeader is a header that may say something about the list of a response.
 type HintHeader struct {
@@ -308,6 +314,7 @@ var hintHeaders = []HintHeader{
 	{Name: "X-Pagination-Total-Pages", Kind: HintPages}, {Name: "X-Pagination-Pages", Kind: HintPages},
 	{Name: "X-TotalPages", Kind: HintPages}, {Name: "X-Total-Page", Kind: HintPages},
 	{Name: "X-Page-Total", Kind: HintPages}, {Name: "X-Last-Page", Kind: HintPages},
+	{Name: "X-Per-Page", Kind: HintSize}, // GitLab
 }
 
 // HintHeaders returns the headers of all hints. The list must not be changed.
@@ -648,10 +655,15 @@ var flagsByName = sync.OnceValue(func() map[string]HintKind {
 	return flags
 })
 
-// IsRoughTotal reports whether a number of items may be an estimate, as in {"value": 57, "relation":
-// "approximate"}, or, by its key, may count something else.
+// IsRoughTotal reports whether a number of items may be an estimate, or, by its key, may count something else.
 func (k Key) IsRoughTotal(v any) bool {
-	if slices.Contains(ambiguous, string(appendBare(nil, string(k)))) {
+	return slices.Contains(ambiguous, string(appendBare(nil, string(k)))) || k.IsEstimate(v)
+}
+
+// IsEstimate reports whether a number of items is an estimate by its key, or by a member beside it, as in {"value": 57,
+// "relation": "approximate"}.
+func (k Key) IsEstimate(v any) bool {
+	if Alike(string(k), "estimatedTotalHits") {
 		return true
 	}
 	object, _ := value.Members(v)

@@ -156,9 +156,13 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	if hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
 		facts.MoreBefore = h.FirstMore
 	}
+	facts.NextGone, facts.Short = h.FirstNext && hints.Next == nil, p.isShort()
 	facts.Counted = p.subject.job.Analysis().Counted()
 	facts.Again, facts.Chosen = p.howEnded()
-	facts.Negative = p.negative()
+	facts.Negative, facts.Bound = p.negative(), p.bound(hints)
+	if total, ok := hints.Total.(int); ok && hints.TotalIsLeast && total <= c.Total.Items {
+		hints.Total = nil // it says nothing about the end
+	}
 	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && h.FirstTotal != nil &&
 		h.FirstTotal.Total == c.Total.Items && h.FirstTotal.Total > h.FirstTotal.Count
 	if h.Ambiguous { // identifiers that do not identify items
@@ -185,20 +189,42 @@ func (p *lastPage) howEnded() (again, chosen bool) {
 	return again && !chosen, chosen
 }
 
+// isShort reports whether all rules that ended the list read the number of items on a page.
+func (p *lastPage) isShort() bool {
+	return !slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
+		readsCount := slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return r.Is("count") })
+		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && !readsCount
+	})
+}
+
 // negative returns the first negative total or number of pages, with its path, by which rules ended the list, or "" if
 // one of these rules has read none.
-func (p *lastPage) negative() (first string) {
+func (p *lastPage) negative() string {
+	return p.countThatEnded(func(v any) bool {
+		text, isText := value.Text(v)
+		n, err := strconv.ParseFloat(text, 64)
+		return isText && err == nil && n < 0
+	})
+}
+
+// bound returns the first total or number of pages, with its path, by which rules ended the list although the response
+// says that there may be more, or "" if one of these rules has read no such number.
+func (p *lastPage) bound(hints *rules.Hints) string {
+	if !hints.TotalIsLeast || !hints.TotalRead && hints.Pages == nil {
+		return ""
+	}
+	return p.countThatEnded(func(any) bool { return true })
+}
+
+// countThatEnded returns the first value with a property among the totals and numbers of pages by which rules ended the list,
+// with its path, or "" if one of these rules has read no such value.
+func (p *lastPage) countThatEnded(has func(v any) bool) (first string) {
 	for _, stop := range p.subject.job.Stops {
 		if !slices.Contains(p.end.StoppedBy, stop.Rule.ID) {
 			continue
 		}
 		counts := stop.StatedCounts()
-		i := slices.IndexFunc(counts, func(read language.Read) bool {
-			v, _ := read.Lookup(p.context)
-			text, isText := value.Text(v)
-			n, err := strconv.ParseFloat(text, 64)
-			return isText && err == nil && n < 0
-		})
+		i := slices.IndexFunc(counts, func(read language.Read) bool { v, _ := read.Lookup(p.context); return has(v) })
 		if i < 0 {
 			return ""
 		}

@@ -30,6 +30,7 @@ type totalMemory struct {
 	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
 	FirstPages int         `json:"firstPages,omitempty"` // the number of pages that page 1 states
 	FirstMore  string      `json:"firstMore,omitempty"`  // where page 1 says that there is more
+	FirstNext  bool        `json:"firstNext,omitempty"`  // whether page 1 points to another page
 	Counts     []int       `json:"counts,omitempty"`     // for each of several lists, the number of its items
 }
 
@@ -40,6 +41,7 @@ type firstTotal struct {
 	At    string `json:"at"`
 	Read  bool   `json:"read,omitempty"`  // whether a rule that decides reads it
 	Rough bool   `json:"rough,omitempty"` // whether it may be an estimate
+	Least bool   `json:"least,omitempty"` // whether the response says that there may be more
 }
 
 // A hintState has the hints of the last page.
@@ -69,7 +71,7 @@ func (s hintSearch) read() *rules.Hints {
 	lists := make([]rules.Hints, max(1, len(s.subject.lists)))
 	isRough, hasTotal := false, false
 	for _, hint := range state.found {
-		isRough = isRough || hint.kind == apinames.HintRough && hint.value == true
+		isRough = isRough || hint.kind == apinames.HintRough && hint.value == true || hint.kind == apinames.HintExact && hint.value == false
 		if hint.kind != apinames.HintNext || hint.by == nil || !s.endedBy(hint.by) {
 			for i := range lists {
 				if len(hint.lists) == 0 || slices.Contains(hint.lists, i) {
@@ -83,7 +85,7 @@ func (s hintSearch) read() *rules.Hints {
 	hints := &state.hints
 	hints.LargestPage = *s.largest
 	s.sumTotals(hints, lists)
-	hints.TotalIsRough = hints.TotalIsRough || isRough
+	hints.TotalIsRough, hints.TotalIsLeast = hints.TotalIsRough || isRough, hints.TotalIsLeast || isRough
 	s.compareTotals(hints, s.context, hasTotal)
 	return hints
 }
@@ -242,7 +244,7 @@ func (s hintSearch) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal
 	case first == nil || c.Page == 1:
 	case hints.Total == nil && !hasTotal && first.Total >= c.Total.Items:
 		hints.Total, hints.TotalAt, hints.TotalRead = first.Total, first.At+" of page 1", first.Read
-		hints.TotalIsRough = first.Rough
+		hints.TotalIsRough, hints.TotalIsLeast = first.Rough, first.Least
 	case hints.TotalAt == first.At && hints.Total == c.Count && first.Total == first.Count:
 		hints.Total, hints.TotalAt, hints.TotalRead = nil, "", false
 	}
@@ -271,9 +273,12 @@ func (s hintSearch) noticeTotal(hints *rules.Hints) {
 	if hints.More == true {
 		s.memory.FirstMore = hints.MoreAt
 	}
+	s.memory.FirstNext = hints.Next != nil
 	if hints.Total != nil {
 		total, _, _ := apinames.Total(hints.Total)
-		s.memory.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough}
+		s.memory.FirstTotal = &firstTotal{
+			Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough, Least: hints.TotalIsLeast,
+		}
 	}
 }
 
@@ -334,7 +339,7 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, least, ok := apinames.Total(apinames.Ungroup(v))
-		least = least || hint.least
+		least = least || hint.least || apinames.Key(hint.name()).IsEstimate(v)
 		if hints.Total == nil && ok && !(apinames.Key(hint.name()).MayCountPage() && n == s.countOf(hint.lists)) {
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
 			hints.TotalIsRough = hints.TotalIsRough || hint.rough || apinames.Key(hint.name()).IsRoughTotal(v)
