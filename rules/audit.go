@@ -17,7 +17,7 @@ type Hints struct {
 	Total        any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
 	TotalAt      string `expr:"totalAt" doc:"where the response has it: meta.total"`
 	TotalRead    bool   `expr:"totalRead" doc:"whether a rule that decides reads it"`
-	TotalIsLeast bool   `expr:"totalIsLeast" doc:"whether the list may have more items than the total: it is a lower bound or an estimate"`
+	TotalIsLeast bool   `expr:"totalIsLeast" doc:"whether there may be more items than the total, which is a lower bound or an estimate"`
 	TotalIsRough bool   `expr:"totalIsRough" doc:"whether the total may be an estimate, or count something else than items"`
 	Pages        any    `expr:"pages" doc:"the number of pages of the list; nil: unknown"`
 	PagesAt      string `expr:"pagesAt" doc:"where the response has it"`
@@ -89,7 +89,7 @@ type ListFacts struct {
 	Again       bool   `expr:"again" doc:"whether nothing but a page that came again has ended the list, as guards do by default"`
 	Reached     bool   `expr:"reached" doc:"whether an error follows as many items as page 1 states as the total"`
 	Negative    string `expr:"negative" doc:"the negative total or number of pages that ended the list: body.total = -1; empty: none"`
-	Bound       string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more: body.total = 500; empty: none"`
+	Bound       string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
 	Counted     bool   `expr:"counted" doc:"whether no response decides what the next request is, so that only numbers of items end the list"`
 	Renamed     bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
