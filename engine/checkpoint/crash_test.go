@@ -926,6 +926,54 @@ func TestRowsAreNotAddedToAFileThatWasMovedAwayAndMayHaveThem(t *testing.T) {
 	require.Greater(t, refused, 10)
 }
 
+// TestARepairInACopyChangesTheCopyAlone stops a run before each of its operations and copies its directories.
+func TestARepairInACopyChangesTheCopyAlone(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
+	repaired := 0
+	for _, e := range []extraction{
+		{every: 1, adds: true, kept: true, before: 1},
+		{every: 1, adds: true, kept: true, pair: true, before: 1},
+		{every: 1, adds: true, kept: true, before: 1, form: form{rewrites: true}},
+		{every: 1, kept: true, pair: true},
+	} {
+		prepared, operations := e.prepared(t)
+		for stop := 1; stop <= operations; stop++ {
+			d := prepared.clone()
+			d.stopBefore = stop
+			require.ErrorIs(t, e.run(d), errPower)
+			d = d.clone()
+			copied := d.clone()
+			for name, node := range d.clone().live {
+				copied.live["copy/"+name] = node
+			}
+			for _, path := range []string{simulatedMore, simulatedRows, simulatedKept} {
+				own, err := repair(d, path)
+				require.NoError(t, err)
+				here, err := repair(copied, "copy/"+path)
+				require.NoError(t, err)
+				require.Equal(t, own, here, "%v: killed before operation %d: %s", e, stop, path)
+				if own {
+					repaired++
+				}
+			}
+			for name, node := range d.live {
+				require.Equal(t, string(node.live), copied.text("copy/"+name), "%v: killed before operation %d: %s", e, stop, name)
+			}
+			for _, path := range []string{simulatedMore, simulatedRows, simulatedKept} {
+				_, err := repair(copied, path)
+				require.NoError(t, err)
+			}
+			for name, node := range copied.live {
+				if original, ok := strings.CutPrefix(name, "copy/"); ok {
+					require.Equal(t, string(node.live), copied.text(original))
+				}
+			}
+			require.Len(t, copied.live, 2*len(d.live))
+		}
+	}
+	require.Greater(t, repaired, 20)
+}
+
 // TestARunThatIsRefusedCompletesNoPublication stops a run before each of its operations, and opens its
 // state with another configuration.
 func TestARunThatIsRefusedCompletesNoPublication(t *testing.T) {

@@ -28,7 +28,7 @@ type publicationRecord struct {
 	KeptFor  map[string]string          `json:"keptFor,omitempty"`
 	RowsIn   map[string][]string        `json:"rowsIn"` // null in a record of an earlier build
 	Also     []*fileMove                `json:"also,omitempty"`
-	Record   string                     `json:"record,omitempty"` // absolute path of the record of several files, without a state
+	Record   string                     `json:"record,omitempty"` // name of the record of several files, without a state
 }
 
 // A fileMove describes how the rows of a file get to their name.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -54,7 +55,8 @@ func repair(disk files.System, path string) (bool, error) {
 	return true, p.forget(disk)
 }
 
-// readRecord reads the record next to a file. It returns nil if there is no record.
+// readRecord reads the record next to a file. The paths in a record of several files are relative to its directory; those
+// of the result are absolute. It returns nil if there is no record.
 func readRecord(disk files.System, path string) (*publicationRecord, error) {
 	text, err := readFile(disk, path+RedoSuffix)
 	if errors.Is(err, os.ErrNotExist) {
@@ -70,7 +72,11 @@ func readRecord(disk files.System, path string) (*publicationRecord, error) {
 			Hint: "compare " + path + " with " + path + PartialSuffix + ", then remove it",
 		}
 	}
-	return p, nil
+	if p.Record == "" {
+		return p, nil
+	}
+	all, err := p.withPaths(func(name string) (string, error) { return absolute(disk, path, name) })
+	return &all, ioError("read "+path+RedoSuffix, err)
 }
 
 // recorded reports whether a publication without a state has a record. A publication by a single
@@ -92,12 +98,17 @@ func (p *publicationRecord) record(disk files.System) error {
 	saved := *p
 	if p.KeptFile != "" || len(p.Also) > 0 {
 		var err error
-		if saved, err = p.absolute(disk); err != nil {
+		p.Record = cmp.Or(p.KeptFile, p.Name) + RedoSuffix
+		saved, err = p.withPaths(func(path string) (string, error) { return relative(disk, p.Record, path) })
+		if err != nil {
 			return ioError("save the record of the rows", err)
 		}
-		p.Record = saved.Record
 		for _, move := range p.moves() {
-			if err := writeRecord(disk, move.Name+RedoSuffix, publicationRecord{Record: saved.Record}); err != nil {
+			record, err := relative(disk, move.Name, p.Record)
+			if err != nil {
+				return ioError("save the record of the rows", err)
+			}
+			if err := writeRecord(disk, move.Name+RedoSuffix, publicationRecord{Record: record}); err != nil {
 				return err
 			}
 		}
@@ -113,29 +124,54 @@ func writeRecord(disk files.System, path string, p publicationRecord) error {
 	return ioError("save "+path, err)
 }
 
-// absolute returns a publication with absolute paths, whose record can stand in any directory.
-func (p *publicationRecord) absolute(disk files.System) (publicationRecord, error) {
-	combined, others := *p, p.Also
-	combined.Also = nil
-	for _, move := range others {
+// withPaths returns a publication with converted paths.
+func (p *publicationRecord) withPaths(convert func(path string) (string, error)) (publicationRecord, error) {
+	converted := *p
+	converted.Also = nil
+	for _, move := range p.Also {
 		clone := *move
-		combined.Also = append(combined.Also, &clone)
+		converted.Also = append(converted.Also, &clone)
 	}
-	combined.Record = cmp.Or(p.KeptFile, p.Name) + RedoSuffix
-	paths := []*string{&combined.Name, &combined.Record}
-	if p.KeptFile != "" {
-		paths = append(paths, &combined.KeptFile)
-	}
-	for _, move := range combined.Also {
+	paths := []*string{&converted.Name, &converted.Record, &converted.KeptFile}
+	for _, move := range converted.Also {
 		paths = append(paths, &move.Name)
 	}
 	for _, path := range paths {
+		if *path == "" {
+			continue
+		}
 		var err error
-		if *path, err = disk.Abs(*path); err != nil {
-			return combined, err
+		if *path, err = convert(*path); err != nil {
+			return converted, err
 		}
 	}
-	return combined, nil
+	return converted, nil
+}
+
+// relative returns a path relative to the directory of a file, so that both can be moved together.
+func relative(disk files.System, file, path string) (string, error) {
+	from, err := disk.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	to, err := disk.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if name, err := filepath.Rel(filepath.Dir(from), to); err == nil {
+		return name, nil
+	}
+	return to, nil // it is on another drive
+}
+
+// absolute returns the path that relative has made relative to the directory of a file. The records of earlier builds
+// have absolute paths.
+func absolute(disk files.System, file, path string) (string, error) {
+	if filepath.IsAbs(path) {
+		return path, nil
+	}
+	from, err := disk.Abs(file)
+	return filepath.Join(filepath.Dir(from), path), err
 }
 
 // forget removes the record of a publication, and then the files that name it.

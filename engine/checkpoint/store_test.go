@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -273,6 +274,54 @@ func TestRowsThatAnotherProgramHasReplacedAreNotPublished(t *testing.T) {
 			text, err := os.ReadFile(name)
 			require.NoError(t, err)
 			require.Equal(t, want, string(text))
+		}
+	}
+}
+
+// TestARecordIsFoundAfterItsDirectoryWasMoved: the directory of the rows is a symbolic link, and files are opened by
+// other names than those of the run that was killed. The record of an earlier build has absolute paths.
+func TestARecordIsFoundAfterItsDirectoryWasMoved(t *testing.T) {
+	for name, old := range map[string]bool{"moved": false, "record of an earlier build": true} {
+		for _, opened := range []string{"kept.json", "out/items.ndjson", "real/items.ndjson"} {
+			t.Run(name+" "+opened, func(t *testing.T) {
+				t.Chdir(t.TempDir())
+				dir, err := filepath.EvalSymlinks(".")
+				require.NoError(t, err)
+				dir, err = filepath.Abs(dir)
+				require.NoError(t, err)
+				require.NoError(t, os.MkdirAll("before/real", 0o700))
+				if err := os.Symlink("real", "before/out"); err != nil {
+					t.Skip(err)
+				}
+				t.Chdir("before")
+				require.NoError(t, os.WriteFile("real/items.ndjson", []byte("1\n"), 0o600))
+				require.NoError(t, os.WriteFile("real/items.ndjson.partial", []byte("2\n"), 0o600))
+				p := publicationRecord{
+					fileMove: fileMove{Name: "out/items.ndjson", Bytes: 2, Append: true, Base: 2},
+					Kept:     map[string]json.RawMessage{"a": json.RawMessage(`{"n":2}`)}, KeptFile: "kept.json",
+				}
+				if old {
+					record := filepath.Join(dir, "before", "kept.json.redo")
+					require.NoError(t, writeRecord(files.OS(), "out/items.ndjson.redo", publicationRecord{Record: record}))
+					p.Name, p.KeptFile, p.Record = filepath.Join(dir, "before", p.Name), filepath.Join(dir, "before", p.KeptFile), record
+					require.NoError(t, writeRecord(files.OS(), record, p))
+				} else {
+					require.NoError(t, p.record(files.OS()))
+					t.Chdir("..")
+					require.NoError(t, os.Rename("before", "after"))
+					t.Chdir("after")
+				}
+
+				repaired, err := Repair(opened)
+				require.NoError(t, err)
+				require.True(t, repaired)
+				require.Equal(t, "1\n2\n", readText(t, "real/items.ndjson"))
+				require.Contains(t, readText(t, "kept.json"), `"n": 2`)
+				left, err := filepath.Glob("*/*.[rp]*")
+				require.NoError(t, err)
+				require.Empty(t, left)
+				require.NoFileExists(t, "kept.json.redo")
+			})
 		}
 	}
 }

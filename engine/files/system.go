@@ -25,7 +25,7 @@ type System interface {
 	CopyMode(from, to string)
 	// Remove removes a file. It does nothing if the file does not exist.
 	Remove(path string) error
-	// Abs returns the absolute form of a path.
+	// Abs returns the absolute form of a path, without symbolic links in its directory, which must exist.
 	Abs(path string) (string, error)
 	// SyncDir makes the entries of the directory of path durable, including new and renamed files.
 	SyncDir(path string) error
@@ -87,7 +87,14 @@ func (system) Remove(path string) error {
 	return nil
 }
 
-func (system) Abs(path string) (string, error) { return filepath.Abs(path) }
+func (system) Abs(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(abs))
+	return filepath.Join(dir, filepath.Base(abs)), err
+}
 
 func (system) SyncDir(path string) error {
 	dir, err := os.Open(filepath.Dir(path))
