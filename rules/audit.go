@@ -87,7 +87,7 @@ type ListFacts struct {
 	Missing     string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	Chosen      bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
 	Again       bool   `expr:"again" doc:"whether nothing but a page that came again has ended the list, as guards do by default"`
-	Reached     bool   `expr:"reached" doc:"whether an error follows as many items as page 1 states as the total"`
+	Reached     bool   `expr:"reached" doc:"whether an error follows as many items as page 1 states as the total, but does not have itself"`
 	Negative    string `expr:"negative" doc:"the negative total or number of pages that ended the list: body.total = -1; empty: none"`
 	Bound       string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
@@ -388,7 +388,7 @@ var auditTable = audits([]Rule{
 		Unless: "if there is also a sign of more that no rule reads, or if it is the path of the items and another list of objects " +
 			"is there", Usual: true},
 		Source:  `list.missing != ""`,
-		Clause:  "no response has a path that rules read",
+		Clause:  "no response has a flag or another path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
 	{ID: "audit.moved", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
@@ -426,9 +426,9 @@ var auditTable = audits([]Rule{
 	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed,
 		Proof: `list.errorDoubt == "" and not list.reached`,
 		Unless: "unless it may be part of an item, may only say that a partition is empty, " +
-			"or comes after as many items as page 1 states as the total"},
+			"or comes after as many items as page 1 states as the total, if page 1 does not have them all"},
 		Source: `list.error != ""`,
-		Clause: "a successful response reports an error",
+		Clause: `a successful response reports an error, or has a message other than "no items" in place of the list`,
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
 	{ID: "audit.nested", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
@@ -473,7 +473,7 @@ var auditTable = audits([]Rule{
 	{ID: "audit.contract", Auditing: Auditing{Requires: FactFile, Also: unlessFailed, Proof: `list.frozen`,
 		Unless: "if it is frozen", Usual: true},
 		Source:  `list.drift != ""`,
-		Clause:  "the data differ from the contract",
+		Clause:  "the data differ from a contract file",
 		Message: "the data differ from the contract in {list.file}: {list.drift}"},
 	{ID: "audit.shrank", Auditing: Auditing{Requires: FactFile, Also: unlessFailed},
 		Source: `list.had > 2 * list.rows`,

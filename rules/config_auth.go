@@ -95,8 +95,12 @@ var authTypes = []AuthType{
 		summary: func(a *Auth) string {
 			return fmt.Sprintf("the values that the response of %s %s gives, %s", a.Login.Method, a.Login.label(), a.renewed())
 		},
-		request: func(a *Auth, _ string) string {
-			return a.Login.Method + " " + fromBase(a.Login.label()) + sends(a.Login.sent()...)
+		request: func(a *Auth, base string) string {
+			place := a.Login.label()
+			if place == a.Login.Endpoint && !strings.Contains(place, "{") {
+				place = resolved(base, place)
+			}
+			return a.Login.Method + " " + fromBase(place) + sends(a.Login.sent()...)
 		}},
 	{Name: AuthSign, Doc: "a signature that expressions compute", Optional: []string{"params", "headers"}, Scope: ScopeSign,
 		summary: func(a *Auth) string {
@@ -315,8 +319,8 @@ func awsPlaces(a *Auth) []string {
 }
 
 // Request describes the request that obtains the credentials: its method, its address and the names of what
-// it sends, without values. It returns an empty string for credentials that need no request. A constant address of
-// a token endpoint is resolved against baseURL.
+// it sends, without values. It returns an empty string for credentials that need no request. A constant address
+// is resolved against baseURL.
 func (a *Auth) Request(baseURL string) string {
 	if request := findAuthType(a.Type).request; request != nil {
 		return request(a, baseURL)
@@ -328,13 +332,19 @@ func (a *Auth) Request(baseURL string) string {
 func (a *Auth) tokenRequest(base string) string {
 	place := a.tokenPlace()
 	if _, computed := a.Computed["tokenUrl"]; !computed {
-		if address, err := requests.Resolve(base, place); err == nil {
-			place = address
-		}
+		place = resolved(base, place)
 	}
 	return "POST " + fromBase(place) +
 		sends(sent{"in the body, a URL-encoded form", a.tokenParams()},
 			sent{"in the header Authorization: Basic, as user name and password", a.clientInHeader()})
+}
+
+// resolved resolves an address against base, if that is possible.
+func resolved(base, place string) string {
+	if address, err := requests.Resolve(base, place); err == nil {
+		return address
+	}
+	return place
 }
 
 // fromBase says of an address without an origin that it is relative.
@@ -420,10 +430,10 @@ func (a *Auth) tokenPlace() string {
 func (a *Auth) renewed() string {
 	renewal := ""
 	if a.Type == AuthOAuth2 || a.Expires != nil {
-		renewal = fmt.Sprintf("%s before it ends, but not in the first half of its lifetime, or if it has none, and ",
+		renewal = fmt.Sprintf("%s before the end of their lifetime, if they have one, but not in its first half, and ",
 			wording.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
-	return fmt.Sprintf("shared by all jobs of the run, not saved, and renewed %sonce if the API refuses it (status 401)", renewal)
+	return fmt.Sprintf("shared by all jobs of the run, not saved, and renewed %sonce if the API refuses them (status 401)", renewal)
 }
 
 // WithValues returns the credentials with values of expressions: the values of keys, and the parameters

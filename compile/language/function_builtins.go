@@ -46,8 +46,8 @@ var builtins = []function{
 	documented(`latestOf(items, "at"[, v[, layout]])`,
 		`latestOf([{"at": "2026-03-01"}, {"at": "N/A"}, {}], "at", "2026-02-01")`, `"2026-03-01"`,
 		"the greatest of v and the values at a path in the items: of the times, or if there are none of the numbers, or of the texts; "+
-			"a date that does not sort as a text, such as 31/12/2025, fails the rule. With a layout (or time, unix, unixms), times may have it, "+
-			"and texts that are not times are left out",
+			"a date that does not sort as a text, such as 31/12/2025, fails the rule, unless it has the form of the layout. "+
+			"With a layout (or time, unix, unixms), texts that are not times are left out",
 		function{types: types(func(any, string, ...any) any { return nil }), call: latestOf, ofItems: true, lenient: true}),
 	documented(`earlier(v, lag[, layout])`, `earlier("2026-03-01T00:30:00Z", "1h")`, `"2026-02-28T23:30:00Z"`,
 		"a time less a length such as 1h, 7d or 1mo, or a number less a number; if v is nil, so is the result, and a lag that is nil is none. "+

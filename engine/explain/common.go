@@ -180,7 +180,7 @@ func (t *textWriter) audit(x *JobExplanation) {
 			rest = "A sign that is named above, but without its condition or with its exception, " + auditWarns +
 				". So does each of these: " + strings.Join(hints, "; ")
 		}
-		t.writeParagraph(4, t.auditOfDecided(x)+t.auditOfLimited(x)+rest)
+		t.writeParagraph(4, x.Items.signs(t.full)+t.auditOfDecided(x)+t.auditOfLimited(x)+rest)
 	}
 }
 

@@ -125,7 +125,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"what ends it?", `{"method": "expression", "nextRequest": {"url": "body.next"}}`, "nextRequest                 empty(body.next)"},
 		{"from which page is it kept?", `{"method": "pagenum", "keep": {"next": "body.next", "from": "first.body.at", "last": "items[-1].id"}}`,
 			"The value of next is that of the last page."},
-		{"what if it is missing?", `{"method": "pagenum", "stopRules": ["body.left < 1"]}`, "nil a value that is missing or null, such as items[-1] of an empty page: a comparison with it is false"},
+		{"what if it is missing?", `{"method": "pagenum", "stopRules": ["body.left < 1"]}`, "nil a value that is missing or null, such as items[-1] of an empty page, or a member of a text: a comparison with it is false"},
 		{"which parameter wins?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`,
 			"next request: the job's params, which override those of a link in their places, or follow them, with"},
 		{"what is left of the job's request?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'"}}`,

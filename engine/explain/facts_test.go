@@ -251,7 +251,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		},
 		{
 			"a client in the body", `"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b", "clientAuth": "body",
-				"scopes": ["x", "y"], "params": {"audience": "z"}`, "renewed 60 seconds before it ends, but not in the first half of its lifetime",
+				"scopes": ["x", "y"], "params": {"audience": "z"}`, "renewed 60 seconds before the end of their lifetime, if they have one, but not in its first half",
 			"POST https://x.example/token with grant_type, scope, audience, client_id, client_secret in the body, a URL-encoded form",
 		},
 		{
@@ -265,11 +265,11 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		{
 			"a login by GET", `"type": "login", "loginRequest": {"endpoint": "login", "params": {"#key": "b"}, "headers": {"X-App": "c"}},
 				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "the values that the response of GET login gives",
-			"GET login (relative to api.baseUrl) with key in the query; X-App in the headers",
+			"GET https://x.example/login with key in the query; X-App in the headers",
 		},
 		{
 			"a login with a body", `"type": "login", "loginRequest": {"endpoint": "https://auth.example/login", "method": "POST", "params": {"v": 1}, "body": {"user": "a"}},
-				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "renewed once if the API refuses it (status 401)",
+				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "renewed once if the API refuses them (status 401)",
 			"POST https://auth.example/login with v in the query; user in the body, which is JSON",
 		},
 		{"no request", `"type": "bearer", "#token": "a"`, "a fixed token, in the header Authorization: Bearer", ""},

@@ -339,8 +339,11 @@ func (j explainer) items() ItemsExplanation {
 		x.Otherwise = fmt.Sprintf("null, or status 204, is an empty page; a text, number or boolean fails the run (%s)", statusResponse)
 	default:
 		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
-		if strings.Contains(field.Text, `\*`) {
+		switch {
+		case strings.Contains(field.Text, `\*`):
 			x.Where += ` (\* is a member named *)`
+		case strings.Contains(field.Text, "*"):
+			x.Where += " (* is a member of that name)"
 		}
 		x.Otherwise = j.valuesOfItems("there", "an empty page", nil)
 	}

@@ -50,7 +50,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	}
 	if slices.ContainsFunc(j.Keeps, func(e *language.Expression) bool { return slices.Contains(e.Calls(), "latestOf") }) {
 		sentences = append(sentences, fmt.Sprintf("A date that does not sort as text, such as 3 Jan 26, fails the run (%s), "+
-			"unless its form is given (format).", statusResponse))
+			"unless it has the form that is given (format).", statusResponse))
 	}
 	var ofAll, ofLast []string
 	for _, e := range j.Keeps {

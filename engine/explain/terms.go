@@ -16,7 +16,7 @@ type TermExplanation struct {
 }
 
 // explainedNames are the fields of the page context that are explained if a rule reads them.
-var explainedNames = []string{"page", "sent", "samePage", "emptyWindow", "polled", "key", "request", "uuid"}
+var explainedNames = []string{"page", "first", "sent", "samePage", "emptyWindow", "polled", "key", "request", "uuid"}
 
 // lacking are the names whose members a response, an item or the previous run may lack.
 var lacking = []string{"body", "header", "link", "item", "items", "kept", "first", "prev"}
@@ -25,6 +25,7 @@ var lacking = []string{"body", "header", "link", "item", "items", "kept", "first
 type usedNames struct {
 	calls, reads map[string]bool
 	compares     bool // whether an expression of the configuration compares such a value with < or >
+	replaces     bool // whether an expression of the configuration has the operator ??
 	lacks        bool // whether an expression of the configuration reads a value that a response or an item may lack
 }
 
@@ -43,6 +44,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 			u.reads[root] = true
 			if r.Origin.By.Kind == rules.AuthorConfig && slices.Contains(lacking, root) {
 				u.lacks, u.compares = true, u.compares || strings.ContainsAny(r.Source, "<>")
+				u.replaces = u.replaces || strings.Contains(r.Source, "??")
 			}
 		}
 	}
@@ -51,7 +53,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 // join adds the names of other.
 func (u *usedNames) join(other usedNames) {
 	u.add(nil)
-	u.compares, u.lacks = u.compares || other.compares, u.lacks || other.lacks
+	u.compares, u.replaces, u.lacks = u.compares || other.compares, u.replaces || other.replaces, u.lacks || other.lacks
 	maps.Copy(u.calls, other.calls)
 	maps.Copy(u.reads, other.reads)
 }
@@ -90,9 +92,12 @@ func (u usedNames) terms() (terms []TermExplanation) {
 		terms = append(terms, TermExplanation{Name: "a < b", Says: "numbers are compared by their value, and so are a number and a text that " +
 			"is one; two texts are compared as texts: \"9\" comes after \"10\", and the log warns"})
 	}
+	if u.replaces {
+		terms = append(terms, TermExplanation{Name: "a ?? b", Says: "a, or b if a is nil"})
+	}
 	if u.lacks {
-		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing or null, such as items[-1] of an empty page: " +
-			"a comparison with it is false, unless it is == or !=; arithmetic with it gives nil, and so does a function, " +
+		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing or null, such as items[-1] of an empty page, or " +
+			"a member of a text: a comparison with it is false, unless it is == or !=; arithmetic with it gives nil, and so does a function, " +
 			"unless its text says otherwise; a part of a request that is nil is left out; the log names a path that " +
 			"page 1 lacks, unless it is a link or the rule tests whether it is there"})
 	}

@@ -65,13 +65,27 @@ func (x ItemsExplanation) invalid() string {
 		return "invalid JSON, whatever its Content-Type"
 	case rules.FormatAuto:
 		return "invalid in its format, or a web page"
+	case rules.FormatCSV:
+		return `invalid CSV, such as {"error": "denied"}, or HTML under another Content-Type`
 	}
 	return "invalid " + strings.ToUpper(x.Format) + ", or HTML under another Content-Type"
 }
 
+// signs says where the audit looks for the signs that there is more. For a body, which most readers expect, it does so in full.
+func (x ItemsExplanation) signs(full bool) string {
+	switch {
+	case x.Format == rules.FormatCSV:
+		return "Signs of more are read from headers, such as Link and X-Total-Count, not from rows. "
+	case full:
+		return "Signs of more are read from bodies and from headers, such as Link and X-Total-Count. "
+	}
+	return ""
+}
+
 // afterFailure says which rows there are when the run fails, and what becomes of them.
 func (x *JobExplanation) afterFailure() string {
-	pages, begins := "", "requests what is not complete"
+	pages := "When a rule or another expression fails the run, the items of the response are written. "
+	begins := "requests what is not complete"
 	if x.Method != "" && !x.Bounds.onePage {
 		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
 			"or another expression fails it. "
@@ -81,12 +95,22 @@ func (x *JobExplanation) afterFailure() string {
 	if x.Partitions != nil {
 		begins += ", without partitions that are complete"
 	}
-	again, without := "requests everything again", "--state"
-	if x.Items.Added {
-		again, without = "begins with the kept values", "--state and --kept"
+	if x.Items.beside != "" {
+		evidence := ""
+		if x.Items.ofEvidence != "" {
+			evidence = " without evidence"
+		}
+		begins += ", without jobs that have ended" + evidence + ", also by a limit"
 	}
-	pages += "With --state FILE, the run after one that failed or was interrupted " + begins + "; after exit status 0" + x.Items.ofEvidence +
-		", it " + again
+	again, without := ", it requests everything again", "--state"
+	if x.Items.Added {
+		again, without = ", it begins with the kept values", "--state and --kept"
+		if x.Items.ofEvidence != "" {
+			again = ", which saves none" + again
+		}
+	}
+	pages += "With --state FILE, the run after one that failed or was interrupted " + begins +
+		"; after exit status 0" + x.Items.ofEvidence + again
 	if slices.Contains(x.cutOff(), string(rules.Limited)) {
 		pages += " (after --fail-on limited, it requests nothing, and without that flag it publishes the rows)"
 	}
