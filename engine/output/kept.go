@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -16,12 +17,14 @@ type keptValues struct {
 	values       map[string]json.RawMessage                // values of the previous run or, once a group is published, of this run
 	saved        map[string]bool                           // jobs whose values of this run are saved
 	files        map[string]map[string]checkpoint.Snapshot // files with the rows up to the values of the previous run
+	ofState      map[string]bool                           // jobs whose values are in the state alone, although there is a file of kept values
 	fingerprints map[string]string                         // fingerprints of the lists that the values are about
 }
 
 // newKeptValues returns no values. The fingerprints are the [saved.KeepPart] of the fingerprint of the run.
 func newKeptValues(r *run) keptValues {
-	k := keptValues{run: r, values: map[string]json.RawMessage{}, saved: map[string]bool{}, fingerprints: map[string]string{}}
+	k := keptValues{run: r, values: map[string]json.RawMessage{}, saved: map[string]bool{}, ofState: map[string]bool{},
+		fingerprints: map[string]string{}}
 	for part, list := range r.options.Fingerprint {
 		if job, keeps := strings.CutPrefix(part, saved.KeepPart); keeps {
 			k.fingerprints[job] = list
@@ -47,7 +50,9 @@ func (k *keptValues) read() (err error) {
 		if k.options.Kept != nil { // the caller knows for which list they were kept
 			fingerprint = nil
 		}
-		found, err = checkpoint.ReadKept(file, fingerprint)
+		if found, err = checkpoint.ReadKept(file, fingerprint); err == nil && k.options.Kept == nil {
+			err = k.addState(&found)
+		}
 	} else {
 		found, err = k.store.Kept()
 	}
@@ -62,6 +67,28 @@ func (k *keptValues) read() (err error) {
 			return err
 		}
 	}
+	return nil
+}
+
+// addState adds the values of the state for jobs that have none in the file of kept values, such as a new file: without
+// them, such a job would start at the beginning and replace the file with the rows up to these values.
+func (k *keptValues) addState(found *checkpoint.Kept) error {
+	state, err := k.store.Kept()
+	if err != nil {
+		return err
+	}
+	files := map[string]map[string]checkpoint.Snapshot{}
+	maps.Copy(files, found.Files)
+	for job, values := range state.Values {
+		if _, has := found.Values[job]; has {
+			continue
+		}
+		found.Values[job], k.ofState[job] = values, true
+		if snapshots, known := state.Files[job]; known {
+			files[job] = snapshots
+		}
+	}
+	found.Files = files
 	return nil
 }
 

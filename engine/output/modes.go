@@ -250,10 +250,15 @@ func (m modes) writesWith(t *target, keeper string) bool {
 // refuseChanged refuses to add rows to a file that is not as it was when a job's values were saved.
 func (m modes) refuseChanged(name, keeper string) error {
 	owner, last := "state "+m.store.Path(), remedy.StartOver
-	if file := m.options.KeptFile; file != "" {
+	if file := m.options.KeptFile; file != "" && !m.kept.ofState[keeper] {
 		owner = file
-		last = remedy.New("name another file with %s, without %s, to start over and replace it; if the file has the rows up to the kept values, "+
-			"remove %q of job %s from %s", remedy.KeptFile, remedy.Append, checkpoint.KeptFilesMember, keeper, file)
+		startOver := remedy.New("name another file with %s, without %s, to start over and replace it", remedy.KeptFile, remedy.Append)
+		if m.hasState() {
+			startOver = remedy.New("name another file with %s, and use %s without %s, to start over and replace it",
+				remedy.KeptFile, remedy.Restart, remedy.Append)
+		}
+		last = remedy.New("%s; if the file has the rows up to the kept values, remove %q of job %s from %s",
+			startOver, checkpoint.KeptFilesMember, keeper, file)
 	}
 	return (&engine.Error{
 		Class: failure.State, Op: "kept",

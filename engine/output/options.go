@@ -29,8 +29,8 @@ type PublisherOptions struct {
 	Merge bool
 
 	// Kept holds the values from which jobs continue, by job and name. If it is nil, they are read
-	// from KeptFile or, without that file, from the state. The items of jobs that continue from
-	// such values are added to their files.
+	// from KeptFile or, for a job without values in that file, from the state. The items of jobs that
+	// continue from such values are added to their files.
 	Kept map[string]map[string]any
 
 	// KeptFile is the file in which the values for the next run are saved together with the rows

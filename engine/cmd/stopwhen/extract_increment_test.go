@@ -151,6 +151,57 @@ func TestRowsAreAddedOnlyToTheFileThatTheKeptValuesFollow(t *testing.T) {
 	}
 }
 
+// A file of kept values that has none of a job, because it is new beside a state, does not make the run start at the
+// beginning and replace the rows of earlier runs, which the API may not have any more.
+func TestAFileOfKeptValuesBesideAStateContinuesFromTheState(t *testing.T) {
+	for name, test := range map[string]struct {
+		kept  string // before the run; "" if the file does not exist
+		flags []string
+	}{
+		"new file":              {flags: []string{"--format", "ndjson"}},
+		"values of another job": {kept: `{"others": {"size": 3}}`, flags: []string{"--format", "ndjson"}},
+		"added":                 {flags: []string{"--append"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGrowing(t)
+			t.Chdir(g.dir)
+			state, both := append(test.flags, "--state", "state.json"), append(test.flags, "--state", "state.json", "--kept", "kept.json")
+			if test.kept != "" {
+				require.NoError(t, os.WriteFile("kept.json", []byte(test.kept), 0o600))
+			}
+			g.size.Store(5)
+			g.run(t, 0, state...)
+			rows := readText(t, "out/items.ndjson")
+			g.size.Store(7)
+			require.NoError(t, os.WriteFile("out/items.ndjson", []byte(rows+rows), 0o600))
+			require.Regexp(t, `out/items.ndjson is not as it was when the values of job items were saved in state .*state.json.*; `+
+				`or --restart, without --append, starts over`, g.run(t, 8, both...))
+			require.NoError(t, os.WriteFile("out/items.ndjson", []byte(rows), 0o600))
+
+			g.broken.Store(true)
+			g.size.Store(12)
+			g.run(t, 3, state...) // the run resumes with the file
+			g.broken.Store(false)
+			log := g.run(t, 0, both...)
+			g.require(t, 12)
+			require.NotContains(t, log, "has no kept values")
+			require.Contains(t, readText(t, "kept.json"), `"size": 12`)
+			require.Contains(t, readText(t, "kept.json"), `"$files"`)
+			require.Equal(t, test.kept != "", strings.Contains(readText(t, "kept.json"), "others"))
+
+			g.size.Store(15)
+			g.run(t, 0, "--kept", "kept.json") // the values were saved there
+			g.require(t, 15)
+
+			g.size.Store(17)
+			require.NoError(t, os.WriteFile("out/items.ndjson", []byte("{}\n"), 0o600))
+			require.Contains(t, g.run(t, 8, both...), "name another file with --kept, and use --restart without --append, to start over")
+			g.run(t, 0, "--state", "state.json", "--kept", "other.json", "--restart")
+			g.require(t, 17)
+		})
+	}
+}
+
 func TestALimitThatEndsAnIncrementAddsNothingTwice(t *testing.T) {
 	for _, flags := range [][]string{{"--kept", "kept.json"}, {"--state", "state.json"}} {
 		t.Run(flags[0], func(t *testing.T) {
