@@ -38,7 +38,7 @@ var builtins = []function{
 		function{types: types(func(any, ...string) any { return nil }), call: query, grows: 16}),
 	documented(`greatest(items, "id"[, v])`, `greatest([{"id": 3}, {"id": 7}], "id", 5)`, `7`,
 		"the greatest of v and the values at a path in the items: numbers compared as numbers, "+
-			"strings as strings if none is numeric; an item without the path fails the rule",
+			"strings as strings if none is numeric, or if all are identifiers of one length; an item without the path fails the rule",
 		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1), ofItems: true}),
 	documented(`least(items, "id"[, v])`, `least([{"id": 3}, {"id": 7}], "id", 5)`, `3`,
 		"like greatest, but returns the least value",
@@ -46,7 +46,8 @@ var builtins = []function{
 	documented(`latestOf(items, "at"[, v[, layout]])`,
 		`latestOf([{"at": "2026-03-01"}, {"at": "N/A"}, {}], "at", "2026-02-01")`, `"2026-03-01"`,
 		"the greatest of v and the values at a path in the items: of the times, or if there are none of the numbers, or of the texts; "+
-			"a date that does not sort as a text, such as 31/12/2025, fails the rule, unless it has the form of the layout. "+
+			"a date that does not sort as a text, such as 31/12/2025, fails the rule, unless it has the form of the layout, and so do numbers "+
+			"beside other texts, save for words such as N/A and identifiers of one length. "+
 			"With a layout (or time, unix, unixms), texts that are not times are left out",
 		function{types: types(func(any, string, ...any) any { return nil }), call: latestOf, ofItems: true, lenient: true}),
 	documented(`earlier(v, lag[, layout])`, `earlier("2026-03-01T00:30:00Z", "1h")`, `"2026-02-28T23:30:00Z"`,
@@ -183,22 +184,22 @@ func kindOrAbsent(v any) string {
 	return KindOf(v)
 }
 
-// beyond compares identifiers: as numbers if both are numbers or strings that
-// hold numbers, and as strings if neither is.
+// beyond compares identifiers: as numbers if both are numbers or strings that hold numbers, and as strings if neither is, or if
+// both have one form, as 650000000000000000000001 and 65000000000000000000000a have.
 func beyond(id, best any, sign int) (bool, error) {
 	if best == nil {
 		return true, nil
 	}
-	a, errA := number(id)
-	b, errB := number(best)
+	a, errA := numberInID(id)
+	b, errB := numberInID(best)
+	x, isText := id.(string)
+	y, both := best.(string)
+	areMixed := (errA == nil) != (errB == nil)
 	switch {
+	case isText && both && (errA != nil && errB != nil || areMixed && haveOneForm(x, y)):
+		return strings.Compare(x, y)*sign > 0, nil
 	case errA == nil && errB == nil:
 		return order(a, b)*sign > 0, nil
-	case errA != nil && errB != nil:
-		x, isText := id.(string)
-		if y, both := best.(string); isText && both {
-			return strings.Compare(x, y)*sign > 0, nil
-		}
 	}
 	return false, fmt.Errorf("%s and %s cannot be compared; identifiers are either all numbers or all strings",
 		value.Preview(id), value.Preview(best))

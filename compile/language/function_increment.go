@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -21,7 +23,7 @@ type cursor struct {
 	rank   int // kind of the value; a cursor with a greater rank is greater
 	time   time.Time
 	number any
-	text   string
+	text   string // the value, if it is a text
 	layout string // the form of a time that is a text
 }
 
@@ -65,18 +67,29 @@ func cursorOfText(m *meter, text, layout string) cursor {
 			return cursor{rank: timeCursor, time: t, text: text, layout: layout}
 		}
 	}
-	digits := ticks(text)
-	if inThousands().MatchString(digits) {
-		digits = strings.ReplaceAll(digits, ",", "")
+	plain := ticks(text)
+	if inThousands().MatchString(plain) {
+		plain = strings.ReplaceAll(plain, ",", "")
 	}
-	if n, err := number(digits); err == nil {
-		return cursor{rank: numberCursor, number: n}
+	if n, err := numberInID(plain); err == nil {
+		return cursor{rank: numberCursor, number: n, text: text}
 	}
 	if layout != "" {
 		return cursor{}
 	}
 	return cursor{rank: textCursor, text: text}
 }
+
+// numberInID is [number], but a text such as 1327e247 is an identifier in hexadecimal digits: programs that write a number with
+// an exponent write a point, a sign or few digits.
+func numberInID(v any) (any, error) {
+	if text, _ := v.(string); len(text) >= minIdentifier && exponent().MatchString(text) {
+		return nil, fmt.Errorf("%s is an identifier", text)
+	}
+	return number(v)
+}
+
+var exponent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]+[Ee][0-9]+$`) })
 
 // ticks returns the milliseconds in a text of the form /Date(1767261700000)/, in which .NET writes times, or the text.
 func ticks(text string) string {
@@ -133,11 +146,79 @@ func (c cursor) after(other cursor) bool {
 // times, numbers and texts with a number as numbers, other texts by the numbers in them, and anything else as < compares
 // it. If the values cannot be compared, the first counts as greater.
 func Newer(a, b any) bool {
-	x, y := cursorOf(&meter{}, a, ""), cursorOf(&meter{}, b, "")
-	if x.rank == noCursor || y.rank == noCursor {
+	both := []cursor{cursorOf(&meter{}, a, ""), cursorOf(&meter{}, b, "")}
+	if both[0].rank == noCursor || both[1].rank == noCursor {
 		return Less(b, a)
 	}
-	return x.after(y)
+	_ = align(both) // a number is greater than another text; the next run fails if it compares them
+	return both[0].after(both[1])
+}
+
+// align makes numbers and texts comparable. If all are identifiers of one form, of which some look like numbers, as
+// 650000000000000000000001 does beside 65000000000000000000000a, all become texts. Any other text beside numbers is an error,
+// unless it only says that there is no value, as N/A does.
+func align(cursors []cursor) error {
+	var number, other cursor
+	isOneForm, length := true, 0
+	for _, c := range cursors {
+		hasDigit := digitRuns().MatchString(c.text)
+		switch {
+		case c.rank == timeCursor:
+			return nil
+		case c.rank == noCursor, saysNoValue(c):
+			continue
+		case c.rank == numberCursor && (number.rank == noCursor || number.text == "" && c.text != ""):
+			number = c
+		case c.rank == textCursor && (other.rank == noCursor || hasDigit && !digitRuns().MatchString(other.text)):
+			other = c
+		}
+		length = cmp.Or(length, len(c.text))
+		isOneForm = isOneForm && hasDigit && len(c.text) == length && length >= minIdentifier && !separated().MatchString(c.text)
+	}
+	switch {
+	case number.rank == noCursor, other.rank == noCursor:
+		return nil
+	case isOneForm:
+		for i, c := range cursors {
+			if c.rank = textCursor; c.text == "" || saysNoValue(c) {
+				c.rank = noCursor
+			}
+			cursors[i] = c
+		}
+		return nil
+	case number.text == "" && !digitRuns().MatchString(other.text): // such as draft among versions
+		return nil
+	}
+	preview := value.Preview(number.number)
+	if number.text != "" {
+		preview = value.Preview(number.text)
+	}
+	return fmt.Errorf("%s is a number and %s is not, so they cannot be compared: values are either all numbers or all other texts; "+
+		"name another member of the items, such as the time of a change, or leave these items out",
+		preview, value.Preview(other.text))
+}
+
+// minIdentifier is the length from which texts of letters and digits, all as long as each other, are identifiers of one form.
+const minIdentifier = 6
+
+// saysNoValue reports whether a cursor is a text that says that there is no value.
+func saysNoValue(c cursor) bool {
+	if c.rank != textCursor || digitRuns().MatchString(c.text) {
+		return false
+	}
+	return !strings.ContainsFunc(c.text, unicode.IsLetter) || slices.Contains(noValues, strings.ToLower(strings.TrimSpace(c.text)))
+}
+
+// noValues are texts, in lower case, in place of a value.
+var noValues = []string{
+	"n/a", "na", "none", "null", "nil", "nan", "unknown", "undefined", "never", "missing", "empty", "tbd", "invalid", "unset", "not set",
+	"not available",
+}
+
+// haveOneForm reports whether two texts, of which one is a number, are identifiers of one form: see [align].
+func haveOneForm(number, other string) bool {
+	both := []cursor{{rank: numberCursor, text: number}, {rank: textCursor, text: other}}
+	return align(both) == nil && both[0].rank == textCursor && both[1].rank == textCursor
 }
 
 // Before reports whether a value of an item is from before a bound: a time by more than a day, since a bound may be a
@@ -182,7 +263,9 @@ func CompareCursors(v, bound any, format string) (order int, ok bool) {
 // cursorsOf reads two values as cursors of one rank. It reports false if they cannot be compared.
 func cursorsOf(v, bound any, format string) (a, b cursor, ok bool) {
 	m := &meter{}
-	a, b = cursorOf(m, v, format), cursorOf(m, bound, format)
+	both := []cursor{cursorOf(m, v, format), cursorOf(m, bound, format)}
+	_ = align(both) // otherwise their ranks differ
+	a, b = both[0], both[1]
 	if isUnix := format == rules.UnixSeconds || format == rules.UnixMillis; isUnix || a.rank != b.rank {
 		for _, c := range []*cursor{&a, &b} { // seconds may be compared with a text
 			if c.rank == numberCursor {
@@ -195,7 +278,7 @@ func cursorsOf(v, bound any, format string) (a, b cursor, ok bool) {
 }
 
 // latestOf returns the greatest value among an earlier value and the values at a path of items, in its
-// spelling there. Values that cannot be compared are left out. A time that only the given layout reads
+// spelling there. Values that order nothing are left out. A time that only the given layout reads
 // is returned in the form of RFC 3339.
 func latestOf(args ...any) (any, error) {
 	items, _ := args[0].([]any)
@@ -205,7 +288,7 @@ func latestOf(args ...any) (any, error) {
 		best = args[2]
 	}
 	m := &meter{}
-	greatest := cursorOf(m, best, layout)
+	values, cursors := []any{best}, []cursor{cursorOf(m, best, layout)}
 	for _, item := range items {
 		v, _, err := fieldAt(item, keys)
 		if err != nil {
@@ -217,8 +300,18 @@ func latestOf(args ...any) (any, error) {
 				"say how 2 January 2006 would look, as 02/01/2006 or 01/02/2006, by the format of incremental or the last argument of latestOf",
 				value.Preview(v))
 		}
-		if c.rank != noCursor && c.after(greatest) {
-			if greatest, best = c, v; c.layout == layout && layout != "" && c.rank == timeCursor {
+		if c.rank != noCursor {
+			values, cursors = append(values, v), append(cursors, c)
+		}
+	}
+	if err := align(cursors); err != nil {
+		return nil, fmt.Errorf("latestOf: %w", err)
+	}
+	greatest := cursors[0]
+	for i, c := range cursors {
+		if c.after(greatest) {
+			greatest, best = c, values[i]
+			if c.layout == layout && layout != "" && c.rank == timeCursor {
 				best = c.time.Format(time.RFC3339Nano)
 			}
 		}

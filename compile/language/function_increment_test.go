@@ -39,6 +39,7 @@ func TestTheLatestOfItemsIsTheGreatest(t *testing.T) {
 var cursorLists = []string{
 	`["2026-01-02", "2026-01-01T23:00:00-05:00", null, "N/A"]`, `[9, "10", 9007199254740993, 1.5e300]`, `["b", "a", ""]`,
 	`[{"a": 1}, [2], true]`, `["1767312000", 1767312000000]`, `["Fri, 02 Jan 2026 03:04:05 GMT", "2026-01-02 03:04:05"]`,
+	`["650000000000000000000001", "65000000000000000000000a"]`, `["1327e247", "20000000", "a0000000"]`,
 }
 
 func checkLatestOf(t *testing.T, text, lag, layout string) {
@@ -50,24 +51,30 @@ func checkLatestOf(t *testing.T, text, lag, layout string) {
 	for i, v := range values {
 		items[i] = map[string]any{"at": v}
 	}
-	latest := func(items []any, kept any) any {
-		v, err := latestOf(items, "at", kept, layout)
-		require.NoError(t, err)
-		return v
+	latest := func(items []any, kept any) (any, error) { return latestOf(items, "at", kept, layout) }
+	all, err := latest(items, nil)
+	if err != nil { // a date of an unknown form, or numbers beside other texts
+		return
 	}
-	all := latest(items, nil)
-	same := func(other any) {
+	same := func(other any, err error) {
+		if err != nil { // the times are on another page
+			return
+		}
 		a, b := cursorOf(&meter{}, all, layout), cursorOf(&meter{}, other, layout)
-		require.Equal(t, a.rank, b.rank)
-		require.False(t, a.after(b) || b.after(a), "%v and %v", all, other)
+		both := []cursor{a, b}
+		require.NoError(t, align(both))
+		require.False(t, both[0].after(both[1]) || both[1].after(both[0]), "%v and %v", all, other)
 	}
 	for cut := range len(items) + 1 {
-		same(latest(items[cut:], latest(items[:cut], nil)))
+		if kept, err := latest(items[:cut], nil); err == nil {
+			same(latest(items[cut:], kept))
+		}
 	}
 	slices.Reverse(items)
 	same(latest(items, nil))
 	for _, v := range values {
-		require.False(t, cursorOf(&meter{}, v, layout).after(cursorOf(&meter{}, all, layout)), "%v is greater than %v", v, all)
+		order, ok := CompareCursors(v, all, layout)
+		require.False(t, ok && order > 0, "%v is greater than %v", v, all)
 	}
 	if span, err := rules.ParseSpan(lag); err != nil || span.Number != nil || layout != "" {
 		return
@@ -122,5 +129,61 @@ func TestLatestOfRefusesDatesThatItCannotRead(t *testing.T) {
 		v, err := latestOf([]any{map[string]any{"at": text}}, "at")
 		require.NoError(t, err)
 		require.Equal(t, text, v)
+	}
+}
+
+func TestLatestOfTakesIdentifiersOfOneFormForTexts(t *testing.T) {
+	for _, c := range []struct {
+		values []any
+		want   any
+	}{
+		{[]any{"650000000000000000000001", "65000000000000000000000a", "N/A"}, "65000000000000000000000a"},
+		{[]any{"1327e247", "a0000000"}, "a0000000"},
+		{[]any{"1327e247", "20000000"}, "20000000"},
+		{[]any{"20000000", "100000000"}, "100000000"},
+		{[]any{"99", "unknown", "-", "100"}, "100"},
+		{[]any{9, "draft", 10}, 10},
+		{[]any{"1e3", "999"}, "1e3"},
+	} {
+		items := make([]any, len(c.values))
+		for i, v := range c.values {
+			items[i] = map[string]any{"id": v}
+		}
+		for range 2 {
+			slices.Reverse(items)
+			v, err := latestOf(items, "id")
+			require.NoError(t, err)
+			require.Equal(t, c.want, v)
+			v, err = latestOf(items[1:], "id", c.values[len(c.values)-1])
+			require.NoError(t, err)
+			require.Equal(t, c.want, v)
+			slices.Reverse(items)
+			v, err = latestOf(items[:1], "id", c.want)
+			require.NoError(t, err)
+			require.Equal(t, c.want, v)
+		}
+	}
+	v, err := extreme(identifier, 1)([]any{map[string]any{"id": "650000000000000000000001"}, map[string]any{"id": "65000000000000000000000a"}}, "id")
+	require.NoError(t, err)
+	require.Equal(t, "65000000000000000000000a", v)
+}
+
+func TestLatestOfRefusesNumbersBesideOtherTexts(t *testing.T) {
+	for _, values := range [][]any{
+		{"99965", "X-99932"}, {99965, "X-99932"}, {"10", "9f"}, {"12345", "ABC"}, {"650000000000000000000001", "65a"}, {"7", 9, "abc"},
+	} {
+		items := make([]any, len(values))
+		for i, v := range values {
+			items[i] = map[string]any{"id": v}
+		}
+		for range 2 {
+			_, err := latestOf(items, "id")
+			require.ErrorContains(t, err, "cannot be compared")
+			_, err = latestOf(items[1:], "id", items[0].(map[string]any)["id"])
+			if len(values) == 2 {
+				require.ErrorContains(t, err, "cannot be compared")
+			}
+			slices.Reverse(items)
+		}
 	}
 }
