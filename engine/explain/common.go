@@ -109,7 +109,7 @@ func (t *textWriter) failures(x *JobExplanation) {
 		title = "on any other error"
 	}
 	t.writeHeading(title)
-	t.writeParagraph(4, t.explanation.Retries.String())
+	t.writeParagraph(4, x.unretried()+t.explanation.Retries.String())
 	t.writeParagraph(4, fmt.Sprintf("An expression that fails, or any other complete body that cannot be read (%s), fails the run "+
 		"(%s) at once. "+
 		"So does a response above a limit of api.http%s, or an expression above its limits (%s).",
@@ -124,6 +124,20 @@ func (t *textWriter) failures(x *JobExplanation) {
 	if t.explanation.Origins != "" {
 		t.writeParagraph(4, t.explanation.Origins)
 	}
+}
+
+// unretried says that an onError rule leaves no status for the retries.
+func (x *JobExplanation) unretried() string {
+	for _, r := range x.OnError {
+		switch {
+		case r.Success:
+		case r.Do == string(rules.ErrorRetry):
+			return ""
+		case r.Source == "true":
+			return fmt.Sprintf("%s decides on every status but %s, so that none is retried. ", r.ID, requests.PageStatuses)
+		}
+	}
+	return ""
 }
 
 // limits names the limits of a response, in full with their numbers.

@@ -242,6 +242,10 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a member of a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.error.code == 1"]}`, users+"}"), "such as items[-1] of an empty page, or a member of a text: a comparison with it is false"},
 		{"the lifetime of a login", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "/s"}, "apiRequest": {"headers": {"X": "login.body.t"}}, "expires": "3600"}`, users+"}"),
 			"renewed 60 seconds before the end of their lifetime, if they have one, but not in its first half, and once if the API refuses them (status 401)"},
+		{"a rule for every status", config(`, "pagination": {"method": "pagenum", "onError": [{"on": "success", "when": "body.busy", "do": "retry"}, {"when": "true", "do": "fail"}]}`, users+"}"),
+			"on any other error onError[1] decides on every status but 200, 201, 203 or 204, so that none is retried. A request without a complete response"},
+		{"a rule for every status after a retry", config(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 503", "do": "retry"}, {"when": "true", "do": "fail"}]}`, users+"}"),
+			"on any other error A request without a complete response"},
 		{"no number", config(`, "pagination": {"method": "pagenum", "stopRules": ["page > 1 and body.done"]}`, users+"}"),
 			"audit.negative: no stopping rule reads a total or a number of pages in responses"},
 	} {
