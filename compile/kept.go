@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -200,7 +201,7 @@ func (c *compilation) warnOfNeededKept(j *Job) {
 		if e == nil || e.NeedsKept() == "" {
 			continue
 		}
-		kept := rules.FormatPath("kept", []string{e.NeedsKept()})
+		kept := keypath.Format("kept", []string{e.NeedsKept()})
 		c.warn(e.Rule, fmt.Sprintf("write %s == nil or …, or %s != nil and … to leave out all items of that run", kept, kept),
 			"%s lets no item pass in the first run, in which %s is nil: that run fails", e.Rule.ID, kept)
 	}

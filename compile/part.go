@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -169,7 +170,7 @@ func mergeBody(to any, path string, v any) (any, error) {
 	if path == "" {
 		return merge(object, "", v)
 	}
-	return object.WithPath(rules.SplitPath(path), v), nil
+	return object.WithPath(keypath.Split(path), v), nil
 }
 
 // MaxWait is the longest wait before a request. A longer wait is probably a number of

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -60,7 +61,7 @@ func (s *Shape) add(e *language.Expression) {
 		s.addReads(e)
 		return
 	}
-	f := ItemField{Expression: e, Path: rules.SplitPath(e.Rule.Target)}
+	f := ItemField{Expression: e, Path: keypath.Split(e.Rule.Target)}
 	if f.Copy = copied(e); f.Copy == nil {
 		s.addReads(e)
 	} else {

@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
@@ -46,7 +47,7 @@ func (p ResponseValue) String() string {
 	case p.Link != "":
 		return "link(" + strconv.Quote(p.Link) + ")"
 	}
-	return rules.FormatPath("body", p.Path)
+	return keypath.Format("body", p.Path)
 }
 
 // Surface returns the values that the job reads of responses. It ignores guards, the

@@ -35,10 +35,12 @@ var mayImport = map[string][]string{
 	"rules/printable": {},
 	"rules/panics":    {},
 	"rules/remedy":    {module + "rules/lists"},
+	"rules/keypath":   {module + "rules/lists"},
 	"rules/diag":      {module + "rules/secret", module + "rules/remedy"},
 	"rules": {
 		module + "rules/diag", module + "rules/remedy", module + "rules/secret", module + "rules/value", module + "rules/php",
 		module + "rules/requests", module + "rules/apinames", module + "rules/lists", module + "rules/wording",
+		module + "rules/keypath",
 	},
 	"rules/yaml":          {module + "rules", "go.yaml.in/yaml/v4"},
 	"compile/language":    {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A partition is the list of a job, requested with one binding: a value for each variable of for. The
@@ -96,7 +97,7 @@ var valueKeys = [][]string{
 
 // readForVariable checks that a variable has exactly one kind of values, and reads them.
 func (d *decoder) readForVariable(v *ForVariable) {
-	if !IsExpressionName(v.Name) {
+	if !keypath.IsExpressionName(v.Name) {
 		d.diags.Errorf(diag.Key(v.path), "a variable needs a name that expressions can use, such as order")
 	}
 	kind := slices.IndexFunc(valueKeys, func(keys []string) bool { return v.settings.get(keys[0]).given() })

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // Templates and paths in the notation of other tools have no meaning here: a run would send them
@@ -83,7 +84,7 @@ func (r *reader) warnOfJSONPath(place, path string, stars bool) {
 	}
 	hint := "write keys with dots between them: a.b"
 	if keys, ok := keysOfJSONPath(path, stars); ok {
-		hint = "write " + JoinPath(keys...)
+		hint = "write " + keypath.Join(keys...)
 	} else if !stars {
 		hint += "; a path leads to one value"
 	}

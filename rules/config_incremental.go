@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -47,7 +48,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 		return
 	}
 	path := given.get("cursor")
-	keys := SplitPath(path.text())
+	keys := keypath.Split(path.text())
 	if path.given() && !path.Invalid && len(keys) == 0 {
 		d.diags.Errorf(diag.Value(path.path()), "the cursor must be a member of the items, such as updated_at")
 	}
@@ -66,7 +67,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 		return // reported
 	}
 	name := keys[len(keys)-1]
-	kept := FormatPath("kept", []string{name})
+	kept := keypath.Format("kept", []string{name})
 	newest := fmt.Sprintf("latestOf(items, %s, %s", strconv.Quote(path.text()), kept)
 	if format.text() != "" {
 		newest += ", " + strconv.Quote(format.text())
@@ -142,7 +143,7 @@ func (d *decoder) addSent(given settings, j *Job, cursor *Cursor, source string)
 			WithHint("remove it from " + key + "; the value in the first run is from")
 	}
 	switch {
-	case kind == "header" && name == "", kind == "body" && len(SplitPath(name)) == 0:
+	case kind == "header" && name == "", kind == "body" && len(keypath.Split(name)) == 0:
 		d.diags.Errorf(place, "%s names no %s", value.Preview(param.text()), kind).WithHint("write header:If-Modified-Since or body:filter.since")
 	case kind == "header" && contains(j.Headers, name):
 		refuse("header", "headers")
@@ -150,9 +151,9 @@ func (d *decoder) addSent(given settings, j *Job, cursor *Cursor, source string)
 		j.Headers = append(slices.Clip(j.Headers), Member{Name: name, Value: computed})
 	case kind == "body" && j.Method != "POST" && j.Body == nil:
 		d.diags.Errorf(place, "a request with method %s has no JSON body", j.Method).
-			WithHint(`set "method": "POST", or write the name of the parameter alone: ` + SplitPath(name)[0])
+			WithHint(`set "method": "POST", or write the name of the parameter alone: ` + keypath.Split(name)[0])
 	case kind == "body":
-		d.sendInBody(j, SplitPath(name), computed, func() { refuse("value in its body", "params") })
+		d.sendInBody(j, keypath.Split(name), computed, func() { refuse("value in its body", "params") })
 	default:
 		if name = param.text(); contains(j.Params, name) {
 			refuse("parameter", "params")

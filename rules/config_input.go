@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -45,7 +46,7 @@ func (d *decoder) input(s setting) Input {
 		Name: s.Name, Doc: read.get("doc").text(), Default: read.get("default").Value,
 		Optional: read.get("optional").flag(), Secret: read.get("secret").flag(), Pattern: read.get("pattern").text(),
 	}
-	if !IsExpressionName(in.Name) {
+	if !keypath.IsExpressionName(in.Name) {
 		d.diags.Errorf(diag.Key(s.path()), "an input needs a name that expressions can use, such as tenant_id")
 	}
 	if _, err := in.regexp(); err != nil {

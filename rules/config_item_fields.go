@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // ItemField is a change of a member of every item.
@@ -20,7 +21,7 @@ type ItemField struct {
 func (d *decoder) itemFields(s setting) []ItemField {
 	var fields []ItemField
 	for _, field := range s.list() {
-		f := ItemField{Name: field.Name, Keys: SplitPath(field.Name), Source: field.text()}
+		f := ItemField{Name: field.Name, Keys: keypath.Split(field.Name), Source: field.text()}
 		if problem, hint := f.mistake(fields); problem != "" {
 			d.diags.Errorf(diag.Key(field.path()), "%s", problem).WithHint(hint)
 			continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -202,7 +203,7 @@ func (p *pagination) checkDottedFlag(diags *diag.Collector, switches Switches) {
 	if !strings.Contains(s.text(), `\.`) {
 		return
 	}
-	name := SplitPath(s.text())[0]
+	name := keypath.Split(s.text())[0]
 	hint := "for a nested flag write " + p.settingsOfNestedFlag(name, switches)
 	diags.Warnf(diag.Value(s.path()), "%q is a single key in the root of the response, dots included", name).WithHint(hint)
 }
@@ -210,7 +211,7 @@ func (p *pagination) checkDottedFlag(diags *diag.Collector, switches Switches) {
 // settingsOfNestedFlag returns the settings that replace nextPageFlag for a flag at a path below the root.
 func (p *pagination) settingsOfNestedFlag(path string, switches Switches) string {
 	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn").flag(), p.settings.get("nextPageFlag.ifNotSet").flag()
-	source := FormatPath("body", SplitPath(path))
+	source := keypath.Format("body", keypath.Split(path))
 	if strings.Contains(source, `"`) {
 		source = fmt.Sprintf("at('%s')", path)
 	}
@@ -249,7 +250,7 @@ func (p *pagination) checkFlagPolarity(diags *diag.Collector) {
 			WithHint("if only the last page has it, set ifNotSet to false")
 	}
 	hasMore := p.settings.get("hasMore")
-	if keys := SplitPath(hasMore.text()); len(keys) > 0 && apinames.Key(keys[len(keys)-1]).FlagKind() == apinames.HintLast {
+	if keys := keypath.Split(hasMore.text()); len(keys) > 0 && apinames.Key(keys[len(keys)-1]).FlagKind() == apinames.HintLast {
 		suggestsMore(hasMore, hasMore.Spelling+" is false").
 			WithHint(fmt.Sprintf("for a flag that is true on the last page write \"stopRules\": [\"truthy(body.%s)\"]", hasMore.Spelling))
 	}

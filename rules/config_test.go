@@ -319,19 +319,6 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func FuzzPath(f *testing.F) {
-	for _, seed := range []string{"a.b", `a\.b`, "..", `\\`, "@odata\\.nextLink", "0.x"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, path string) {
-		keys := rules.SplitPath(path)
-		if len(keys) == 1 && keys[0] == "" {
-			return // the one key that cannot be written
-		}
-		require.Equal(t, keys, rules.SplitPath(rules.JoinPath(keys...)))
-	})
-}
-
 func TestMistakesUnderNamesWithDotsAndBracketsShowTheirPlace(t *testing.T) {
 	const config = `{"api": {"baseUrl": "https://api.test/"},
  "config": {"jobs": [{"endpoint": "x", "headers": {"a.b[0]": [], "a": {"b[0]": 1}, "é\u002e": {}}}]}}`

@@ -28,7 +28,8 @@
 //
 // Package compile compiles these lists.
 //
-// time_layout.go has the forms of times in configurations and responses.
+// time_layout.go has the forms of times in configurations and responses, and package keypath those of paths in
+// responses.
 //
 // Config paths are texts, such as api.pagination.stopRules[0], and not values that know their positions: they
 // are keys in results, traces and comments of explain, and only the position of a value that is reported is

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -277,7 +278,7 @@ func readKey(v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return JoinPath(name.(string)), nil
+	return keypath.Join(name.(string)), nil
 }
 
 func readTextOrObject(v any) (any, error) {
@@ -313,11 +314,11 @@ func readPathList(v any) (any, error) {
 	out := make([]string, len(list))
 	for i, element := range list {
 		path, _ := element.(string)
-		switch keys := SplitPath(path); {
+		switch keys := keypath.Split(path); {
 		case len(keys) == 0 || len(path) > maxPath:
 			return nil, fmt.Errorf("want the path of a member of the items, such as id, got %s", describe(element))
 		default:
-			out[i] = JoinPath(keys...)
+			out[i] = keypath.Join(keys...)
 		}
 		if slices.Contains(out[:i], out[i]) {
 			return nil, fmt.Errorf("the path %s is named twice", out[i])
@@ -343,7 +344,7 @@ func readPaths(v any) (any, error) {
 		if !isText || path == "" || len(path) > maxPath || m.Name == "" {
 			return nil, fmt.Errorf("want a path as the value of %q, got %s", m.Name, describe(m.Value))
 		}
-		out[i] = Member{Name: m.Name, Value: JoinPath(SplitPath(path)...)}
+		out[i] = Member{Name: m.Name, Value: keypath.Join(keypath.Split(path)...)}
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -277,7 +278,7 @@ func (r *reader) complete(object *settings) {
 		}
 		if path, ok := s.Value.(string); ok && f.Kind == KindPath {
 			delimiter := cmp.Or(object.get(f.Delimiter).text(), ".")
-			s.Value = JoinPath(r.split(path, delimiter)...)
+			s.Value = keypath.Join(r.split(path, delimiter)...)
 		}
 		if s.Value != nil {
 			object.set(s)
@@ -292,7 +293,7 @@ func (r *reader) split(path, delimiter string) []string {
 	case path == delimiter:
 		return nil
 	case delimiter == "." && r.dialect != Keboola:
-		return SplitPath(path)
+		return keypath.Split(path)
 	}
 	return strings.Split(path, delimiter)
 }

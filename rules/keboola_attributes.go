@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -83,7 +84,7 @@ func (a *attributes) refer(path, name string) (source string, hidden bool) {
 	if !slices.ContainsFunc(a.cfg.Inputs, func(had Input) bool { return had.Name == in.Name }) {
 		a.cfg.Inputs = append(a.cfg.Inputs, in)
 	}
-	return FormatPath("input", []string{in.Name}), in.Secret
+	return keypath.Format("input", []string{in.Name}), in.Secret
 }
 
 // hiddenName reports whether one of the keys in the path of an attribute marks a secret.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -97,7 +98,7 @@ func (k *keboolaConfig) secretInput(name, text string) string {
 	if !slices.ContainsFunc(k.cfg.Inputs, func(in Input) bool { return in.Name == name }) {
 		k.cfg.Inputs = append(k.cfg.Inputs, Input{Name: name, Default: text, Secret: true})
 	}
-	return FormatPath("input", []string{name})
+	return keypath.Format("input", []string{name})
 }
 
 // requestReferences are the references to the request that is sent.
@@ -252,7 +253,7 @@ func (k *keboolaConfig) format(path string, v any) string {
 // answers returns the values that requests get from the response of a login: functions, or texts,
 // which are paths if the response has a value there.
 func (k *keboolaConfig) answers(path string, object Object, name string) Object {
-	response := func(name string) string { return FormatPath("login.body", strings.Split(name, ".")) }
+	response := func(name string) string { return keypath.Format("login.body", strings.Split(name, ".")) }
 	f := k.functions(map[string]resolver{"response": func(_, name string) (string, bool) { return response(name), true }})
 	return k.computedMembers(diag.Join(path, name), object.Value(name), func(place string, v any) (string, bool) {
 		if text, ok := v.(string); ok {
@@ -275,7 +276,7 @@ func (k *keboolaConfig) expires(path string, v any) string {
 		k.diags.Errorf(diag.Value(path), `want a number of seconds, or {"response": "a.path"}`)
 		return ""
 	}
-	field := FormatPath("login.body", strings.Split(name, "."))
+	field := keypath.Format("login.body", strings.Split(name, "."))
 	if relative, _ := object.Value("relative").(bool); relative {
 		return fmt.Sprintf("phpInt(phpFound(%s, %q))", field, name)
 	}

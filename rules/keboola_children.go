@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -157,7 +158,7 @@ func (k *keboolaConfig) placeholder(path string, m Member, above ancestors) (sou
 		return "", ""
 	}
 	item := above.items[len(above.items)-level]
-	source = fmt.Sprintf("phpFound(%s, %q)", FormatPath(item, k.split(field, ".")), "value at "+field+" of the parent's item")
+	source = fmt.Sprintf("phpFound(%s, %q)", keypath.Format(item, k.split(field, ".")), "value at "+field+" of the parent's item")
 	if isFunction {
 		f := functions{decoder: k.decoder, placeholder: true, references: map[string]resolver{
 			"placeholder": func(at, name string) (string, bool) {
@@ -233,7 +234,7 @@ func (k *keboolaConfig) comparison(path, text, item string) string {
 	}
 	operator := text[match[0]:match[1]]
 	operand, _, _ := strings.Cut(text[match[1]:], operator)
-	left, right := FormatPath(item, k.split(text[:match[0]], ".")), strconv.Quote(operand)
+	left, right := keypath.Format(item, k.split(text[:match[0]], ".")), strconv.Quote(operand)
 	switch operator {
 	case "==", "!=":
 		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
@@ -203,7 +204,7 @@ func (l *lowerer) addItemRules(set *Ruleset) {
 	}
 	for _, f := range job.Fields {
 		rule := Rule{
-			ID: "fields." + f.Name, Role: RoleSet, Target: JoinPath(f.Keys...), Source: f.Source, Clause: "is",
+			ID: "fields." + f.Name, Role: RoleSet, Target: keypath.Join(f.Keys...), Source: f.Source, Clause: "is",
 			Origin: l.origin(Author{}, cmp.Or(f.path, diag.Join(diag.Join(job.path, "fields"), f.Name))),
 		}
 		if f.Source == "" {

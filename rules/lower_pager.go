@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -311,7 +312,7 @@ func (p *pager) addUnused(id, why string, origin Origin) {
 // readIgnoredPaths reads the paths that the same-page check ignores.
 func (p *pager) readIgnoredPaths() {
 	for _, path := range p.pagination.settings.get("guards.ignore").list() {
-		keys := SplitPath(path.text())
+		keys := keypath.Split(path.text())
 		if len(keys) == 0 {
 			p.lowerer.diags.Errorf(diag.Value(path.path()), "want a path in the response, got %s", describe(path.Value))
 			continue
@@ -322,7 +323,7 @@ func (p *pager) readIgnoredPaths() {
 
 // inParentheses puts a source in parentheses, unless it is one call.
 func inParentheses(source string) string {
-	if name, rest, call := strings.Cut(source, "("); call && IsExpressionName(name) && strings.IndexByte(rest, ')') >= len(rest)-2 {
+	if name, rest, call := strings.Cut(source, "("); call && keypath.IsExpressionName(name) && strings.IndexByte(rest, ')') >= len(rest)-2 {
 		return source
 	}
 	return "(" + source + ")"
@@ -335,7 +336,7 @@ var defaultPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", 
 // phrases returns the phrases by name.
 func (p *pager) phrases() map[string]string {
 	out := maps.Clone(defaultPhrases)
-	if paths := lists.Map(p.set.Ignore, func(keys []string) string { return FormatPath("body", keys) }); len(paths) > 0 {
+	if paths := lists.Map(p.set.Ignore, func(keys []string) string { return keypath.Format("body", keys) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
 	if p.set.LimitBy != "" {

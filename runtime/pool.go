@@ -7,6 +7,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
@@ -41,7 +42,7 @@ func newReadingParts(r *listRun, reading document.Options) readingParts {
 func (l *Loop) readerOptions(job *compile.Job) document.Options {
 	return document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Places: job.Shape.Places, Decode: job.Needs.Past, Ignore: job.Ruleset.Ignore,
-		Key:       lists.Map(job.Spec().Key, rules.SplitPath),
+		Key:       lists.Map(job.Spec().Key, keypath.Split),
 		DataField: job.Spec().DataField, Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Ruleset.Dialect),
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Arriving: l.Arriving,
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -268,7 +269,7 @@ func (s *shaper) missing(selects func(rules.Rule) bool) (missing []evidence.Abse
 func (s *shaper) suggest(path []string) string {
 	names := func(path []string) []string { return document.Names(s.sample, path) }
 	if near := document.Nearest(names, path); near != nil {
-		return "; did you mean " + rules.FormatPath("item", near) + "?"
+		return "; did you mean " + keypath.Format("item", near) + "?"
 	}
 	return ""
 }

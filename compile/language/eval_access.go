@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -75,7 +76,7 @@ func fieldAtAny(m *meter, v, path any) (any, bool, error) {
 		return fieldAt(v, path)
 	case string:
 		m.grow(product(len(path), 24)) // of the keys
-		return fieldAt(v, rules.SplitPath(path))
+		return fieldAt(v, keypath.Split(path))
 	}
 	return nil, false, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -119,7 +120,7 @@ func (e *Expression) GreatestOf() (keys []string, format string, ok bool) {
 			format = form.Value
 		}
 	}
-	return rules.SplitPath(path.Value), format, true
+	return keypath.Split(path.Value), format, true
 }
 
 // KeptAsIs returns the name of the kept value that the expression is unless there is none, as kept.until ?? '2026-01-01'
@@ -165,7 +166,7 @@ func (e *Expression) CheckKept(kept map[string]any) error {
 	if name == "" || kept[name] != nil {
 		return nil
 	}
-	name = rules.FormatPath("kept", []string{name})
+	name = keypath.Format("kept", []string{name})
 	return &RuleError{e.Rule, fmt.Errorf("%s is nil, so that no item passes, although later runs read only what follows it: "+
 		"write %s == nil or …, or %s != nil and … to leave out all items", name, name, name)}
 }

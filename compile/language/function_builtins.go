@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -149,7 +149,7 @@ func query(args ...any) (any, error) {
 func extreme(read func(id any, place string) (any, error), sign int) func(args ...any) (any, error) {
 	return func(args ...any) (any, error) {
 		items, _ := args[0].([]any)
-		keys := rules.SplitPath(args[1].(string))
+		keys := keypath.Split(args[1].(string))
 		var best any
 		if len(args) > 2 {
 			best = args[2]

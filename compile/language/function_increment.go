@@ -14,6 +14,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -282,7 +283,7 @@ func cursorsOf(v, bound any, format string) (a, b cursor, ok bool) {
 // is returned in the form of RFC 3339.
 func latestOf(args ...any) (any, error) {
 	items, _ := args[0].([]any)
-	keys, layout := rules.SplitPath(args[1].(string)), textArgument(args, 3)
+	keys, layout := keypath.Split(args[1].(string)), textArgument(args, 3)
 	var best any
 	if len(args) > 2 {
 		best = args[2]

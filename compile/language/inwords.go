@@ -3,7 +3,7 @@ package language
 import (
 	"github.com/expr-lang/expr/ast"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // InWords says the expression in words if it has one of a few simple forms, and otherwise returns
@@ -47,7 +47,7 @@ func applied(call *ast.CallNode, says map[string]string, source string) string {
 	}
 	name, isPath := call.Arguments[0].(*ast.StringNode)
 	if callee := calleeName(call); isPath && (callee == "has" || callee == "at") {
-		return rules.FormatPath("body", rules.SplitPath(name.Value)) + suffix
+		return keypath.Format("body", keypath.Split(name.Value)) + suffix
 	}
 	place, ok := placeOf(call.Arguments[0])
 	if !ok {
@@ -69,7 +69,7 @@ func placeOf(node ast.Node) (string, bool) {
 		if !ok || !constant {
 			return "", false
 		}
-		return rules.FormatPath(inner, []string{key}), true
+		return keypath.Format(inner, []string{key}), true
 	case *ast.CallNode:
 		switch calleeName(n) {
 		case "header", "link":

@@ -10,7 +10,7 @@ import (
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/parser"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
@@ -120,7 +120,7 @@ func (l *Language) WithFunction(f Function) (*Language, error) {
 func (l *Language) checkFree(name string) error {
 	var owner string
 	switch {
-	case !rules.IsExpressionName(name):
+	case !keypath.IsExpressionName(name):
 		return fmt.Errorf("function %q: the name must consist of letters, digits and underscores", name)
 	case pageFields().find(name) != nil:
 		owner = "a field of the page context"

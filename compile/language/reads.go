@@ -7,6 +7,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A Read is a value that an expression reads: a field of the context and a path in it. Of a response,
@@ -43,9 +44,9 @@ func (r Read) String() string {
 	if r.Past != "" {
 		root = r.Past + "." + root
 	}
-	text := rules.FormatPath(root, r.Path)
+	text := keypath.Format(root, r.Path)
 	if r.Is(PartitionField) && len(r.Path) > 0 {
-		text = rules.FormatPath(r.Path[0], r.Path[1:]) // a variable has a name of its own
+		text = keypath.Format(r.Path[0], r.Path[1:]) // a variable has a name of its own
 	}
 	if r.Has {
 		return "has(" + text + ")"
@@ -87,7 +88,7 @@ type ElementRead struct {
 }
 
 // String returns the path with a star for the index: items[*].created_at.
-func (r ElementRead) String() string { return rules.FormatPath(r.List.String()+"[*]", r.Path) }
+func (r ElementRead) String() string { return keypath.Format(r.List.String()+"[*]", r.Path) }
 
 // An access is a place in a tree that reads a value of the page, or of an element of a list.
 type access struct {
@@ -193,7 +194,7 @@ func (f *accessFinder) walkCall(node *ast.Node, n *ast.CallNode) {
 	}
 	if fn != nil && fn.ofItems && len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], "items") {
 		if path, isText := n.Arguments[1].(*ast.StringNode); isText {
-			f.found(access{node: node, read: Read{Root: "items"}, ofElement: true, element: rules.SplitPath(path.Value), call: name,
+			f.found(access{node: node, read: Read{Root: "items"}, ofElement: true, element: keypath.Split(path.Value), call: name,
 				lenient: fn.lenient})
 		}
 	}
@@ -314,7 +315,7 @@ func constantPath(n *ast.CallNode) (path []string, constant bool) {
 	if !ok {
 		return nil, false
 	}
-	return rules.SplitPath(text.Value), true
+	return keypath.Split(text.Value), true
 }
 
 // readCall recognizes calls that read the body by path, and calls of functions of the context.
@@ -344,7 +345,7 @@ func (f *accessFinder) readOfValue(n *ast.CallNode, access bodyAccess) (read Rea
 	if !ok || !constant || read.Open || read.Has {
 		return Read{}, false
 	}
-	path := rules.SplitPath(text.Value)
+	path := keypath.Split(text.Value)
 	read.Path, read.rest = append(slices.Clip(read.Path), path...), read.rest+len(path)
 	read.Has = access == presenceOfPath
 	return read, true

@@ -6,7 +6,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // itemUse finds the paths that an expression reads of the items of the page, and replaces the name
@@ -70,10 +70,10 @@ func (u *itemUse) readsPath(f *function, arguments []ast.Node) bool {
 		return false
 	}
 	text, constant := arguments[1].(*ast.StringNode)
-	if !constant || !usable(rules.SplitPath(text.Value)) {
+	if !constant || !usable(keypath.Split(text.Value)) {
 		return false
 	}
-	u.need(rules.SplitPath(text.Value))
+	u.need(keypath.Split(text.Value))
 	return true
 }
 
@@ -107,13 +107,13 @@ func (u *itemUse) walkArguments(arguments []ast.Node, walkItems func(*ast.Node))
 // walkPathCall walks the arguments of at or has of an item.
 func (u *itemUse) walkPathCall(arguments []ast.Node) {
 	text, constant := arguments[1].(*ast.StringNode)
-	if !constant || !usable(rules.SplitPath(text.Value)) {
+	if !constant || !usable(keypath.Split(text.Value)) {
 		u.walk(&arguments[0])
 		u.walk(&arguments[1])
 		return
 	}
 	if !u.direct(arguments[0]) {
-		u.need(rules.SplitPath(text.Value))
+		u.need(keypath.Split(text.Value))
 	}
 	u.replaceItem(&arguments[0])
 }

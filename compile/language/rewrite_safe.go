@@ -7,6 +7,7 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // makeSafe rewrites a checked tree so that an absent value, or a value of an unexpected kind, does not
@@ -164,7 +165,7 @@ func (s *safeRewriter) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAcce
 	}
 	text, constant := path.(*ast.StringNode)
 	if constant {
-		path = &ast.ConstantNode{Value: rules.SplitPath(text.Value)}
+		path = &ast.ConstantNode{Value: keypath.Split(text.Value)}
 	}
 	switch access {
 	case valueAtPath:

@@ -11,6 +11,7 @@ import (
 	"github.com/expr-lang/expr/builtin"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // names are the names in a source that are checked for each rule, because the configuration declares
@@ -134,7 +135,7 @@ func isBuiltin(name string) bool {
 
 func (c *nameCheck) unknownName(n *ast.IdentifierNode) *Fault {
 	f := faultAt(n, "unknown name %s", n.Value).withNearest(n.Value, c.language.names())
-	if f.Hint == "" && rules.IsExpressionName(n.Value) {
+	if f.Hint == "" && keypath.IsExpressionName(n.Value) {
 		f.Hint, f.Lists = "known names: "+strings.Join(pageFields().names(), ", ")+"; a key of the response is body."+n.Value, true
 	}
 	return f

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/stopwhen/stopwhen/engine/shape"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
@@ -22,7 +22,7 @@ func (d *drift) path(parent, name string) string {
 	if d.places {
 		return name
 	}
-	return rules.FormatPath(parent, []string{name})
+	return keypath.Format(parent, []string{name})
 }
 
 // compare compares the values at a path with the values before. count is the number of values before, as

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -67,7 +67,7 @@ func (d *detection) candidates() []candidate {
 
 // isListed reports whether the table has a row for tokens of a name, which is the last in a path.
 func isListed(at string) bool {
-	keys := rules.SplitPath(at)
+	keys := keypath.Split(at)
 	return len(keys) > 0 && slices.ContainsFunc(hypotheses, func(h hypothesis) bool {
 		return h.kind == tokenSign && slices.Contains(h.names, keys[len(keys)-1])
 	})

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -39,7 +39,7 @@ func (d *detection) counter(h hypothesis) []candidate {
 	}
 	if h.post {
 		if name := d.call.unset(h.names); name != "" {
-			return d.counted(h, echoed, rules.JoinPath("variables", name), when(h.kind.pages, 1, 0))
+			return d.counted(h, echoed, keypath.Join("variables", name), when(h.kind.pages, 1, 0))
 		}
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // addTotal lets a total end a list that is counted, or whose token stays after the last
@@ -226,7 +226,7 @@ func (d *detection) endEmpty(ctx context.Context, t *trial) *trial {
 // endUnmoved ends the list of a trial at an empty page that has the token of the page before. It returns nil unless the
 // name of the token is that of a position, which an API may send after the last item, too.
 func (d *detection) endUnmoved(ctx context.Context, t *trial) *trial {
-	place := rules.SplitPath(textOf(t.values["at"]))
+	place := keypath.Split(textOf(t.values["at"]))
 	if t.kind != tokenSign || t.ends == nil || t.flag != nil || len(place) == 0 || !apinames.IsPosition(path(place).name()) {
 		return nil
 	}

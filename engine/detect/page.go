@@ -15,6 +15,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/format"
 	"github.com/stopwhen/stopwhen/runtime/spool"
@@ -39,7 +40,7 @@ type page struct {
 // A path leads to a value in a response.
 type path []string
 
-func (p path) String() string { return rules.JoinPath(p...) }
+func (p path) String() string { return keypath.Join(p...) }
 
 // name returns the last key, or "" for the root.
 func (p path) name() string {
@@ -80,11 +81,11 @@ func (f fact) String() string {
 func (f fact) expression() string {
 	switch {
 	case f.header == "":
-		return rules.FormatPath("body", f.path)
+		return keypath.Format("body", f.path)
 	case f.header == contentRange:
 		return fmt.Sprintf(`split(header(%q), "/")[1]`, f.header)
 	case len(f.path) > 0:
-		return rules.FormatPath(fmt.Sprintf(`fromJSON(header(%q) ?? "{}")`, f.header), f.path)
+		return keypath.Format(fmt.Sprintf(`fromJSON(header(%q) ?? "{}")`, f.header), f.path)
 	}
 	return fmt.Sprintf("header(%q)", f.header)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -173,7 +174,7 @@ func (d *detection) withoutParams(t *trial) (candidate, bool) {
 	c.values["endpoint"] = d.call.endpoint
 	params := value.Object{}
 	if _, ok := d.call.params.Get(d.size.param); ok { // the job has the number
-		params = params.With(d.size.param, object("expr", rules.FormatPath("job.params", path{d.size.param})))
+		params = params.With(d.size.param, object("expr", keypath.Format("job.params", path{d.size.param})))
 	}
 	c.values["params"] = params
 	c.pagination, ok = fill(scroll, c.values).(value.Object)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -23,7 +23,7 @@ func oneCandidate(score int, values map[string]any) []candidate {
 }
 
 func at(p path) map[string]any {
-	return map[string]any{"at": p.String(), "body": rules.FormatPath("body", p)}
+	return map[string]any{"at": p.String(), "body": keypath.Format("body", p)}
 }
 
 var afterVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bafter\s*:\s*\$([A-Za-z_][A-Za-z0-9_]*)`) })
@@ -110,7 +110,7 @@ func (d *detection) relation(h hypothesis) []candidate {
 					if _, hasBody := link.Get("body"); hasBody != h.post {
 						return nil
 					}
-					found := "find(" + rules.FormatPath("body", l.path) + ", ." + rel + ` == "next").`
+					found := "find(" + keypath.Format("body", l.path) + ", ." + rel + ` == "next").`
 					return oneCandidate(stated, map[string]any{"at": l.String(), "body": found + key, "rest": found + "body"})
 				}
 			}
@@ -274,12 +274,12 @@ func (d *detection) linked(param, text string) bool {
 // params of JSON-RPC.
 func (d *detection) target(param string) string {
 	if _, isRPC := d.call.body.Get("jsonrpc"); isRPC {
-		return rules.JoinPath("params", param)
+		return keypath.Join("params", param)
 	}
 	if at := d.size.path; len(at) > 1 {
 		return at.parent().child(param).String()
 	}
-	return rules.JoinPath(param)
+	return keypath.Join(param)
 }
 
 // tokens finds several values that are sent together.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -62,7 +63,7 @@ type NeedExplanation struct {
 func (j explainer) needs() (needs []NeedExplanation) {
 	for _, e := range slices.Concat(j.Next, compile.Expressions(j.Stops), j.Parts, j.Keeps) {
 		for _, keys := range e.NeededKeys() {
-			need := NeedExplanation{Path: rules.JoinPath(keys...), Rule: e.Rule.ID}
+			need := NeedExplanation{Path: keypath.Join(keys...), Rule: e.Rule.ID}
 			if e.Rule.Role == rules.RoleNext {
 				need.where = ", on any page but the last"
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -189,7 +190,7 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 			for _, e := range job.Next {
 				for _, keys := range e.ItemKeys() {
 					needs++
-					require.Contains(t, text, "an item has no "+rules.JoinPath(keys...), c.Name)
+					require.Contains(t, text, "an item has no "+keypath.Join(keys...), c.Name)
 				}
 			}
 			for _, v := range job.For {

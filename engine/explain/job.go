@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -33,7 +34,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 		IncludeParams: set.IncludeParams, Sequential: j.redact(j.WhySequential()), Unused: slices.Clone(set.Unused),
 	}
 	for _, keys := range set.Ignore {
-		x.Ignore = append(x.Ignore, rules.JoinPath(keys...))
+		x.Ignore = append(x.Ignore, keypath.Join(keys...))
 	}
 	if set.Limit != nil {
 		from := set.LimitFrom

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -51,7 +52,7 @@ func (j explainer) partitions(maxPartitions int) *PartitionsExplanation {
 		x.Parent = j.Parent.ID()
 		x.Together = fmt.Sprintf("those for the items of one page of %s", x.Parent)
 		for _, path := range j.ItemPaths {
-			x.Reads = append(x.Reads, j.redact(rules.FormatPath(j.For[0].Name, path)))
+			x.Reads = append(x.Reads, j.redact(keypath.Format(j.For[0].Name, path)))
 		}
 	}
 	if maxPartitions > 0 {
@@ -130,7 +131,7 @@ func (j explainer) withoutValue() string {
 			continue
 		}
 		for _, r := range e.Reads {
-			paths = lists.AppendNew(paths, j.redact(rules.FormatPath(r.Path[0], r.Path[1:])))
+			paths = lists.AppendNew(paths, j.redact(keypath.Format(r.Path[0], r.Path[1:])))
 		}
 	}
 	if paths == nil {

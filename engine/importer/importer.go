@@ -5,7 +5,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/engine/importer/grade"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // Grade says how well a stream, or a part of it, was translated.
@@ -58,7 +58,7 @@ type Format struct {
 // IsReserved reports whether a name has a meaning in expressions, so that no variable can have it.
 func IsReserved(name string) bool {
 	return language.IsField(name) || language.Builtin().HasFunction(name) || name == "window" || operatorWords[name] ||
-		!rules.IsExpressionName(name)
+		!keypath.IsExpressionName(name)
 }
 
 // operatorWords are the operators and constants of expressions that are words.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -193,7 +194,7 @@ func split(s *Stream) (params, body value.Object, next []Next) {
 			if place == InParam && m.Name == sizeIn && m.Value.IsConst() {
 				continue // the method sends it
 			}
-			v, inner := splitValue(m.Value, rules.JoinPath(m.Name))
+			v, inner := splitValue(m.Value, keypath.Join(m.Name))
 			if place == InParam {
 				v = plain(v)
 			}
@@ -225,7 +226,7 @@ func splitValue(v Value, path string) (Value, []Next) {
 	var next []Next
 	out := Value{Object: []Member{}}
 	for _, m := range v.Object {
-		memberPath := rules.JoinPath(append(rules.SplitPath(path), m.Name)...)
+		memberPath := keypath.Join(append(keypath.Split(path), m.Name)...)
 		if m.Value.ReadsPage {
 			next = append(next, Next{Target{InBody, memberPath}, m.Value.Source})
 			continue

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -128,7 +128,7 @@ func (p *Paging) connection(s *Stream) string {
 	name, isVariable := strings.CutPrefix(p.Into.Name, "variables.")
 	query := text(object(append(slices.Clone(s.Params), s.Body...)))
 	ends := p.More == path+".pageInfo.hasNextPage" || len(p.Stops) == 1 && !p.Stops[0].Failed &&
-		p.Stops[0].When == rules.FormatPath("body", rules.SplitPath(path+".pageInfo.hasNextPage"))+" == false"
+		p.Stops[0].When == keypath.Format("body", keypath.Split(path+".pageInfo.hasNextPage"))+" == false"
 	if p.Kind == Token && p.Into.In == InBody && isCursor && isVariable && !strings.Contains(name, ".") && ends &&
 		strings.Contains(query, "endCursor") && strings.Contains(query, "hasNextPage") {
 		return path
@@ -229,9 +229,9 @@ func (p *Paging) token() string {
 	case p.Header != "":
 		return fmt.Sprintf("header(%s)", Quote(p.Header))
 	case p.Kind == LastItem:
-		return rules.FormatPath("items[-1]", rules.SplitPath(p.Path))
+		return keypath.Format("items[-1]", keypath.Split(p.Path))
 	}
-	return rules.FormatPath("body", rules.SplitPath(p.Path))
+	return keypath.Format("body", keypath.Split(p.Path))
 }
 
 // expression returns the settings of the method expression, and the parts of the next request.
@@ -269,7 +269,7 @@ func (p *Paging) common(s *Stream, method value.Object) value.Object {
 		return nil
 	}
 	if more != "" && s.isXML() {
-		more, list = "", []any{rules.FormatPath("body", rules.SplitPath(more)) + ` != "true"`}
+		more, list = "", []any{keypath.Format("body", keypath.Split(more)) + ` != "true"`}
 	}
 	out := value.Given("hasMore", more)
 	if p.Last != "" {

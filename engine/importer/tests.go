@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -159,7 +160,7 @@ func partition(s *Stream) value.Object {
 		default:
 			element := value.Object{}
 			for _, path := range membersRead(s, v.Name) {
-				element = element.WithPath(path, sampleMember(s, rules.FormatPath(v.Name, path)))
+				element = element.WithPath(path, sampleMember(s, keypath.Format(v.Name, path)))
 			}
 			out = out.With(v.Name, element)
 		}
@@ -283,7 +284,7 @@ func at(page any, path string, v any) any {
 	if !isObject {
 		return page
 	}
-	return object.WithPath(rules.SplitPath(path), v)
+	return object.WithPath(keypath.Split(path), v)
 }
 
 // body returns a page with so many items.
@@ -299,7 +300,7 @@ func body(s *Stream, n int) any {
 func numbered(s *Stream, path string, values ...int) any {
 	var items []any
 	for _, v := range values {
-		items = append(items, value.Object{}.WithPath(rules.SplitPath(path), v))
+		items = append(items, value.Object{}.WithPath(keypath.Split(path), v))
 	}
 	return page(s, items)
 }
@@ -313,7 +314,7 @@ func page(s *Stream, items []any) any {
 	if s.AnyList {
 		path = "data"
 	}
-	keys := rules.SplitPath(path)
+	keys := keypath.Split(path)
 	if i := slices.Index(keys, "*"); i >= 0 {
 		var wrapped []any
 		for _, e := range items {

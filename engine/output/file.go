@@ -13,7 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -73,7 +73,7 @@ func (f *file) mergeInto(key []string) error {
 		return nil
 	}
 	for _, path := range key {
-		name := strings.Join(rules.SplitPath(path), f.encoding.nested())
+		name := strings.Join(keypath.Split(path), f.encoding.nested())
 		if !slices.Contains(f.head.columns, name) {
 			return &engine.Error{
 				Class: failure.IO, Op: "merge", Message: fmt.Sprintf("%s has no column %s, which is the key of its rows", f.rows.Name(), name),

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -38,7 +38,7 @@ type merger struct {
 }
 
 func newMerger(name string, paths []string, reopen func() (io.ReadCloser, error)) *merger {
-	return &merger{name: name, paths: paths, reopen: reopen, keys: lists.Map(paths, rules.SplitPath), last: map[[16]byte]uint32{}}
+	return &merger{name: name, paths: paths, reopen: reopen, keys: lists.Map(paths, keypath.Split), last: map[[16]byte]uint32{}}
 }
 
 // keyFunc returns the key of a row as bytes, and whether the row has a key.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/shape"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -55,7 +55,7 @@ func newSinger(e encoding, to rowWriter, stream string, _ head) encoder {
 func propertiesOf(key []string) []string {
 	var names []string
 	for _, path := range key {
-		keys := rules.SplitPath(path)
+		keys := keypath.Split(path)
 		if len(keys) != 1 {
 			return nil
 		}

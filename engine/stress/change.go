@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -60,7 +60,7 @@ func (c Change) String() string { return c.Text(0) }
 // Text writes a change in lines of a width, as far as that is possible. If the width is 0, it
 // is one line.
 func (c Change) Text(width int) string {
-	path := rules.FormatPath(c.Path[0], c.Path[1:]) + ": "
+	path := keypath.Format(c.Path[0], c.Path[1:]) + ": "
 	switch {
 	case c.Remove:
 		return path + "remove it"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -187,7 +188,7 @@ func (l *loss) failWhen(name, place string, when func(place string) string) []Ch
 func (l *loss) failWithoutList() (changes []Change) {
 	field, when := ".", `type(body) != "array"`
 	if len(l.list) > 0 {
-		field = rules.JoinPath(l.list...)
+		field = keypath.Join(l.list...)
 		when = "not has(" + strconv.Quote(field) + ")"
 	}
 	if l.job.Spec().DataField == nil {
@@ -226,11 +227,11 @@ func (l *loss) firstPage() string {
 func (l *loss) says(text string) string {
 	list := "list of items"
 	if len(l.list) > 0 {
-		list = "list at " + rules.JoinPath(l.list...)
+		list = "list at " + keypath.Join(l.list...)
 	}
 	unnamed := ""
 	if l.job.Spec().DataField == nil {
-		unnamed = "Set dataField to the path of the list, which the model calls " + rules.JoinPath(l.list...) + ". "
+		unnamed = "Set dataField to the path of the list, which the model calls " + keypath.Join(l.list...) + ". "
 		if len(l.list) == 0 {
 			unnamed = "Set dataField to the path of the list; in the model, it is the response itself. "
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -159,7 +160,7 @@ func conceivable(job *compile.Job, surface compile.Surface, rec recording) iter.
 }
 
 // uniqueOf returns the paths of the key that the configuration names for the items.
-func uniqueOf(job *compile.Job) [][]string { return lists.Map(job.Spec().Key, rules.SplitPath) }
+func uniqueOf(job *compile.Job) [][]string { return lists.Map(job.Spec().Key, keypath.Split) }
 
 // endMarks are the values that a link or token to the next page may have on the last page.
 var endMarks = []any{gone{}, nil, "", false}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -114,7 +115,7 @@ func (l *loss) asExpression(p value.Object, advance advance) value.Object {
 	for _, e := range l.job.Next {
 		source := e.Rule.Source
 		if advance == byItems && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == "limit" }) {
-			source, advanced = rules.FormatPath("state", []string{e.Rule.Target})+" + count", true
+			source, advanced = keypath.Format("state", []string{e.Rule.Target})+" + count", true
 		}
 		state = state.WithPath([]string{e.Rule.Target, "next"}, source)
 	}

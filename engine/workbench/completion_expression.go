@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // expression adds what may stand at a place in an expression.
@@ -33,7 +34,7 @@ func (c *completer) expression(e *expressionSpot) {
 	}
 	for _, m := range s.Members {
 		completion := Completion{Label: m.Name, Kind: pathCompletion, Detail: detailOf(m.Name, &m.Shape)}
-		if rules.IsExpressionName(m.Name) {
+		if keypath.IsExpressionName(m.Name) {
 			c.word(e, completion, m.Name)
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A Hover says what stands at a place.
@@ -119,7 +120,7 @@ func (d *Document) nameText(e *expressionSpot, name string) string {
 		return ""
 	}
 	fields, s, names := d.members(e.spot, job, e.root, e.path)
-	path := rules.FormatPath(e.root, append(slices.Clone(e.path), name))
+	path := keypath.Format(e.root, append(slices.Clone(e.path), name))
 	for _, f := range fields {
 		if f.Name == name {
 			return fieldText(path, f)

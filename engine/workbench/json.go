@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A jsonValue is a value in a JSON text.
@@ -64,7 +64,7 @@ func (w *jsonWalk) value(path, star, name string) {
 			_ = json.Unmarshal([]byte(w.text[from:w.at]), &key)
 			w.next()
 			w.at++ // the colon
-			w.value(rules.FormatPath(path, []string{key}), rules.FormatPath(star, []string{key}), key)
+			w.value(keypath.Format(path, []string{key}), keypath.Format(star, []string{key}), key)
 			if w.next() == ',' {
 				w.at++
 			}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/engine/shape"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -68,8 +68,8 @@ func ReadersOf(e *explain.Explanation, id string) Readers {
 			r.add(rule.Reads, rule.ID, "item")
 		}
 		for _, need := range job.Needs {
-			if keys := rules.SplitPath(need.Path); len(keys) > 0 {
-				r.add([]string{rules.FormatPath("items[*]", keys)}, need.Rule, "item")
+			if keys := keypath.Split(need.Path); len(keys) > 0 {
+				r.add([]string{keypath.Format("items[*]", keys)}, need.Rule, "item")
 			}
 		}
 	}
@@ -141,7 +141,7 @@ func onlyList(body *shape.Shape) string {
 	var found []string
 	for _, m := range body.Members {
 		if m.Lists > 0 {
-			found = append(found, rules.FormatPath("body", []string{m.Name}))
+			found = append(found, keypath.Format("body", []string{m.Name}))
 		}
 	}
 	if len(found) == 1 {
@@ -177,7 +177,7 @@ func (w *pathWalk) add(path, name string, s *shape.Shape, of, depth int) {
 		depth--
 	}
 	for _, m := range s.Members {
-		w.add(rules.FormatPath(path, []string{m.Name}), m.Name, &m.Shape, s.Objects, depth+1)
+		w.add(keypath.Format(path, []string{m.Name}), m.Name, &m.Shape, s.Objects, depth+1)
 	}
 	if s.Unnamed > 0 {
 		more := fmt.Sprintf("… %d more", s.Unnamed)
@@ -191,7 +191,7 @@ func (w *pathWalk) add(path, name string, s *shape.Shape, of, depth int) {
 // addElement adds the paths of the elements of a list, one level below the list.
 func (w *pathWalk) addElement(path string, e *shape.Shape, depth int) {
 	for _, m := range e.Members {
-		w.add(rules.FormatPath(path, []string{m.Name}), m.Name, &m.Shape, e.Objects, depth+1)
+		w.add(keypath.Format(path, []string{m.Name}), m.Name, &m.Shape, e.Objects, depth+1)
 	}
 	if e.Element != nil {
 		w.add(path, "[*]", e, e.Count, depth+1)

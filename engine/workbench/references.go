@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // Definition returns the places that define the name at a position: a job, a scroller, an input, a variable of
@@ -101,7 +102,7 @@ func (d *Document) checkName(m *mention, name string, all []mention) error {
 		return fmt.Errorf("%s %s is given nowhere", m.kind, m.name)
 	case len(scopes) > 1:
 		return fmt.Errorf("several places give the name %s, and others may mean any of them", m.name)
-	case name == "", isWord && !rules.IsExpressionName(name):
+	case name == "", isWord && !keypath.IsExpressionName(name):
 		return fmt.Errorf("%q is not a name: write letters, digits and _", name)
 	case name != m.name && slices.Contains(d.nameIndex().names(m.kind), name):
 		return fmt.Errorf("there is a %s %s already", m.kind, name)

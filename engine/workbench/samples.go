@@ -12,7 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/shape"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A responseShape is the shape of the recorded responses of a job.
@@ -113,7 +113,7 @@ func (d *Document) itemsOf(job string) *shape.Shape {
 			field = inner
 		}
 		if field != nil && field.Text != "" {
-			path, known = rules.SplitPath(field.Text), true
+			path, known = keypath.Split(field.Text), true
 		}
 	}
 	list := shapeAt(&s.body, path)
@@ -141,7 +141,7 @@ func pathsIn(s *shape.Shape, visit func(path string, s *shape.Shape)) {
 	walk = func(s *shape.Shape, path []string, left int) {
 		for _, m := range s.Members {
 			inner := append(slices.Clone(path), m.Name)
-			visit(rules.JoinPath(inner...), &m.Shape)
+			visit(keypath.Join(inner...), &m.Shape)
 			if left > 0 {
 				walk(&m.Shape, inner, left-1)
 			}

@@ -31,7 +31,7 @@ type document struct {
 	divided bool // whether the scan has put newlines between the items, and items is not set yet
 }
 
-// newDocument validates a body and finds the values at paths (see rules.SplitPath; a path without
+// newDocument validates a body and finds the values at paths (see keypath.Split; a path without
 // keys is the root). It ignores a UTF-8 byte order mark. The error is a [*scan.SyntaxError] or a
 // [*DepthError].
 func newDocument(body []byte, paths [][]string, depth int) (*document, error) {

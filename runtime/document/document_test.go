@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -21,7 +21,7 @@ func parse(t *testing.T, body string, paths ...string) *document {
 func split(paths ...string) [][]string {
 	var out [][]string
 	for _, path := range paths {
-		out = append(out, rules.SplitPath(path))
+		out = append(out, keypath.Split(path))
 	}
 	return out
 }
@@ -35,7 +35,7 @@ func lookupRaw(doc *document, path []string) (raw []byte, present bool) {
 const absent = "absent"
 
 func lookup(doc *document, path string) string {
-	raw, present := lookupRaw(doc, rules.SplitPath(path))
+	raw, present := lookupRaw(doc, keypath.Split(path))
 	if !present {
 		return absent
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
@@ -38,7 +38,7 @@ type memberEdit struct {
 	children []*memberEdit // in the order of the changes
 }
 
-// NewEditor returns an editor of the members at paths (see rules.SplitPath), which are among the places.
+// NewEditor returns an editor of the members at paths (see keypath.Split), which are among the places.
 // No path may be empty, or a prefix of another.
 func NewEditor(paths, places [][]string) *Editor {
 	e := &Editor{root: &memberEdit{change: -1}}
@@ -241,7 +241,7 @@ func (w *itemWriter) inner(start int, edit *memberEdit) int {
 		w.added(edit)
 		return end
 	case (edit.sets || kind == scan.List) && w.err == nil:
-		w.err = fmt.Errorf("%s is %s, want an object", rules.JoinPath(w.path...), kind)
+		w.err = fmt.Errorf("%s is %s, want an object", keypath.Join(w.path...), kind)
 	}
 	w.out = append(w.out, w.raw[start:end]...)
 	return end

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 func TestEditor(t *testing.T) {
@@ -49,7 +49,7 @@ func TestEditor(t *testing.T) {
 			var values [][]byte
 			for edit := range strings.SplitSeq(c.edits, " ") {
 				path, value, set := strings.Cut(edit, "=")
-				paths, values = append(paths, rules.SplitPath(path)), append(values, nil)
+				paths, values = append(paths, keypath.Split(path)), append(values, nil)
 				if set {
 					values[len(values)-1] = []byte(value)
 				}
@@ -136,7 +136,7 @@ func FuzzEditor(f *testing.F) {
 		var values [][]byte
 		named := map[string]bool{}
 		for path := range strings.SplitSeq(list, "|") {
-			keys := rules.SplitPath(path)
+			keys := keypath.Split(path)
 			if len(keys) == 0 || named[keys[0]] {
 				continue
 			}

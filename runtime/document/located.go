@@ -6,7 +6,7 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -129,7 +129,7 @@ func (d *ItemDecoder) Decode(p *LocatedItem) (any, error) {
 		}
 		v, err := decode(raw, left)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", rules.JoinPath(read.path...), err)
+			return nil, fmt.Errorf("%s: %w", keypath.Join(read.path...), err)
 		}
 		last := len(read.path) - 1
 		for n, key := range read.path[:last] {

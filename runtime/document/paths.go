@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
-// Paths are paths into JSON values (see rules.SplitPath), compiled to decode the selected parts of
+// Paths are paths into JSON values (see keypath.Split), compiled to decode the selected parts of
 // many values, such as the items of a list. A path without keys selects the whole value. Paths are
 // safe for concurrent use.
 type Paths struct {
@@ -91,7 +91,7 @@ func (s *selection) project(node *scan.Node) (any, bool, error) {
 	if node.Selected || kind == scan.List && node.Leads {
 		v, err := decode(raw, s.left)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", rules.JoinPath(node.Path...), err)
+			err = fmt.Errorf("%s: %w", keypath.Join(node.Path...), err)
 		}
 		return v, true, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 func TestPathsDecodeWhatTheySelect(t *testing.T) {
@@ -121,7 +121,7 @@ func FuzzPaths(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw, list string) {
 		var paths [][]string
 		for path := range strings.SplitSeq(list, "|") {
-			paths = append(paths, rules.SplitPath(path))
+			paths = append(paths, keypath.Split(path))
 		}
 		doc, err := newDocument([]byte(raw), nil, 500)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -17,7 +18,7 @@ import (
 
 // Options determine the parts of a response that a [Reader] returns.
 type Options struct {
-	Paths     [][]string       // paths of values of the body to decode (see rules.SplitPath); a path without keys is the whole body
+	Paths     [][]string       // paths of values of the body to decode (see keypath.Split); a path without keys is the whole body
 	Items     [][]string       // paths of the items that rules read; a path without keys is the whole item
 	Places    [][]string       // paths of the items whose values [Values.Located] locates; no path is empty
 	Decode    bool             // whether to set [Reading.Decoded]
@@ -297,9 +298,9 @@ func (r *Reader) duplicateKey() string {
 	case s.Duplicate == nil:
 		return r.doc.duplicate
 	case s.Columns != nil && s.Columns.Root.At(s.Duplicate.Path...) == s.Duplicate:
-		return rules.FormatPath("item", s.Duplicate.Path)
+		return keypath.Format("item", s.Duplicate.Path)
 	}
-	return rules.FormatPath("body", s.Duplicate.Path)
+	return keypath.Format("body", s.Duplicate.Path)
 }
 
 // takeValues returns the items of the response for rules. The scan has noted the locations of the

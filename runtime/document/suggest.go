@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
@@ -27,7 +27,7 @@ func namesOf(lists []rootList) string {
 // path, as [Reading.Names] does.
 func Suggest(names func(path []string) []string, path []string) string {
 	if near := Nearest(names, path); near != nil {
-		return "; did you mean " + rules.FormatPath("body", near) + "?"
+		return "; did you mean " + keypath.Format("body", near) + "?"
 	}
 	return ""
 }
@@ -35,7 +35,7 @@ func Suggest(names func(path []string) []string, path []string) string {
 // SuggestField is [Suggest] for the path of a list, as dataField has it: "; did you mean data.users?".
 func SuggestField(names func(path []string) []string, path []string) string {
 	if near := Nearest(names, path); near != nil {
-		return "; did you mean " + rules.JoinPath(near...) + "?"
+		return "; did you mean " + keypath.Join(near...) + "?"
 	}
 	return ""
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -178,7 +178,7 @@ func (v *Values) decodeColumn(c *column) ([]any, error) {
 			out[i], _ = d.value(0)
 		}
 		if d.err != nil {
-			v.err = itemError(i, fmt.Errorf("%s: %w", rules.JoinPath(c.path...), d.err))
+			v.err = itemError(i, fmt.Errorf("%s: %w", keypath.Join(c.path...), d.err))
 			return nil, v.err
 		}
 		v.items.release(v.items.block[cell.End-v.base:])

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // noticeBareEnd notices a bare page after pages with items, such as {} after {"data": […], "total": 7}. A
@@ -27,7 +27,7 @@ func (s gapSearch) noticeBareEnd() {
 		return
 	}
 	for _, path := range s.placesOfItems() {
-		place := rules.FormatPath("body", path)
+		place := keypath.Format("body", path)
 		isMessage := apinames.Key(path[len(path)-1]).IsErrorMessage()
 		if isMessage || slices.Contains(neighbours, place) {
 			return
@@ -40,7 +40,7 @@ func (s gapSearch) noticeBareEnd() {
 func (s comparison) neighbours() []string {
 	list := ""
 	if field := s.subject.job.Spec().DataField; field != nil {
-		list = rules.FormatPath("body", field.Keys)
+		list = keypath.Format("body", field.Keys)
 	}
 	return slices.DeleteFunc(slices.Clone(s.first.FirstPaths), func(path string) bool {
 		name := strings.Trim(path[strings.LastIndexAny(path, ".[")+1:], `"]`)

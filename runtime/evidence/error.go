@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -305,7 +306,7 @@ func (p *lastPage) pageOfErrors(paths *document.Paths) *rules.Context {
 // to it, or below a star of its path.
 func (s errorSearch) noticeErrorOfLists() {
 	if stray := s.reading.Stray; stray != nil && (s.facts.Error == "" || !stray.Named) {
-		s.reportError(rules.FormatPath("body", stray.Path)+" is "+shortText(stray.Value), mayBeItemIf(stray.Named))
+		s.reportError(keypath.Format("body", stray.Path)+" is "+shortText(stray.Value), mayBeItemIf(stray.Named))
 	}
 	for i, list := range s.subject.lists {
 		if s.reading.Found[i] == scan.Object && !list.star {
@@ -333,7 +334,7 @@ func (s errorSearch) noticeErrorAbove(keys []string, found scan.Kind) {
 			return
 		}
 		if text, _ := value.Marshal(v); s.lostItems() || apinames.SaysFailure(string(text)) {
-			at := rules.FormatPath("body", keys[:depth])
+			at := keypath.Format("body", keys[:depth])
 			s.reportError(at+" is "+shortText(v)+", where an object with the list of items should be", rules.DoubtNone)
 		}
 		return
@@ -352,7 +353,7 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 		if m.Name == key {
 			continue
 		}
-		at := rules.FormatPath("body", append(slices.Clip(parent), m.Name))
+		at := keypath.Format("body", append(slices.Clip(parent), m.Name))
 		name := strings.TrimPrefix(m.Name, "@") // an attribute of XML
 		local := localName(name)
 		text, _ := m.Value.(string)

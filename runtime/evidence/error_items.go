@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -75,7 +76,7 @@ func (s errorSearch) noticeListOfErrors() {
 func (s errorSearch) noticeObjectForList(index int, keys []string) {
 	found, _ := s.lookup(keys)
 	object, _ := value.Members(found)
-	text := rules.FormatPath("body", keys) + " is " + shortText(found)
+	text := keypath.Format("body", keys) + " is " + shortText(found)
 	known := s.firstNames(index)
 	isItem := func(m rules.Member) bool { return slices.Contains(known, m.Name) }
 	switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -113,7 +114,7 @@ func (p *lastPage) outline() (outline []string) {
 		return []string{p.reading.Place}
 	}
 	for _, path := range places {
-		outline = append(outline, rules.FormatPath("body", path))
+		outline = append(outline, keypath.Format("body", path))
 	}
 	return outline
 }
@@ -213,7 +214,7 @@ func (p *lastPage) statuses() (statuses []status) {
 	body, _ := p.reading.Lookup(document.NewPaths(paths))
 	for _, path := range paths {
 		if v, present := (language.Read{Root: "body", Path: path}).Lookup(&rules.Context{Body: body}); present {
-			statuses = append(statuses, status{rules.FormatPath("body", path), path[len(path)-1], v})
+			statuses = append(statuses, status{keypath.Format("body", path), path[len(path)-1], v})
 		}
 	}
 	return statuses

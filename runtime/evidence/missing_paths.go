@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -73,7 +74,7 @@ func (p *MissingPaths) Finding(job *compile.Job, partitions int, values NilCount
 		if partitions > 0 && !job.Analysis().CopiesFromItem(path) {
 			continue
 		}
-		paths = append(paths, rules.FormatPath(job.For[0].Name, path))
+		paths = append(paths, keypath.Format(job.For[0].Name, path))
 		isNil := func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }
 		if slices.ContainsFunc(job.Computed, isNil) || partitions > 1 && job.Analysis().FillsFromItem(path) {
 			inAll = true

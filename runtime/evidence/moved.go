@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -29,7 +29,7 @@ func (s gapSearch) notice() {
 		return
 	}
 	for _, path := range s.placesOfItems() {
-		if place := rules.FormatPath("body", path); !slices.Contains(s.first.FirstPaths, place) && s.listsObjects(path) {
+		if place := keypath.Format("body", path); !slices.Contains(s.first.FirstPaths, place) && s.listsObjects(path) {
 			s.facts.MovedPage, s.facts.MovedTo = c.Page, wording.Clip(place, 200)
 			return
 		}
@@ -47,8 +47,8 @@ func (s gapSearch) movedElement() string {
 	body, _ := s.lookup(nil)
 	for _, list := range s.subject.lists {
 		found := s.elsewhere(body, list.steps)
-		keys := rules.SplitPath(found.Path)
-		if place := rules.FormatPath("body", keys); found.Path != "" && !slices.Contains(s.first.FirstPaths, place) {
+		keys := keypath.Split(found.Path)
+		if place := keypath.Format("body", keys); found.Path != "" && !slices.Contains(s.first.FirstPaths, place) {
 			v, _ := s.lookup(keys)
 			element, _ := value.Members(v)
 			if found.Certain || element != nil && slices.Equal(namesOf(element), s.first.FirstNames) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -52,7 +53,7 @@ func (s nestedSearch) notice() {
 	if f, list := s.facts, s.reading.Truncated; f.NestedFor == "" && (s.context.Count > 0 || list.Count > 0) {
 		f.Nested, f.NestedSign = list.Count, ""
 		if list.Count > 0 {
-			f.NestedSign = rules.FormatPath("body", list.Path) + " = " + wording.Clip(list.Value, 60)
+			f.NestedSign = keypath.Format("body", list.Path) + " = " + wording.Clip(list.Value, 60)
 		}
 	}
 }
@@ -68,8 +69,8 @@ func (s nestedSearch) countNested(item []byte) {
 		if f.Nested++; f.Nested > 1 {
 			return
 		}
-		path := rules.FormatPath("parent", list.Sign)
-		f.NestedSign = strings.TrimPrefix(rules.FormatPath("item", list.Sign), "item.") + " = " + wording.Clip(list.Value, 60)
+		path := keypath.Format("parent", list.Sign)
+		f.NestedSign = strings.TrimPrefix(keypath.Format("item", list.Sign), "item.") + " = " + wording.Clip(list.Value, 60)
 		f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q}}`, s.subject.job.ID())
 		if flag := map[string]string{"true": path, "false": "not " + path}[list.Value]; flag != "" && list.Outer == nil {
 			f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q, "when": %q}}`, s.subject.job.ID(), flag)

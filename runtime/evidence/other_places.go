@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -174,7 +175,7 @@ func (p *lastPage) similar(object rules.Object, path []string, steps []rules.Ste
 	if len(list) == 0 && !(isItem(v) && (p.reading.Elements || len(steps) > 1)) {
 		return place{}
 	}
-	return place{rules.JoinPath(path...), p.reading.Elements || isItem(firstOf(list, v))}
+	return place{keypath.Join(path...), p.reading.Elements || isItem(firstOf(list, v))}
 }
 
 // minSimilar is the length of the shortest name to which another may be similar: all names of one letter are.
@@ -197,7 +198,7 @@ func (p *lastPage) otherElements(parent rules.Object, path []string, name string
 	for _, m := range others {
 		list, several := m.Value.([]any)
 		if at := append(slices.Clip(path), m.Name); !p.subject.reads(at) && (several || bare) && isLikeItem(firstOf(list, m.Value)) {
-			found = append(found, place{rules.JoinPath(at...), several && bare})
+			found = append(found, place{keypath.Join(at...), several && bare})
 		}
 	}
 	if len(found) != 1 {
@@ -238,7 +239,7 @@ func (p *lastPage) sameName(v any, path []string, name string) place {
 	}
 	list, _ := object.Value(name).([]any)
 	if len(list) > 0 && isItem(list[0]) {
-		return place{rules.JoinPath(append(slices.Clip(path), name)...), true}
+		return place{keypath.Join(append(slices.Clip(path), name)...), true}
 	}
 	for _, m := range object {
 		if found := p.sameName(m.Value, append(slices.Clip(path), m.Name), name); found.Path != "" {
@@ -259,7 +260,7 @@ func onlyList(body any) place {
 			switch list, _ := m.Value.([]any); {
 			case apinames.Key(m.Name).ListKind() == apinames.UnlikelyList, describesList(m.Name) && !apinames.Key(m.Name).HoldsHints():
 			case len(list) > 0 && isItem(list[0]):
-				paths = append(paths, rules.JoinPath(at...))
+				paths = append(paths, keypath.Join(at...))
 			case len(at) < maxNestedPlaces:
 				search(m.Value, at)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -51,7 +52,7 @@ func (s positionSearch) notice() {
 	if stated, ok := position(v); ok && isPosition && stated > requested-first.Less {
 		s.facts.SkippedPage = c.Page
 		s.facts.Skipped = fmt.Sprintf("%s is %d, although %s=%d was sent",
-			rules.FormatPath("body", first.Path), stated, first.Param, requested)
+			keypath.Format("body", first.Path), stated, first.Param, requested)
 	}
 }
 

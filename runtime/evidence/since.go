@@ -6,7 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
@@ -60,7 +60,7 @@ func (s since) notice(p *lastPage) {
 			continue
 		}
 		if p.facts.Older++; p.facts.Older == 1 {
-			p.facts.OlderText = fmt.Sprintf("%s = %s, although %s = %s was sent", rules.JoinPath(s.Keys...), value.Preview(v),
+			p.facts.OlderText = fmt.Sprintf("%s = %s, although %s = %s was sent", keypath.Join(s.Keys...), value.Preview(v),
 				s.Target, value.Preview(s.sent))
 		}
 	}

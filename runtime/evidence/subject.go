@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
@@ -77,7 +78,7 @@ func NewSubject(job *compile.Job) *Subject {
 	return &Subject{
 		paging: readsOfPaging(watched, a.Decisive()),
 		job:    job, watches: a.Watches(), decisives: a.Decisive(), readsItems: a.NextReads("items"),
-		keys: lists.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
+		keys: lists.Map(paths, keypath.Split), keyPaths: strings.Join(paths, ", "),
 		stableKeys: len(paths) == 0 && slices.ContainsFunc(job.For, isWindow),
 		lists:      itemListsOf(job.Spec().DataField),
 		noNil:      noNilOf(job),

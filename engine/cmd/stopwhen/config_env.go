@@ -11,7 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -126,7 +126,7 @@ func (p *envParser) pair() (name, value string, err error) {
 		p.skip(" \t")
 	}
 	end := strings.IndexAny(p.rest, "= \t\n")
-	if end < 0 || p.rest[end] != '=' || !rules.IsExpressionName(p.rest[:end]) {
+	if end < 0 || p.rest[end] != '=' || !keypath.IsExpressionName(p.rest[:end]) {
 		return "", "", errors.New("want NAME=VALUE")
 	}
 	name = p.take(end)

@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
@@ -61,7 +62,7 @@ func (a *app) readText(path string) ([]byte, error) {
 // shownPair describes a malformed pair for a message. It shows only a name, since other texts may
 // hold a secret.
 func shownPair(pair string) string {
-	if rules.IsExpressionName(pair) {
+	if keypath.IsExpressionName(pair) {
 		return fmt.Sprintf("%q", pair)
 	}
 	return "another text"

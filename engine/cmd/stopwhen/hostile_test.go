@@ -26,6 +26,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // hostileSize is the size of hostile values. Hostile bodies have eight times as much.
@@ -84,7 +85,7 @@ func allHostileMethods(t *testing.T) []hostileMethod {
 		all = append(all, hostileMethod{m.Name, config, `{"data": [{"id": 1}], "next": %s}`})
 		for _, setting := range m.Example {
 			if path, ok := setting.Value.(string); ok {
-				all = append(all, hostileMethod{m.Name, config, `{"data": [{"id": 1}], ` + nestedMember(rules.SplitPath(path), "%s") + `}`})
+				all = append(all, hostileMethod{m.Name, config, `{"data": [{"id": 1}], ` + nestedMember(keypath.Split(path), "%s") + `}`})
 			}
 		}
 	}

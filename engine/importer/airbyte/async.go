@@ -8,7 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // async reads an AsyncRetriever as three jobs: one creates the report, one polls until it is ready, and
@@ -106,7 +106,7 @@ func (t *translation) polling(n node, create *translation) (*translation, error)
 	if err != nil {
 		return nil, err
 	}
-	state := rules.FormatPath("body", status)
+	state := keypath.Format("body", status)
 	n.get("status_mapping").mark("running")
 	var failed []string
 	for _, key := range []string{"failed", "timeout"} {
@@ -130,7 +130,7 @@ func (t *translation) polling(n node, create *translation) (*translation, error)
 		Message: fmt.Sprintf("the report is not ready after %d minutes", minutes)})
 	t.note(importer.Approximate, n, "", "a report that failed is not created again, and is asked for every 30 seconds")
 	p.out.Filter = ""
-	t.ready = rules.FormatPath("ready", status) + among(ready)
+	t.ready = keypath.Format("ready", status) + among(ready)
 	return p, nil
 }
 
@@ -173,7 +173,7 @@ func (t *translation) download(n node, poll *translation) error {
 			return err
 		}
 		file := t.variable("file")
-		t.out.For = append(t.out.For, importer.Variable{Name: file, Values: importer.Computed("flatten([" + rules.FormatPath(name, keys) + "])")})
+		t.out.For = append(t.out.For, importer.Variable{Name: file, Values: importer.Computed("flatten([" + keypath.Format(name, keys) + "])")})
 		target = jinja.Name(file, jinja.Text)
 	}
 	created := jinja.Path(poll.out.For[0].Name)
@@ -238,7 +238,7 @@ func (t *translation) records(n node) error {
 			return err
 		}
 		if len(keys) > 0 {
-			t.out.Items = rules.JoinPath(keys...)
+			t.out.Items = keypath.Join(keys...)
 		}
 	case "ResponseToFileExtractor":
 		if len(t.out.Response) == 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // finishIncrement decides how the interval is written, after it is known which of its bounds requests
@@ -67,8 +68,8 @@ func (t *translation) finishIncrement() error {
 
 // cursorPath returns the path of the cursor in the items as the API sends them.
 func (t *translation) cursorPath(c *cursor) string {
-	path := rules.JoinPath(append(slices.Clone(t.itemPath), strings.Split(c.field, ".")...)...)
-	source, changed := t.overlay[rules.JoinPath(c.field)]
+	path := keypath.Join(append(slices.Clone(t.itemPath), strings.Split(c.field, ".")...)...)
+	source, changed := t.overlay[keypath.Join(c.field)]
 	if !changed {
 		return path
 	}
@@ -76,7 +77,7 @@ func (t *translation) cursorPath(c *cursor) string {
 		return m[1][1:]
 	}
 	c.computed = source
-	return rules.JoinPath(c.field)
+	return keypath.Join(c.field)
 }
 
 // identity returns the expression that tells the partitions apart, given the expressions for the members of
@@ -92,7 +93,7 @@ func identity(sources []string) string {
 }
 
 func keptName(path string) string {
-	keys := rules.SplitPath(path)
+	keys := keypath.Split(path)
 	return keys[len(keys)-1]
 }
 
@@ -110,7 +111,7 @@ func (c *cursor) keep(path string) importer.Kept {
 
 // latest returns the expression for the kept value.
 func (c *cursor) latest(path string) string {
-	kept := rules.FormatPath("kept", []string{c.kept})
+	kept := keypath.Format("kept", []string{c.kept})
 	if c.initialKept != "" {
 		kept += " ?? " + operand(c.initialKept)
 	}
@@ -149,7 +150,7 @@ func (t *translation) soleStart(c *cursor, uses int) (string, bool) {
 				*where.list = slices.Delete(slices.Clone(*where.list), i, i+1)
 				name := m.Name
 				if where.prefix == "body:" {
-					name = rules.JoinPath(name)
+					name = keypath.Join(name)
 				}
 				return where.prefix + name, true
 			}
@@ -206,7 +207,7 @@ func (c *cursor) startsAsSent() bool {
 // computedIncrement writes an increment whose cursor is no member of the items: the kept value, and the
 // parameter.
 func (t *translation) computedIncrement(c *cursor, path, param string) error {
-	kept := rules.FormatPath("kept", []string{c.kept})
+	kept := keypath.Format("kept", []string{c.kept})
 	lag := "nil"
 	if c.lag != "" {
 		lag = c.lagSource()
@@ -229,7 +230,7 @@ func (t *translation) computedIncrement(c *cursor, path, param string) error {
 	if name, isHeader := strings.CutPrefix(param, "header:"); isHeader {
 		t.out.Headers = append(t.out.Headers, importer.Member{Name: name, Value: v})
 	} else if path, isBody := strings.CutPrefix(param, "body:"); isBody {
-		t.out.Body = setBody(t.out.Body, rules.SplitPath(path), v)
+		t.out.Body = setBody(t.out.Body, keypath.Split(path), v)
 	} else {
 		t.out.Params = append(t.out.Params, importer.Member{Name: param, Value: v})
 	}
@@ -250,7 +251,7 @@ func (t *translation) keptNotes(c *cursor, target string) {
 
 // windowed writes the interval as a variable.
 func (t *translation) windowed(c *cursor, path string, v *importer.Variable) {
-	from, kept := boundSource(c.from.Source), rules.FormatPath("kept", []string{c.kept})
+	from, kept := boundSource(c.from.Source), keypath.Format("kept", []string{c.kept})
 	if c.from.Known {
 		from = importer.Quote(shortTime(fmt.Sprint(c.from.Const)))
 	}
@@ -355,7 +356,7 @@ func operand(source string) string {
 
 // unsent handles an interval that no request has: every run reads the whole list.
 func (t *translation) unsent(c *cursor, path string) {
-	switch reads := strings.Contains(t.out.Filter, rules.FormatPath("kept", []string{c.kept})); {
+	switch reads := strings.Contains(t.out.Filter, keypath.Format("kept", []string{c.kept})); {
 	case t.whole:
 	case !reads && !c.onlyNew:
 		t.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
@@ -389,7 +390,7 @@ func (c *cursor) since(whole bool) string {
 	if whole {
 		return c.initialKept
 	}
-	kept := rules.FormatPath("kept", []string{c.kept})
+	kept := keypath.Format("kept", []string{c.kept})
 	if c.initialKept == "" {
 		return kept
 	}
@@ -407,7 +408,7 @@ func (c *cursor) compare(operator, item, path, with string) string {
 // fresh returns the condition that an item is one of those that requests with the time of the last run have, and that
 // each item meets in the first run. lag is the source of a length, or "".
 func (c *cursor) fresh(path, lag string) string {
-	kept := rules.FormatPath("kept", []string{c.kept})
+	kept := keypath.Format("kept", []string{c.kept})
 	since := kept
 	if lag != "" {
 		since = fmt.Sprintf("earlier(%s, %s)", kept, lag)
@@ -417,7 +418,7 @@ func (c *cursor) fresh(path, lag string) string {
 
 // timeOf returns the expression for the cursor of an item: a number, or a time.
 func (c *cursor) timeOf(item, path string) string {
-	source := rules.FormatPath(item, rules.SplitPath(path))
+	source := keypath.Format(item, keypath.Split(path))
 	if c.computed != "" {
 		source = renamedItem(c.computed, item)
 	}

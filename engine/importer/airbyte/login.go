@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -169,7 +170,7 @@ func (t *translation) session(n node) error {
 	for _, k := range n.get("session_token_path").list() {
 		keys = append(keys, t.plain(k))
 	}
-	token := rules.FormatPath("login.body", keys)
+	token := keypath.Format("login.body", keys)
 	api, err := t.sessionRequest(n.get("request_authentication"), token)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // paging reads the paginator.
@@ -228,16 +228,16 @@ func isTrueForCDK(v any) bool {
 
 // chooseToken says where the token comes from, as closely as possible.
 func (t *translation) chooseToken(p *importer.Paging, token jinja.Expr) {
-	last := append(rules.SplitPath(t.out.Items), "-1")
+	last := append(keypath.Split(t.out.Items), "-1")
 	switch {
 	case token.Root == "body" && p.Kind == importer.Token && len(token.Keys) > len(last) && slices.Equal(token.Keys[:len(last)], last):
-		p.Kind, p.Path = importer.LastItem, rules.JoinPath(token.Keys[len(last):]...)
+		p.Kind, p.Path = importer.LastItem, keypath.Join(token.Keys[len(last):]...)
 	case token.Known && (token.Const == nil || token.Const == ""):
 		p.Source = "nil"
 	case token.Root == "body" && len(token.Keys) > 0 && !hasIndex(token.Keys):
-		p.Path = rules.JoinPath(token.Keys...)
-	case token.Root == "items[-1]" && p.Kind == importer.Token && t.overlay[rules.JoinPath(token.Keys...)] == "":
-		p.Kind, p.Path = importer.LastItem, rules.JoinPath(append(slices.Clip(t.itemPath), token.Keys...)...)
+		p.Path = keypath.Join(token.Keys...)
+	case token.Root == "items[-1]" && p.Kind == importer.Token && t.overlay[keypath.Join(token.Keys...)] == "":
+		p.Kind, p.Path = importer.LastItem, keypath.Join(append(slices.Clip(t.itemPath), token.Keys...)...)
 	case token.Root == "header":
 		p.Header = token.Keys[0]
 	case token.Root == "link" && p.Kind == importer.NextURL:
@@ -264,7 +264,7 @@ func (t *translation) counted(source string) string {
 	if strings.Contains(t.out.Items, "*") {
 		return source
 	}
-	list := rules.FormatPath("body", rules.SplitPath(t.out.Items))
+	list := keypath.Format("body", keypath.Split(t.out.Items))
 	return strings.NewReplacer("len("+list+")", "count", "empty("+list+") or not truthy("+list+")", "count == 0",
 		"not empty("+list+") and truthy("+list+")", "count > 0").Replace(source)
 }
@@ -285,7 +285,7 @@ func (t *translation) stop(p *importer.Paging, token, stop jinja.Expr) {
 	}
 	if token.Root == "body" {
 		for n := 1; n < len(token.Keys); n++ { // there is no token without the objects around it, either
-			above := rules.FormatPath("body", token.Keys[:n])
+			above := keypath.Format("body", token.Keys[:n])
 			parts = append(parts, above+" == nil", "empty("+above+")", "not truthy("+above+")")
 		}
 	}

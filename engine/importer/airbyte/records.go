@@ -8,7 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // response reads the decoder and the record selector.
@@ -55,7 +55,7 @@ func (t *translation) response(retriever node) error {
 		}
 	}
 	if len(keys) > 0 {
-		t.out.Items = rules.JoinPath(keys...)
+		t.out.Items = keypath.Join(keys...)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (t *translation) transformation(n node) error {
 // set notes a change of a member of the items.
 func (t *translation) set(path, source string) {
 	t.overlay[path] = source
-	name := rules.JoinPath(append(slices.Clone(t.itemPath), rules.SplitPath(path)...)...)
+	name := keypath.Join(append(slices.Clone(t.itemPath), keypath.Split(path)...)...)
 	i := slices.IndexFunc(t.out.Fields, func(f importer.Field) bool { return f.Name == name })
 	if i >= 0 {
 		t.out.Fields[i].Source = source
@@ -253,10 +253,10 @@ func (t *translation) addFields(n node) error {
 				return fmt.Errorf("%s: %w", c.path, err)
 			}
 			if truth := condition.True(); !truth.Known {
-				source = fmt.Sprintf("%s ? %s : %s", truth.Operand(), e.Operand(), rules.FormatPath("item", keys))
+				source = fmt.Sprintf("%s ? %s : %s", truth.Operand(), e.Operand(), keypath.Format("item", keys))
 			}
 		}
-		t.set(rules.JoinPath(keys...), source)
+		t.set(keypath.Join(keys...), source)
 	}
 	return nil
 }
@@ -276,7 +276,7 @@ func (t *translation) removeFields(n node) {
 			t.note(importer.Partial, pointer, "", "members that a pattern names stay: %s", strings.Join(keys, "."))
 			continue
 		}
-		t.set(rules.JoinPath(keys...), "")
+		t.set(keypath.Join(keys...), "")
 	}
 }
 
@@ -288,7 +288,7 @@ func (t *translation) flatten(n node) {
 	}
 	n.mark("delete_origin_value", "key_transformation")
 	if n.get("replace_record").flag() && len(t.out.Fields) == 0 && !n.get("key_transformation").given() {
-		t.out.Items = rules.JoinPath(append(append(rules.SplitPath(t.out.Items), "*"), keys...)...)
+		t.out.Items = keypath.Join(append(append(keypath.Split(t.out.Items), "*"), keys...)...)
 		return
 	}
 	t.note(importer.Partial, n, "", "the members of %s stay where they are: their names are not known", strings.Join(keys, "."))
@@ -299,7 +299,7 @@ func (t *translation) flatten(n node) {
 
 // within says that records are the objects at a path of the items.
 func (t *translation) within(keys []string) {
-	inside := rules.JoinPath(keys...) + "."
+	inside := keypath.Join(keys...) + "."
 	for path, source := range maps.Clone(t.overlay) {
 		delete(t.overlay, path)
 		if below, ok := strings.CutPrefix(path, inside); ok {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
@@ -45,9 +45,9 @@ func (t *translation) option(n node) (importer.Target, bool, error) {
 		return importer.Target{In: importer.InHeader, Name: keys[0]}, true, nil
 	case "body_data":
 		t.form = true
-		return importer.Target{In: importer.InBody, Name: rules.JoinPath(keys...)}, true, nil
+		return importer.Target{In: importer.InBody, Name: keypath.Join(keys...)}, true, nil
 	case "body_json":
-		return importer.Target{In: importer.InBody, Name: rules.JoinPath(keys...)}, true, nil
+		return importer.Target{In: importer.InBody, Name: keypath.Join(keys...)}, true, nil
 	}
 	return importer.Target{}, false, fmt.Errorf("%s: inject_into %q is not known", n.path, place)
 }
@@ -91,7 +91,7 @@ func (t *translation) request(n node) error {
 		case importer.InHeader:
 			t.out.Headers = append(t.out.Headers, importer.Member{Name: i.Name, Value: v})
 		case importer.InBody:
-			body = setBody(body, rules.SplitPath(i.Name), v)
+			body = setBody(body, keypath.Split(i.Name), v)
 		}
 	}
 	if t.tokenInBody() {

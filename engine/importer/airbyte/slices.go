@@ -9,7 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A router gives the values of one member of a slice.
@@ -222,7 +222,7 @@ func (t *translation) product(n node, parent *importer.Stream) (*importer.Stream
 // itemMember returns a member of an item of this stream under the name of a variable, as its
 // transformations have left it.
 func (t *translation) itemMember(name string, keys []string) (jinja.Expr, error) {
-	path := rules.JoinPath(keys...)
+	path := keypath.Join(keys...)
 	if source, changed := t.overlay[path]; changed {
 		if source == "" {
 			return jinja.Literal(nil), nil
@@ -233,7 +233,7 @@ func (t *translation) itemMember(name string, keys []string) (jinja.Expr, error)
 		}
 		return jinja.Name(source, jinja.Any), nil
 	}
-	return jinja.Name(rules.FormatPath(name, append(slices.Clip(t.itemPath), keys...)), jinja.Any), nil
+	return jinja.Name(keypath.Format(name, append(slices.Clip(t.itemPath), keys...)), jinja.Any), nil
 }
 
 var itemName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bitem\b`) })

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A translation makes one variant of a stream.
@@ -196,7 +196,7 @@ func (t *translation) primaryKey(n node) []string {
 			keys = append(keys, t.plain(part))
 		}
 		if len(keys) > 0 && keys[0] != "" {
-			out = append(out, rules.JoinPath(keys...))
+			out = append(out, keypath.Join(keys...))
 		}
 	}
 	return out

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -25,7 +25,7 @@ func (t *translation) optionsText(n node, text string, place importer.Place) ([]
 		var out []importer.Member
 		for _, name := range names {
 			was, is := first.Dict()[name], later.Dict()[name]
-			v, leave := t.both(was, is, place, rules.JoinPath(name))
+			v, leave := t.both(was, is, place, keypath.Join(name))
 			if !leave {
 				out = append(out, importer.Member{Name: name, Value: v})
 			}
@@ -67,7 +67,7 @@ func (t *translation) bodyText(n node, text string, place importer.Place) ([]imp
 	}
 	var out []importer.Member
 	for _, m := range (node{v: restored(root, back), path: n.path, params: n.params}).members() {
-		v, leave, err := t.value(m.node, place, rules.JoinPath(m.name))
+		v, leave, err := t.value(m.node, place, keypath.Join(m.name))
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +115,7 @@ func (t *translation) value(n node, place importer.Place, path string) (v import
 		if err != nil {
 			return v, false, err
 		}
-		v, leave = t.both(first, later, place, rules.JoinPath(rules.SplitPath(path)...))
+		v, leave = t.both(first, later, place, keypath.Join(keypath.Split(path)...))
 		return v, leave, nil
 	case bool:
 		if place == importer.InBody && !t.form {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
@@ -74,7 +74,7 @@ func (t *translation) token(name, expression string) error {
 		return fmt.Errorf("output_token: %w", err)
 	}
 	if last, ok := t.lastItem(q[0]); ok && len(q) == 1 && target.In == importer.InParam {
-		p.Kind, p.Path = importer.LastItem, rules.JoinPath(last...)
+		p.Kind, p.Path = importer.LastItem, keypath.Join(last...)
 		return nil
 	}
 	source, simple, err := t.tokenSource(q)
@@ -143,9 +143,9 @@ func (t *translation) lastItem(p path) ([]string, bool) {
 // lastSource returns the expression for a value of the last item of the result.
 func (t *translation) lastSource(keys []string) string {
 	if len(t.results) == 1 {
-		return rules.FormatPath("items[-1]", keys)
+		return keypath.Format("items[-1]", keys)
 	}
-	return rules.FormatPath(t.results[0].source()+"[-1]", keys)
+	return keypath.Format(t.results[0].source()+"[-1]", keys)
 }
 
 // nextEndpoint returns the expression for the endpoint with a token in its query.

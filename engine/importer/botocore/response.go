@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // found is where a value is in a response.
@@ -29,7 +29,7 @@ func (f found) path() string {
 			b.WriteString("*")
 			continue
 		}
-		b.WriteString(rules.JoinPath(k))
+		b.WriteString(keypath.Join(k))
 	}
 	return cmp.Or(b.String(), ".")
 }
@@ -39,7 +39,7 @@ func (f found) source() string {
 	if f.header != "" {
 		return fmt.Sprintf("header(%s)", importer.Quote(f.header))
 	}
-	return rules.FormatPath("body", f.keys)
+	return keypath.Format("body", f.keys)
 }
 
 func (t *translation) isXML() bool { return !strings.HasSuffix(t.protocol, "json") }

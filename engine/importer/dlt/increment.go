@@ -11,6 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A cursor describes the items that the next run leaves out.
@@ -129,7 +130,7 @@ func (t *translation) cursorNotes(c *cursor) error {
 			t.note(importer.Left, m, "", "%s has no effect here", m.name)
 		case "on_cursor_value_missing":
 			if text == "exclude" {
-				t.filter(rules.FormatPath("item", c.keys) + " != nil")
+				t.filter(keypath.Format("item", c.keys) + " != nil")
 			} else {
 				t.note(importer.Left, m, "", "a row without the value is written, and the value is not kept")
 			}
@@ -224,7 +225,7 @@ func (c *cursor) start() string {
 	if c.to != nil {
 		return source(c.from)
 	}
-	kept := rules.FormatPath("kept", []string{c.name})
+	kept := keypath.Format("kept", []string{c.name})
 	if c.lag != "" {
 		lag := c.lag
 		if _, err := strconv.ParseFloat(lag, 64); err != nil {
@@ -272,15 +273,15 @@ func (t *translation) kept() error {
 	if c == nil {
 		return nil
 	}
-	item := rules.FormatPath("item", c.keys)
+	item := keypath.Format("item", c.keys)
 	if c.to != nil {
 		t.rangeOf(c, item)
 		return nil
 	}
 	if c.placed && !c.written {
-		t.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...), Param: param(c.target), Lag: c.lag, From: c.first()}
+		t.out.Incremental = &importer.Incremental{Cursor: keypath.Join(c.keys...), Param: param(c.target), Lag: c.lag, From: c.first()}
 	} else {
-		t.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...)}
+		t.out.Incremental = &importer.Incremental{Cursor: keypath.Join(c.keys...)}
 		switch {
 		case c.placed:
 			t.place(c, importer.Computed(c.start()))
@@ -324,7 +325,7 @@ func (t *translation) place(c *cursor, v importer.Value) {
 	case importer.InHeader:
 		t.out.Headers = append(t.out.Headers, member)
 	case importer.InBody:
-		t.out.Body = withMember(t.out.Body, rules.SplitPath(c.target.Name), v)
+		t.out.Body = withMember(t.out.Body, keypath.Split(c.target.Name), v)
 	default:
 		t.out.Params = append(t.out.Params, member)
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // pagingKeys are the keys of each type of paginator.
@@ -94,7 +94,7 @@ func pathOf(n node, usual string) (string, error) {
 	if len(keys) == 0 || slices.Contains(keys, "*") {
 		return "", fmt.Errorf("%s: want the path of one value instead of %q", n.path, text)
 	}
-	return rules.JoinPath(keys...), nil
+	return keypath.Join(keys...), nil
 }
 
 // target returns the parameter, or the path in the body, that two keys name.
@@ -148,7 +148,7 @@ func (t *translation) offset(n node) error {
 		return err
 	}
 	if size.In == importer.InBody {
-		t.out.Body = withMember(t.out.Body, rules.SplitPath(size.Name), importer.Constant(limit))
+		t.out.Body = withMember(t.out.Body, keypath.Split(size.Name), importer.Constant(limit))
 	} else {
 		p.SizeIn = size.Name
 		t.out.Params = withMember(t.out.Params, []string{size.Name}, importer.Constant(limit))
@@ -227,7 +227,7 @@ func (t *translation) ends(n node) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return rules.FormatPath("body", rules.SplitPath(path)), nil
+	return keypath.Format("body", keypath.Split(path)), nil
 }
 
 // withMember returns members with a value at a path, in place of the value that is there.

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -131,7 +131,7 @@ func (t *translation) mergeHints() {
 }
 
 func keyPaths(n node) []string {
-	return lists.Map(n.texts(), func(name string) string { return rules.JoinPath(name) })
+	return lists.Map(n.texts(), func(name string) string { return keypath.Join(name) })
 }
 
 // known notes the keys of the endpoint and of the client that are not known.
@@ -227,7 +227,7 @@ func (t *translation) field(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return rules.FormatPath(t.variable, keys), nil
+	return keypath.Format(t.variable, keys), nil
 }
 
 // pathKeys reads a JSONPath, which may begin without the $.
@@ -356,11 +356,11 @@ func (t *translation) body(method string) error {
 	}
 	t.out.Body = []importer.Member{}
 	for _, m := range body {
-		v, err := t.value(m, importer.Target{In: importer.InBody, Name: rules.JoinPath(m.name)})
+		v, err := t.value(m, importer.Target{In: importer.InBody, Name: keypath.Join(m.name)})
 		if err != nil {
 			return err
 		}
-		if t.atCursor(importer.InBody, rules.JoinPath(m.name)) {
+		if t.atCursor(importer.InBody, keypath.Join(m.name)) {
 			continue
 		}
 		t.out.Body = append(t.out.Body, importer.Member{Name: m.name, Value: v})
@@ -423,7 +423,7 @@ func (t *translation) items() error {
 	if len(keys) > 0 && keys[len(keys)-1] == "*" {
 		keys = keys[:len(keys)-1] // the elements of the list
 	}
-	t.out.Items = rules.JoinPath(keys...)
+	t.out.Items = keypath.Join(keys...)
 	return nil
 }
 
@@ -434,8 +434,8 @@ func (t *translation) included() error {
 		return fmt.Errorf("%s: the resource has no parent", n.path)
 	}
 	for _, name := range n.texts() {
-		t.out.Fields = append(t.out.Fields, importer.Field{Name: rules.JoinPath("_" + t.parent + "_" + name),
-			Source: rules.FormatPath(t.variable, []string{name})})
+		t.out.Fields = append(t.out.Fields, importer.Field{Name: keypath.Join("_" + t.parent + "_" + name),
+			Source: keypath.Format(t.variable, []string{name})})
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -155,7 +155,7 @@ func (t *translation) value(n node, target importer.Target) (importer.Value, err
 	case n.isObject():
 		out := importer.Value{Object: []importer.Member{}}
 		for _, m := range n.members() {
-			inner := importer.Target{In: target.In, Name: rules.JoinPath(append(rules.SplitPath(target.Name), m.name)...)}
+			inner := importer.Target{In: target.In, Name: keypath.Join(append(keypath.Split(target.Name), m.name)...)}
 			v, err := t.value(m, inner)
 			if err != nil {
 				return importer.Value{}, err

@@ -19,7 +19,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
@@ -330,4 +330,4 @@ func (t *translation) key() {
 	}
 }
 
-func pathOf(name string) string { return rules.JoinPath(name) }
+func pathOf(name string) string { return keypath.Join(name) }

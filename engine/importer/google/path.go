@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // endpoint sets the path. A value in it is a member of the items of another list, a constant or an
@@ -107,6 +107,6 @@ func (t *translation) child(parent *call, param, plus, member string) map[string
 	if plus == "" { // the path of the parent has the values before it
 		maps.Copy(values, parent.values)
 	}
-	values[param] = "{" + plus + rules.FormatPath(variable, []string{member}) + "}"
+	values[param] = "{" + plus + keypath.Format(variable, []string{member}) + "}"
 	return values
 }

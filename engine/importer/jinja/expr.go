@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A Kind is the type of the value of an expression, as far as it is known.
@@ -137,7 +137,7 @@ func (e Expr) filled(other Expr) (Expr, bool) {
 func Path(root string) Expr {
 	e := Name(root, Any)
 	e.path = func(keys []string) (Expr, error) {
-		out := Name(rules.FormatPath(root, keys), Any)
+		out := Name(keypath.Format(root, keys), Any)
 		out.Absent, out.Flag, out.Root, out.Keys = true, flag(keys[len(keys)-1]), root, keys
 		return out, nil
 	}

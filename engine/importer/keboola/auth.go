@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -157,7 +158,7 @@ func (r *reader) login(o value.Object) ([]importer.Member, error) {
 		if isText && name == "data" {
 			return "login.body"
 		}
-		return rules.FormatPath("login.body", strings.Split(name, "."))
+		return keypath.Format("login.body", strings.Split(name, "."))
 	}
 	given, err := r.loginParts(objectAt(o, "apiRequest"), response)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/secret"
@@ -360,7 +360,7 @@ func marked(name string, v importer.Value) string {
 }
 
 // pathOf returns a path whose keys a delimiter separates.
-func pathOf(text, delimiter string) string { return rules.JoinPath(strings.Split(text, delimiter)...) }
+func pathOf(text, delimiter string) string { return keypath.Join(strings.Split(text, delimiter)...) }
 
 // whole returns a number as PHP reads it from a configuration. It reports false for any other value, and for
 // a number that is not above 0.

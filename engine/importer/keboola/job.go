@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -179,7 +179,7 @@ func (t *translation) findPlaceholders() error {
 			written = memberOf(function, "path")
 		}
 		field, _ := value.Text(written)
-		source := rules.FormatPath(t.item(level), strings.Split(field, "."))
+		source := keypath.Format(t.item(level), strings.Split(field, "."))
 		e := expression{source: source}
 		if isFunction && !isURLEncode(function) {
 			var err error
@@ -217,7 +217,7 @@ func isURLEncode(function value.Object) bool {
 
 // withField returns fields with another field, in place of a field of the same name.
 func withField(fields []importer.Field, name, source string) []importer.Field {
-	name = rules.JoinPath(name)
+	name = keypath.Join(name)
 	for i, f := range fields {
 		if f.Name == name {
 			fields = slices.Clone(fields)
@@ -418,7 +418,7 @@ func (t *translation) comparison(text string) string {
 	}
 	operator := text[found[0]:found[1]]
 	operand, _, _ := strings.Cut(text[found[1]:], operator)
-	left, right := rules.FormatPath(t.item(1), strings.Split(text[:found[0]], ".")), importer.Quote(operand)
+	left, right := keypath.Format(t.item(1), strings.Split(text[:found[0]], ".")), importer.Quote(operand)
 	switch operator {
 	case "==", "!=":
 		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)

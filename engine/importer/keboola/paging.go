@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -301,7 +302,7 @@ func (p *pager) zendesk() error {
 	if err := p.link(); err != nil {
 		return err
 	}
-	link := rules.FormatPath("body", rules.SplitPath(p.out.Path))
+	link := keypath.Format("body", keypath.Split(p.out.Path))
 	p.rule(fmt.Sprintf("phpEmpty(%s) or phpInt(query(%s, \"start_time\")) > %s - 360", link, link, now))
 	return nil
 }
@@ -322,7 +323,7 @@ func (p *pager) token() error {
 	if method == "POST" {
 		p.note("responseParam", "A number at %s is sent as a text in the body; the extractor sends a number", path)
 	}
-	p.rule(fmt.Sprintf("phpEmpty(%s)", rules.FormatPath("body", rules.SplitPath(path))))
+	p.rule(fmt.Sprintf("phpEmpty(%s)", keypath.Format("body", keypath.Split(path))))
 	p.out.Kind, p.out.Path, p.out.Into = importer.Token, path, importer.Target{Name: param}
 	return nil
 }
@@ -430,9 +431,9 @@ func (p *pager) flag(o value.Object) {
 	}
 	switch {
 	case !stop && !ifNotSet:
-		p.set("hasMore", rules.JoinPath(field))
+		p.set("hasMore", keypath.Join(field))
 	case strings.Contains(field, "."):
-		p.rule(fmt.Sprintf("phpTruthy(%s ?? %t) == %t", rules.FormatPath("body", []string{field}), ifNotSet, stop))
+		p.rule(fmt.Sprintf("phpTruthy(%s ?? %t) == %t", keypath.Format("body", []string{field}), ifNotSet, stop))
 		return
 	default:
 		flag := value.ObjectOf("field", field, "stopOn", stop)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -274,7 +274,7 @@ func (t *translation) tokenHeaders(headers []namedNode) (sent []importer.Member,
 	if err != nil {
 		return nil, err
 	}
-	source := rules.FormatPath("login.body", rules.SplitPath(token))
+	source := keypath.Format("login.body", keypath.Split(token))
 	for _, h := range headers {
 		v, err := t.template(h.node, source)
 		if err != nil {
@@ -292,7 +292,7 @@ func (t *translation) tokenHeaders(headers []namedNode) (sent []importer.Member,
 func (t *translation) expires() (string, error) {
 	if n := t.node.get("token_response").get("token_expiration"); n.text() != "" {
 		p, err := path(n)
-		return rules.FormatPath("login.body", rules.SplitPath(p)), err
+		return keypath.Format("login.body", keypath.Split(p)), err
 	}
 	if ms, err := strconv.Atoi(t.node.get("token_expires_in_ms").text()); err == nil && ms >= 1000 {
 		return strconv.Itoa(ms / 1000), nil

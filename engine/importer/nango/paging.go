@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -78,7 +78,7 @@ func (t *translation) target(n node, key string) (importer.Target, error) {
 		return importer.Target{}, fmt.Errorf("%s: want the name of a parameter", n.get(key).path)
 	}
 	if t.inBody(n) {
-		return importer.Target{In: importer.InBody, Name: rules.JoinPath(strings.Split(name, ".")...)}, nil
+		return importer.Target{In: importer.InBody, Name: keypath.Join(strings.Split(name, ".")...)}, nil
 	}
 	return importer.Target{In: importer.InParam, Name: name}, nil
 }
@@ -208,7 +208,7 @@ var step = sync.OnceValue(func() *regexp.Regexp {
 func path(n node) (string, error) {
 	text := n.text()
 	if strings.HasPrefix(text, "@") {
-		return rules.JoinPath(text), nil
+		return keypath.Join(text), nil
 	}
 	var keys []string
 	for rest := text; rest != ""; {
@@ -222,5 +222,5 @@ func path(n node) (string, error) {
 	if len(keys) == 0 {
 		return "", fmt.Errorf("%s: want a path of the response", n.path)
 	}
-	return rules.JoinPath(keys...), nil
+	return keypath.Join(keys...), nil
 }

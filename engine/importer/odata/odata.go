@@ -19,7 +19,7 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -214,9 +214,9 @@ func (r *reader) stream(set entitySet, base string, size int) *importer.Stream {
 	case 2:
 		s.Items, next = "d.results", "d.__next"
 	case 3:
-		s.Items, next = "value", rules.JoinPath("odata.nextLink")
+		s.Items, next = "value", keypath.Join("odata.nextLink")
 	default:
-		s.Items, next = "value", rules.JoinPath("@odata.nextLink")
+		s.Items, next = "value", keypath.Join("@odata.nextLink")
 	}
 	s.Headers = []importer.Member{{Name: "Accept", Value: importer.Constant("application/json")}}
 	s.Paging = &importer.Paging{Kind: importer.NextURL, Path: next, Into: importer.Target{In: importer.InURL}, NoParam: true}
@@ -251,7 +251,7 @@ func (r *reader) chain(name string) []*entityType {
 func (r *reader) keys(name string) []string {
 	for _, t := range r.chain(name) {
 		if len(t.Keys) > 0 {
-			return lists.Map(t.Keys, func(p property) string { return rules.JoinPath(strings.Split(p.Name, "/")...) })
+			return lists.Map(t.Keys, func(p property) string { return keypath.Join(strings.Split(p.Name, "/")...) })
 		}
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -159,7 +159,7 @@ func (t *translation) child(parent *operation, param, member string) []string {
 	t.out.For = []importer.Variable{{Name: variable, Parent: s}}
 	t.note(importer.Check, "parameters."+param, "for."+variable,
 		"By their names, the values of {%s} are the members %s of the items of %s", param, member, parent.name)
-	return append(slices.Clone(parent.values), "{"+rules.FormatPath(variable, []string{member})+"}")
+	return append(slices.Clone(parent.values), "{"+keypath.Format(variable, []string{member})+"}")
 }
 
 // variables returns the variables of a stream and of its parents.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // The extensions that describe paging.
@@ -80,7 +80,7 @@ func (t *translation) microsoft(n node) error {
 		if parts := strings.Split(link, "."); t.property(t.response, parts[0]).given() {
 			keys = parts
 		}
-		t.out.Paging = nextURL(rules.JoinPath(keys...))
+		t.out.Paging = nextURL(keypath.Join(keys...))
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (t *translation) speakeasy(n node) error {
 			return fmt.Errorf("outputs.nextUrl: %w", err)
 		}
 		t.size(inputs["limit"].Name)
-		t.out.Paging = nextURL(rules.JoinPath(keys...))
+		t.out.Paging = nextURL(keypath.Join(keys...))
 		return nil
 	default:
 		return fmt.Errorf("the type %q is not known; want offsetLimit, cursor or url", kind)
@@ -140,7 +140,7 @@ func (t *translation) counted(inputs map[string]importer.Target, out node) error
 			if err != nil {
 				return fmt.Errorf("outputs.numPages: %w", err)
 			}
-			p.Pages = rules.JoinPath(keys...)
+			p.Pages = keypath.Join(keys...)
 		}
 		t.sizeOf(p, inputs["limit"].Name)
 		t.out.Paging = p
@@ -163,11 +163,11 @@ func (t *translation) cursor(target importer.Target, path string) error {
 	if err != nil {
 		return fmt.Errorf("the cursor: %w", err)
 	}
-	p := &importer.Paging{Kind: importer.Token, Into: target, Path: rules.JoinPath(keys...)}
+	p := &importer.Paging{Kind: importer.Token, Into: target, Path: keypath.Join(keys...)}
 	if n := len(t.list.keys); len(keys) > n+1 && slices.Equal(keys[:n], t.list.keys) && keys[n] == "-1" {
-		p.Kind, p.Path = importer.LastItem, rules.JoinPath(keys[n+1:]...)
+		p.Kind, p.Path = importer.LastItem, keypath.Join(keys[n+1:]...)
 	} else if slices.Contains(keys, "-1") {
-		p.Path, p.Source = "", rules.FormatPath("body", keys)
+		p.Path, p.Source = "", keypath.Format("body", keys)
 	}
 	t.out.Paging = p
 	return nil
@@ -197,7 +197,7 @@ func (t *translation) fern(n node) error {
 		if err != nil {
 			return fmt.Errorf("next_cursor: %w", err)
 		}
-		t.out.Paging = &importer.Paging{Kind: importer.Token, Into: target, Path: rules.JoinPath(next...)}
+		t.out.Paging = &importer.Paging{Kind: importer.Token, Into: target, Path: keypath.Join(next...)}
 	case n.get("offset").given():
 		if err := t.fernOffset(n); err != nil {
 			return err
@@ -211,7 +211,7 @@ func (t *translation) fern(n node) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
-		t.out.Paging = nextURL(rules.JoinPath(next...))
+		t.out.Paging = nextURL(keypath.Join(next...))
 	default:
 		return fmt.Errorf("it has neither cursor nor offset nor next_uri")
 	}
@@ -220,7 +220,7 @@ func (t *translation) fern(n node) error {
 		if err != nil {
 			return fmt.Errorf("has-next-page: %w", err)
 		}
-		t.out.Paging.More = rules.JoinPath(keys...)
+		t.out.Paging.More = keypath.Join(keys...)
 	}
 	return nil
 }
@@ -278,7 +278,7 @@ func (t *translation) target(in, name string) (importer.Target, error) {
 	case in == "requestBody" && t.method == "POST":
 		t.sent["body "+name] = true
 		if keys := strings.Split(name, "."); len(keys) > 1 {
-			return importer.Target{In: importer.InBody, Name: rules.JoinPath(keys...)}, nil
+			return importer.Target{In: importer.InBody, Name: keypath.Join(keys...)}, nil
 		}
 		return importer.Target{In: importer.InParam, Name: name}, nil
 	case in != "parameters":

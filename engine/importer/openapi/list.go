@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // A listPlace is where the items are in a response.
@@ -98,7 +98,7 @@ func (t *translation) listAt(keys []string) error {
 		}
 		next := t.property(schema, k)
 		if !next.given() && len(t.properties(schema)) > 0 {
-			return fmt.Errorf("the response has no member %s", rules.JoinPath(keys[:i+1]...))
+			return fmt.Errorf("the response has no member %s", keypath.Join(keys[:i+1]...))
 		}
 		schema = next
 	}
@@ -135,7 +135,7 @@ func (t *translation) keyOfItems() {
 	for _, name := range apinames.IdentifierNames() {
 		if p := t.property(t.list.item, name); p.given() {
 			if kind := t.typeOf(p); kind != "object" && kind != "array" {
-				t.out.Key = []string{rules.JoinPath(name)}
+				t.out.Key = []string{keypath.Join(name)}
 			}
 			return
 		}
@@ -147,5 +147,5 @@ func itemsPath(keys []string) string {
 	if len(keys) == 0 {
 		return ""
 	}
-	return rules.JoinPath(keys...)
+	return keypath.Join(keys...)
 }

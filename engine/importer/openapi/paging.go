@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
 // paging sets how the operation is paged: by an extension, by a header Link, or by names.
@@ -128,12 +128,12 @@ func (t *translation) guess() {
 		return
 	}
 	if more, has := found[apinames.HintMore]; has && p.Kind != importer.NextURL {
-		p.More = rules.JoinPath(more.keys...)
+		p.More = keypath.Join(more.keys...)
 		names = append(names, "the flag "+p.More)
 	}
 	if last, has := found[apinames.HintLast]; has && p.More == "" && p.Kind != importer.NextURL {
-		p.Stops = append(p.Stops, importer.Stop{When: "truthy(" + rules.FormatPath("body", last.keys) + ")"})
-		names = append(names, "the flag "+rules.JoinPath(last.keys...))
+		p.Stops = append(p.Stops, importer.Stop{When: "truthy(" + keypath.Format("body", last.keys) + ")"})
+		names = append(names, "the flag "+keypath.Join(last.keys...))
 	}
 	t.out.Paging = p
 	t.note(importer.Approximate, "", "pagination",
@@ -161,7 +161,7 @@ func (t *translation) guessed(found signs) (*importer.Paging, []string) {
 		p := t.pages(importer.Target{In: importer.InParam, Name: name})
 		names := []string{"the parameter " + name}
 		if pages, has := found[apinames.HintPages]; has {
-			p.Pages = rules.JoinPath(pages.keys...)
+			p.Pages = keypath.Join(pages.keys...)
 			names = append(names, "the number of pages "+p.Pages)
 		}
 		t.sizeOf(p, "")
@@ -184,7 +184,7 @@ var urlName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`
 
 // byNext is paging by a link or a token.
 func (t *translation) byNext(next sign) (*importer.Paging, []string) {
-	path, name := rules.JoinPath(next.keys...), next.keys[len(next.keys)-1]
+	path, name := keypath.Join(next.keys...), next.keys[len(next.keys)-1]
 	format := t.keyword(next.schema, "format").text()
 	isURL := format == "uri" || format == "url" || format == "uri-reference" || urlName().MatchString(name) ||
 		slices.Contains(apinames.NextURLNames(), name)
@@ -237,7 +237,7 @@ func (t *translation) byLastItem(found signs) (*importer.Paging, []string) {
 		if t.property(t.list.item, id).given() && (more || !apinames.Alike(name, "after")) {
 			t.sent["query "+name] = true
 			t.size("")
-			return &importer.Paging{Kind: importer.LastItem, Into: importer.Target{In: importer.InParam, Name: name}, Path: rules.JoinPath(id)},
+			return &importer.Paging{Kind: importer.LastItem, Into: importer.Target{In: importer.InParam, Name: name}, Path: keypath.Join(id)},
 				[]string{"the parameter " + name, "the member " + id + " of the items"}
 		}
 	}

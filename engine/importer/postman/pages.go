@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -296,7 +297,7 @@ func (e *entry) childOf(lists map[string]*entry) {
 			if id != strings.Trim(segments[i], ":{} ") && !apinames.IsIdentifier(id) {
 				continue
 			}
-			e.stream.Endpoint = strings.Join(append([]string{parent.stream.Endpoint, "{" + rules.FormatPath(name, rules.SplitPath(id)) + "}"},
+			e.stream.Endpoint = strings.Join(append([]string{parent.stream.Endpoint, "{" + keypath.Format(name, keypath.Split(id)) + "}"},
 				parts[i+1:]...), "/")
 			e.stream.For = []importer.Variable{{Name: name, Parent: parent.stream}}
 			e.stream.Note(importer.Note{Grade: importer.Check, Source: e.place + ".request.url", Target: "for",
@@ -312,7 +313,7 @@ func identifiers(config value.Object) []string {
 	page, _ := value.At(config, []string{"tests", "0", "pages", "0"})
 	path, _ := get(objectAt(config, "config", "jobs", "0"), "dataField").(string)
 	if path != "" && path != "." {
-		page, _ = value.At(page, rules.SplitPath(path))
+		page, _ = value.At(page, keypath.Split(path))
 	}
 	list, _ := page.([]any)
 	if len(list) == 0 {

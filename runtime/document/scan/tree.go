@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A Tree holds paths into JSON values (see rules.SplitPath), merged by their common prefixes. The
+// A Tree holds paths into JSON values (see keypath.Split), merged by their common prefixes. The
 // locations of the values in a document or an item are noted in a row: one span for each node of
 // the tree that has a cell. A tree is immutable, and safe for use by several goroutines.
 type Tree struct {

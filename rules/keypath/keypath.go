@@ -1,4 +1,7 @@
-package rules
+// Package keypath has the paths of values in the bodies of requests and responses: as configurations write them,
+// a.b.0, and as expressions do, body.a.b[0]. The path of a value in the configuration itself has another
+// form, such as api.pagination.stopRules[0]: see package diag.
+package keypath
 
 import (
 	"strconv"
@@ -7,10 +10,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
-// SplitPath splits a path into its keys. Dots separate keys, `\.` is a dot in a key,
+// Split splits a path into its keys. Dots separate keys, `\.` is a dot in a key,
 // and `\\` is a backslash. The empty path and the path "." have no keys: they are
 // the root. A key that is a number also indexes a list.
-func SplitPath(path string) []string {
+func Split(path string) []string {
 	if path == "" || path == "." {
 		return nil
 	}
@@ -31,8 +34,8 @@ func SplitPath(path string) []string {
 	return append(keys, key.String())
 }
 
-// JoinPath joins keys into a path. It is the inverse of [SplitPath].
-func JoinPath(keys ...string) string {
+// Join joins keys into a path. It is the inverse of [Split].
+func Join(keys ...string) string {
 	if len(keys) == 0 {
 		return "."
 	}
@@ -40,9 +43,9 @@ func JoinPath(keys ...string) string {
 	return strings.Join(lists.Map(keys, escaper.Replace), ".")
 }
 
-// FormatPath writes a path below a name as in an expression: body.meta.next,
+// Format writes a path below a name as in an expression: body.meta.next,
 // body.items[0], body["a b"].
-func FormatPath(root string, keys []string) string {
+func Format(root string, keys []string) string {
 	var b strings.Builder
 	b.WriteString(root)
 	for _, key := range keys {
