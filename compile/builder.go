@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -66,7 +67,7 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 		}
 		b := &Builder{}
 		if _, err := b.setByInputs(e, inputs); err != nil {
-			return "", &language.RuleError{Rule: e.Rule, Err: quoteAddress(b.First.Base.String(), err)}
+			return "", &language.RuleError{Rule: e.Rule, Err: quoteAddress(b.First.Base.String(), errors.Unwrap(err))}
 		}
 		return b.First.Base.String(), nil
 	}
@@ -83,7 +84,7 @@ func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 		}
 		v, err := new(Builder).setByInputs(e, inputs)
 		if err != nil {
-			return nil, &language.RuleError{Rule: e.Rule, Err: err}
+			return nil, err
 		}
 		origins = append(origins, v.(string))
 	}
@@ -99,19 +100,23 @@ func (j *Job) CheckEndpoint(inputs map[string]any) error {
 			continue
 		}
 		if _, err := new(Builder).setByInputs(e, inputs); err != nil {
-			return &language.RuleError{Rule: e.Rule, Err: err}
+			return err
 		}
 	}
 	return nil
 }
 
-// setByInputs sets a value that depends on the inputs alone, and returns it.
+// setByInputs sets a value that depends on the inputs alone, and returns it. All errors are of the type
+// [*language.RuleError].
 func (b *Builder) setByInputs(e *language.Expression, inputs map[string]any) (any, error) {
 	v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
-	if err == nil {
-		err = b.set(e.Rule, v)
+	if err != nil {
+		return nil, err
 	}
-	return v, err
+	if err := b.set(e.Rule, v); err != nil {
+		return nil, &language.RuleError{Rule: e.Rule, Err: err}
+	}
+	return v, nil
 }
 
 // BaseReads reports whether the base address depends on an input.

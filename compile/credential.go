@@ -144,13 +144,13 @@ var errAbsent = errors.New("the value is absent")
 // evaluate returns the text that an expression computes, which may be empty. It reports false for nil.
 func (c *Credentials) evaluate(e *language.Expression, m *language.Machine, page *rules.Context) (text string, given bool, err error) {
 	v, err := e.Eval(m, page)
-	if err == nil && v != nil {
-		text, err = credentialText(v)
+	if err != nil || v == nil {
+		return "", false, err
 	}
-	if err != nil {
+	if text, err = credentialText(v); err != nil {
 		return "", false, &language.RuleError{Rule: e.Rule, Err: err}
 	}
-	return text, v != nil, nil
+	return text, true, nil
 }
 
 // maxCredential is the length of the longest value that is sent as a credential, in bytes.
@@ -174,10 +174,10 @@ func credentialText(v any) (string, error) {
 // the response does not say.
 func (c *Credentials) End(m *language.Machine, page *rules.Context) (expiresAt time.Time, after time.Duration, err error) {
 	v, err := c.Expires.Eval(m, page)
-	if err == nil {
-		expiresAt, after, err = endOf(v)
-	}
 	if err != nil {
+		return expiresAt, after, err
+	}
+	if expiresAt, after, err = endOf(v); err != nil {
 		return expiresAt, after, &language.RuleError{Rule: c.Expires.Rule, Err: err}
 	}
 	return expiresAt, after, nil

@@ -30,15 +30,15 @@ type ItemField struct {
 	Copy []string // path of the item value to copy; nil if the value is computed
 }
 
-// Value returns the value of the member: nil, a boolean, a number, a string, a list or an
-// object. A time, a duration and a time zone are strings.
-func (f ItemField) Value(m *language.Machine, page *rules.Context) (any, error) {
+// JSON returns the value of the member: nil, a boolean, a number, a string, a list or an
+// object. A time, a duration and a time zone are strings. All errors are of the type [*language.RuleError].
+func (f ItemField) JSON(m *language.Machine, page *rules.Context) (any, error) {
 	v, err := f.Eval(m, page)
 	if err != nil {
 		return nil, err
 	}
 	if v = language.JSONForm(v); value.Exceeds(v, language.MaxValueBytes) {
-		return nil, &requests.LengthError{What: "its value", Limit: language.MaxValueBytes}
+		return nil, &language.RuleError{Rule: f.Rule, Err: &requests.LengthError{What: "its value", Limit: language.MaxValueBytes}}
 	}
 	return v, nil
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
@@ -146,7 +145,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 		}
 		ok, err := rule.EvalBool(&r.pooled.machine, &c)
 		if err != nil {
-			return errorAction{do: rules.ErrorFail, failed: &language.RuleError{Rule: rule.Rule, Err: err}}
+			return errorAction{do: rules.ErrorFail, failed: err}
 		}
 		if ok {
 			return errorAction{

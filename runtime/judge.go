@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -18,7 +17,7 @@ func (r *listRun) judge(page *Page) error {
 		r.current.notes = nil
 		met, err := stop.EvalBool(&r.pooled.machine, r.context())
 		if err != nil {
-			return r.pageError(failure.Response, &language.RuleError{Rule: stop.Rule, Err: err})
+			return r.pageError(failure.Response, err)
 		}
 		verdict := trace.Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.current.notes}
 		if met || r.VerdictValues {

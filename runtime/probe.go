@@ -34,7 +34,7 @@ func (r *listRun) probe(page *Page) {
 	r.current.notes = nil
 	v, err := p.Eval(&r.pooled.machine, c)
 	if err != nil {
-		result.Err = errors.New(r.Redactor.Shown(err.Error()))
+		result.Err = errors.New(r.Redactor.Shown(errors.Unwrap(err).Error())) // the reader knows the expression
 	}
 	result.Value = r.redacted(language.JSONForm(v))
 	result.Because, result.Missing, result.Notes = r.Redactor.Shown(p.Because(c)), p.Missing(c), r.current.notes

@@ -175,21 +175,20 @@ func (s *shaper) item(item *document.LocatedItem) (passes bool, err error) {
 		}
 		passes, err := f.EvalBool(&r.pooled.machine, c)
 		if other, ok := errors.AsType[*language.CompareError](err); ok { // an item without such a value does not pass, either
-			r.warn("filter.types", fmt.Sprintf("%s: %v; items like this are left out", f.Rule.ID, other))
+			if !r.reported["filter.types"] {
+				r.warn("filter.types", fmt.Sprintf("%s: %v; items like this are left out", f.Rule.ID, other))
+			}
 			return false, nil
 		}
-		if err != nil {
-			return false, &language.RuleError{Rule: f.Rule, Err: err}
-		}
-		if !passes {
-			return false, nil
+		if err != nil || !passes {
+			return false, err
 		}
 	}
 	if s.editor == nil {
 		s.line = append(s.line[:0], item.Raw...)
 		return true, nil
 	}
-	for i, f := range s.shape.Fields {
+	for i := range s.shape.Fields {
 		if place := s.copied[i]; place >= 0 {
 			if s.values[i] = item.Value(place); s.values[i] == nil {
 				s.values[i] = null
@@ -197,7 +196,7 @@ func (s *shaper) item(item *document.LocatedItem) (passes bool, err error) {
 			continue
 		}
 		if s.values[i], err = s.value(i); err != nil {
-			return false, &language.RuleError{Rule: f.Rule, Err: err}
+			return false, err
 		}
 	}
 	s.line, err = s.editor.Append(s.line[:0], item, s.values)
@@ -210,13 +209,13 @@ func (s *shaper) value(field int) ([]byte, error) {
 	if f.Rule.Role == rules.RoleRemove {
 		return nil, nil
 	}
-	v, err := f.Value(&s.run.pooled.machine, s.run.context())
+	v, err := f.JSON(&s.run.pooled.machine, s.run.context())
 	if err != nil {
 		return nil, err
 	}
 	text, err := value.AppendMarshal(s.texts[field][:0], v)
 	if err != nil {
-		return nil, fmt.Errorf("its value cannot be written as JSON: %w", err)
+		return nil, &language.RuleError{Rule: f.Rule, Err: fmt.Errorf("its value cannot be written as JSON: %w", err)}
 	}
 	s.texts[field] = text
 	return text, nil

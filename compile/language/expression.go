@@ -39,8 +39,8 @@ type Machine struct {
 	meter meter
 }
 
-// Eval evaluates the expression on a page. The error describes the failure, but
-// not its place: the caller knows the job and the page.
+// Eval evaluates the expression on a page. All errors are of the type [*RuleError]. They name the rule,
+// but neither the job nor the page, which the caller knows.
 func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
 	if m.Given != nil {
 		if v, ok := m.Given(e, page); ok {
@@ -51,7 +51,7 @@ func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
 	m.meter.page = page
 	v, err := e.code.run(m)
 	if err != nil {
-		return nil, err
+		return nil, &RuleError{e.Rule, err}
 	}
 	if m.Note != nil {
 		for _, text := range m.meter.notes {
@@ -103,15 +103,14 @@ func causeOf(err error) error {
 // a response.
 const MaxValueBytes = 16 << 20
 
-// Value evaluates the expression. A value of more than limit bytes is an error. All errors are
-// of the type [*RuleError].
+// Value evaluates the expression like [Expression.Eval]. A value of more than limit bytes is an error.
 func (e *Expression) Value(m *Machine, page *rules.Context, limit int) (any, error) {
 	v, err := e.Eval(m, page)
-	if err == nil && value.Exceeds(v, limit) {
-		err = &requests.LengthError{What: "its value", Limit: limit}
-	}
 	if err != nil {
-		return nil, &RuleError{e.Rule, err}
+		return nil, err
+	}
+	if value.Exceeds(v, limit) {
+		return nil, &RuleError{e.Rule, &requests.LengthError{What: "its value", Limit: limit}}
 	}
 	return v, nil
 }
@@ -120,7 +119,7 @@ func (e *Expression) Value(m *Machine, page *rules.Context, limit int) (any, err
 func (e *Expression) Show(m *Machine, page *rules.Context) string {
 	v, err := e.Eval(m, page)
 	if err != nil {
-		return "{" + err.Error() + "}"
+		return "{" + errors.Unwrap(err).Error() + "}"
 	}
 	if text, ok := v.(string); ok {
 		return text
@@ -135,7 +134,7 @@ func (e *Expression) ShownReads() []Read { return e.code.shown() }
 // Flags returns the Reads that truthy converts to booleans.
 func (e *Expression) Flags() []Read { return e.code.flags }
 
-// EvalBool evaluates a condition: nil is false, anything but a boolean is an
+// EvalBool evaluates a condition like [Expression.Eval]: nil is false, and anything but a boolean is an
 // error.
 func (e *Expression) EvalBool(m *Machine, page *rules.Context) (bool, error) {
 	v, err := e.Eval(m, page)
@@ -148,5 +147,5 @@ func (e *Expression) EvalBool(m *Machine, page *rules.Context) (bool, error) {
 	case nil:
 		return false, nil
 	}
-	return false, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", KindOf(v))
+	return false, &RuleError{e.Rule, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", KindOf(v))}
 }

@@ -2,6 +2,7 @@ package language
 
 import (
 	"encoding/json"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -36,14 +37,15 @@ func compileRule(l *Language, rule rules.Rule) (*Expression, error) {
 	return NewCompiler(l).Expression(rule, &rules.Ruleset{StateNames: []string{"offset"}}, rule.Role.Scope())
 }
 
-// eval evaluates a source on a page whose body is given as JSON.
+// eval evaluates a source on a page whose body is given as JSON. The error is that without the rule.
 func eval(t *testing.T, body, source string) (any, error) {
 	t.Helper()
 	e, faults := one(t, rules.RoleParam, source)
 	require.Empty(t, faults)
 	page := &rules.Context{Page: 2, Body: decoded(t, body), Count: 7, Limit: 10, State: map[string]any{"offset": 20}}
 	page.Total.Pages = 2
-	return e.Eval(&Machine{}, page)
+	v, err := e.Eval(&Machine{}, page)
+	return v, errors.Unwrap(err)
 }
 
 // decoded turns JSON into values as the page reader does.
@@ -206,7 +208,27 @@ func TestAConditionThatOnlyTheResponseDecidesIsCheckedWhenItRuns(t *testing.T) {
 		})
 	}
 	_, err := e.EvalBool(&Machine{}, &rules.Context{Body: decoded(t, `{"done": "no"}`)})
-	require.EqualError(t, err, "want true or false, got a string; truthy(…) converts any value to a boolean")
+	require.EqualError(t, errors.Unwrap(err), "want true or false, got a string; truthy(…) converts any value to a boolean")
+}
+
+func TestEveryErrorOfAnEvaluationNamesItsRuleOnce(t *testing.T) {
+	e, faults := one(t, rules.RoleStop, `at("x")`)
+	require.Empty(t, faults)
+	failing, faults := one(t, rules.RoleStop, `bitshl(1, body.n) == 2`)
+	require.Empty(t, faults)
+	page := &rules.Context{Body: decoded(t, `{"x": "long", "n": -1}`)}
+	m := &Machine{}
+	_, evalErr := failing.Eval(m, page)
+	_, boolErr := failing.EvalBool(m, page)
+	_, kindErr := e.EvalBool(m, page)
+	_, valueErr := failing.Value(m, page, MaxValueBytes)
+	_, lengthErr := e.Value(m, page, 1)
+	for _, err := range []error{evalErr, boolErr, kindErr, valueErr, lengthErr} {
+		failed, ok := err.(*RuleError)
+		require.True(t, ok, "%T: %v", err, err)
+		require.Contains(t, []string{e.Rule.Source, failing.Rule.Source}, failed.Rule.Source)
+		require.NotErrorAs(t, failed.Err, new(*RuleError))
+	}
 }
 
 func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// RuleError says which rule failed while it ran.
+// RuleError says which rule failed while it ran. Every error of an evaluation is of this type.
 type RuleError struct {
 	Rule rules.Rule
 	Err  error

@@ -145,11 +145,7 @@ func (t *tree) isFor(m *language.Machine, parent runtime.Partition, child *compi
 	if err := variable.When.CheckKept(c.Kept); err != nil {
 		return false, err
 	}
-	met, err := variable.When.EvalBool(m, c)
-	if err != nil {
-		err = &language.RuleError{Rule: variable.When.Rule, Err: err}
-	}
-	return met, err
+	return variable.When.EvalBool(m, c)
 }
 
 // valuesOf returns the values of a variable of a job, given the values of the variables before it:
