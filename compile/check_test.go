@@ -36,7 +36,7 @@ func loweredText(t *testing.T, text string) (*rules.Config, *rules.Lowered, diag
 func job(t *testing.T, pagination string) *Job {
 	t.Helper()
 	cfg, low, _ := lowered(t, pagination)
-	jobs, found := Jobs(cfg, low, nil)
+	jobs, found := compileJobs(cfg, low, Options{})
 	require.NoError(t, found.Err())
 	return jobs[0]
 }
@@ -45,7 +45,7 @@ func job(t *testing.T, pagination string) *Job {
 func warnings(t *testing.T, pagination string) []string {
 	t.Helper()
 	cfg, low, before := lowered(t, pagination)
-	_, found := Jobs(cfg, low, nil)
+	_, found := compileJobs(cfg, low, Options{})
 	require.NoError(t, found.Err())
 	var out []string
 	for _, w := range slices.Concat(before, found) {
@@ -150,7 +150,7 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 
 func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
 	cfg, low, _ := lowered(t, `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}`)
-	_, found := Jobs(cfg, low, nil)
+	_, found := compileJobs(cfg, low, Options{})
 	require.ErrorContains(t, found.Err(), "api.pagination.scrollers.a.stopRules[0]: unknown name cuont")
 }
 
@@ -158,7 +158,7 @@ func TestAParameterThatIsNoPageSizeIsNamed(t *testing.T) {
 	cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "pagination":
 		{"method": "keyset", "idKey": "id", "param": "after", "limit": 100, "shortPageEnds": true}},
 		"config": {"jobs": [{"endpoint": "users", "params": {"limit": "max"}}]}}`)
-	jobs, found := Jobs(cfg, low, nil)
+	jobs, found := compileJobs(cfg, low, Options{})
 	require.Nil(t, jobs[0].Ruleset.Limit)
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].Message, "count < limit is never true: keyset.short has no effect")

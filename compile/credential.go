@@ -26,9 +26,9 @@ type Credentials struct {
 	params []*language.Expression // parameters of the token request
 }
 
-// CredentialsOf compiles the expressions of the credentials in a language; nil is
+// compileCredentials compiles the expressions of the credentials in a language; nil is
 // [language.Builtin]. It returns nil if there are no credentials.
-func CredentialsOf(cfg *rules.Config, in *language.Language) (*Credentials, diag.Diagnostics) {
+func compileCredentials(cfg *rules.Config, in *language.Language) (*Credentials, diag.Diagnostics) {
 	lowered, diags := cfg.LowerAuth()
 	if lowered == nil || diags.Err() != nil {
 		return nil, diags

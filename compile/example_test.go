@@ -17,15 +17,11 @@ func compiled(pagination rules.Object) *compile.Job {
 	if err := found.Err(); err != nil {
 		panic(err)
 	}
-	lowered, found := cfg.Lower()
+	compiled, found := compile.Config(cfg, compile.Options{})
 	if err := found.Err(); err != nil {
 		panic(err)
 	}
-	jobs, found := compile.Jobs(cfg, lowered, nil)
-	if err := found.Err(); err != nil {
-		panic(err)
-	}
-	return jobs[0]
+	return compiled.Jobs[0]
 }
 
 // A run makes the first request, and the next one from the state and the parts

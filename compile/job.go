@@ -116,15 +116,46 @@ type Needs struct {
 	Past  bool       // rules read the items of earlier pages
 }
 
-// Jobs compiles a lowered configuration, and the scrollers that no job uses, in
-// a language; nil is [language.Builtin]. The diagnostics are the errors in all expressions,
-// and warnings about rules that are probably mistakes. If there are errors, the jobs
+// Options are the options of [Config]. The zero Options compile in the built-in language.
+type Options struct {
+	Language *language.Language // nil is [language.Builtin]
+	Probe    *ProbeSource       // usually nil
+}
+
+// A ProbeSource is an expression whose value on the pages of a job is shown to the user: see [Probe].
+type ProbeSource struct {
+	Job    string // ID of the job
+	Source string
+	Item   int // number of the item that the expression reads, from 1; 0 means no item
+}
+
+// Compiled is a compiled configuration.
+type Compiled struct {
+	Jobs        []*Job       // in the order of the configuration
+	Credentials *Credentials // nil if there are none
+}
+
+// Config lowers and compiles a configuration. The diagnostics are the mistakes and the warnings of [rules.Config.Lower],
+// the errors in all expressions, and warnings about rules that are probably mistakes. If there are errors, the jobs
 // cannot be run.
-func Jobs(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) ([]*Job, diag.Diagnostics) {
-	shared, diags := newShared(in), diag.NewCollector(cfg.Source)
+func Config(cfg *rules.Config, o Options) (*Compiled, diag.Diagnostics) {
+	lowered, found := cfg.Lower()
+	jobs, more := compileJobs(cfg, lowered, o)
+	found = append(found, more...)
+	credentials, more := compileCredentials(cfg, o.Language)
+	return &Compiled{Jobs: jobs, Credentials: credentials}, append(found, more...).Unique()
+}
+
+// compileJobs compiles the jobs of a configuration, and the scrollers that no job uses.
+func compileJobs(cfg *rules.Config, lowered *rules.Lowered, o Options) ([]*Job, diag.Diagnostics) {
+	shared, diags := newShared(o.Language), diag.NewCollector(cfg.Source)
 	var jobs []*Job
 	for _, set := range lowered.Jobs {
-		job := (&compilation{shared: shared, set: set, diags: diags}).job()
+		c := &compilation{shared: shared, set: set, diags: diags}
+		if o.Probe != nil && o.Probe.Job == set.Job.ID {
+			c.probe = o.Probe
+		}
+		job := c.job()
 		job.Request, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
 		job.noteSecrets(cfg.Secrets)
 		jobs = append(jobs, job)
@@ -143,6 +174,7 @@ func Jobs(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) ([]*
 type compilation struct {
 	*shared
 	set   *rules.Ruleset
+	probe *ProbeSource // nil if the job has no probe
 	diags *diag.Collector
 }
 
@@ -170,15 +202,12 @@ func (c *compilation) job() *Job {
 		if rule.Role == rules.RoleAudit { // compiled on demand, when the first list needs it
 			continue
 		}
-		e, err := c.expression(rule, rule.Role.Scope())
-		if err != nil {
-			c.report(rule, err)
-			continue
-		}
-		job.noteNeeds(e)
-		if err := c.assign(job, e); err != nil {
-			c.report(rule, err)
-		}
+		c.add(job, rule)
+	}
+	if c.probe != nil {
+		c.add(job, rules.Rule{
+			ID: string(rules.RoleProbe), Role: rules.RoleProbe, Source: c.probe.Source, Origin: rules.Origin{Path: "the expression"},
+		})
 	}
 	slices.SortStableFunc(job.Parts, func(a, b *language.Expression) int { return addressFirst(a) - addressFirst(b) })
 	for _, e := range job.Parts {
@@ -192,6 +221,19 @@ func (c *compilation) job() *Job {
 	job.findEnds()
 	c.checkJob(job)
 	return job
+}
+
+// add compiles a rule of a job.
+func (c *compilation) add(job *Job, rule rules.Rule) {
+	e, err := c.expression(rule, rule.Role.Scope())
+	if err != nil {
+		c.report(rule, err)
+		return
+	}
+	job.noteNeeds(e)
+	if err := c.assign(job, e); err != nil {
+		c.report(rule, err)
+	}
 }
 
 // assign adds an expression to the job's list for its role. It returns an error if the expression
@@ -224,7 +266,7 @@ func (c *compilation) assign(job *Job, e *language.Expression) error {
 	case rules.RoleFilter, rules.RoleSet, rules.RoleRemove:
 		job.Shape.add(e)
 	case rules.RoleProbe:
-		job.Probe = &Probe{Expression: e}
+		job.Probe = &Probe{Expression: e, Item: c.probe.Item}
 	default:
 		job.Parts = append(job.Parts, e)
 	}

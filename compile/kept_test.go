@@ -15,7 +15,7 @@ func jobsOf(t *testing.T, inputs, jobs string) []*Job {
 	t.Helper()
 	cfg, low, _ := loweredText(t, fmt.Sprintf(`{"inputs": %s, "api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}},
 		"config": {"jobs": [%s]}}`, inputs, jobs))
-	all, found := Jobs(cfg, low, nil)
+	all, found := compileJobs(cfg, low, Options{})
 	require.NoError(t, found.Err())
 	return all
 }
@@ -75,7 +75,7 @@ func TestAFilterMayNeedAKeptValue(t *testing.T) {
 
 	cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"endpoint": "a",
 		"incremental": {"cursor": "at", "param": "since"}, "filter": "item.at > kept.at"}]}}`)
-	_, found := Jobs(cfg, low, nil)
+	_, found := compileJobs(cfg, low, Options{})
 	require.Len(t, found.Warnings(), 1)
 	require.Equal(t, "filter lets no item pass in the first run, in which kept.at is nil: that run fails", found.Warnings()[0].Message)
 	require.Equal(t, "write kept.at == nil or …, or kept.at != nil and … to leave out all items of that run", found.Warnings()[0].Hint)

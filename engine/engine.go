@@ -101,14 +101,10 @@ func LoadFile(path string, options ...Option) (*Engine, error) {
 // three are reported together.
 func build(source *diag.Source, root any, s optionSet) (*Engine, error) {
 	cfg, found := rules.Decode(source, root, s.decode)
-	var jobs []*compile.Job
-	var auth *compile.Credentials
+	compiled := &compile.Compiled{}
 	if len(cfg.Jobs) > 0 { // otherwise Decode has found an error
-		lowered, more := cfg.Lower()
-		found = append(found, more...)
-		jobs, more = compile.Jobs(cfg, lowered, s.language)
-		found = append(found, more...)
-		auth, more = compile.CredentialsOf(cfg, s.language)
+		var more Diagnostics
+		compiled, more = compile.Config(cfg, compile.Options{Language: s.language})
 		found = append(found, more...)
 	}
 	found = hideSecrets(found.Unique(), cfg.Secrets, source)
@@ -116,8 +112,8 @@ func build(source *diag.Source, root any, s optionSet) (*Engine, error) {
 	if err := found.Err(); err != nil {
 		return nil, found.Errors()
 	}
-	e := &Engine{cfg: cfg, root: root, auth: auth, warnings: found.Warnings(), options: s}
-	e.setJobs(jobs)
+	e := &Engine{cfg: cfg, root: root, auth: compiled.Credentials, warnings: found.Warnings(), options: s}
+	e.setJobs(compiled.Jobs)
 	e.redactor = e.newRedactor()
 	return e, nil
 }

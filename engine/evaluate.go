@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -33,22 +32,14 @@ func (e *Engine) Evaluate(ctx context.Context, expression string, scope trace.Sc
 
 // withProbe returns the engine with a probe in a job.
 func (e *Engine) withProbe(expression string, scope trace.Scope) (*Engine, error) {
-	lowered, _ := e.cfg.Lower()
-	for _, set := range lowered.Jobs {
-		if set.Job.ID == scope.Job {
-			set.Rules = append(set.Rules, rules.Rule{
-				ID: string(rules.RoleProbe), Role: rules.RoleProbe, Source: expression, Origin: rules.Origin{Path: "the expression"},
-			})
-		}
-	}
-	jobs, found := compile.Jobs(e.cfg, lowered, e.options.language)
+	compiled, found := compile.Config(e.cfg, compile.Options{
+		Language: e.options.language,
+		Probe:    &compile.ProbeSource{Job: scope.Job, Source: expression, Item: scope.Item},
+	})
 	if found.Err() != nil {
 		return nil, hideSecrets(found.Errors(), e.cfg.Secrets, e.cfg.Source)
 	}
 	changed := e.With(WithJobs(scope.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(JobResult.Ended))
-	changed.setJobs(jobs)
-	if job := changed.byID[scope.Job]; job != nil {
-		job.Probe.Item = scope.Item
-	}
+	changed.setJobs(compiled.Jobs)
 	return changed, nil
 }

@@ -55,13 +55,9 @@ func compiledJob(text string) (*compile.Job, error) {
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	lowered, found := config.Lower()
+	compiled, found := compile.Config(config, compile.Options{})
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	jobs, found := compile.Jobs(config, lowered, nil)
-	if err := found.Err(); err != nil {
-		return nil, err
-	}
-	return jobs[0], nil
+	return compiled.Jobs[0], nil
 }

@@ -27,9 +27,7 @@ func Config(tb testing.TB, text string, l *language.Language) (*rules.Config, []
 	require.NoError(tb, err)
 	cfg, found := rules.Decode(source, root, rules.Options{})
 	require.NoError(tb, found.Err())
-	lowered, found := cfg.Lower()
+	compiled, found := compile.Config(cfg, compile.Options{Language: l})
 	require.NoError(tb, found.Err())
-	jobs, found := compile.Jobs(cfg, lowered, l)
-	require.NoError(tb, found.Err())
-	return cfg, jobs
+	return cfg, compiled.Jobs
 }

@@ -43,15 +43,11 @@ func explainedCase(c *fixtures.Case) (*Explanation, []*compile.Job, bool) {
 	if found.Err() != nil {
 		return nil, nil, false
 	}
-	low, found := cfg.Lower()
+	compiled, found := compile.Config(cfg, compile.Options{})
 	if found.Err() != nil {
 		return nil, nil, false
 	}
-	jobs, found := compile.Jobs(cfg, low, nil)
-	if found.Err() != nil {
-		return nil, nil, false
-	}
-	return Explain(cfg, jobs, RunDetails{Redact: func(s string) string { return s }}), jobs, true
+	return Explain(cfg, compiled.Jobs, RunDetails{Redact: func(s string) string { return s }}), compiled.Jobs, true
 }
 
 // An explanationOfCase is a case with what explain says about it.

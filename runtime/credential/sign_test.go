@@ -25,9 +25,9 @@ func configured(t *testing.T, base, authentication string, inputs map[string]any
 	require.NoError(t, err)
 	cfg, found := rules.Decode(source, root, rules.Options{})
 	require.NoError(t, found.Err())
-	expressions, found := compile.CredentialsOf(cfg, nil)
+	compiled, found := compile.Config(cfg, compile.Options{})
 	require.NoError(t, found.Err())
-	auth, err := New(cfg.Auth, Options{BaseURL: base, Expressions: expressions, Inputs: inputs})
+	auth, err := New(cfg.Auth, Options{BaseURL: base, Expressions: compiled.Credentials, Inputs: inputs})
 	require.NoError(t, err)
 	return auth
 }
@@ -113,9 +113,9 @@ func TestALoginAtAnotherOriginHasItsOwnHeadersOnly(t *testing.T) {
 	require.NoError(t, err)
 	cfg, found := rules.Decode(source, root, rules.Options{})
 	require.NoError(t, found.Err())
-	expressions, found := compile.CredentialsOf(cfg, nil)
+	compiled, found := compile.Config(cfg, compile.Options{})
 	require.NoError(t, found.Err())
-	auth, err := New(cfg.Auth, Options{BaseURL: api.URL, Expressions: expressions})
+	auth, err := New(cfg.Auth, Options{BaseURL: api.URL, Expressions: compiled.Credentials})
 	require.NoError(t, err)
 	_, err = exchange(t, api.URL, auth)
 	require.NoError(t, err)

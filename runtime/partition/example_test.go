@@ -121,13 +121,9 @@ func rootJob(api *httptest.Server) *compile.Job {
 	if found.Err() != nil {
 		panic(found.Err())
 	}
-	lowered, found := config.Lower()
+	compiled, found := compile.Config(config, compile.Options{})
 	if found.Err() != nil {
 		panic(found.Err())
 	}
-	jobs, found := compile.Jobs(config, lowered, nil)
-	if found.Err() != nil {
-		panic(found.Err())
-	}
-	return jobs[0]
+	return compiled.Jobs[0]
 }
