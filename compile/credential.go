@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -206,7 +207,7 @@ func endOf(v any) (time.Time, time.Duration, error) {
 		return time.Time{}, time.Duration(max(seconds, 0) * float64(time.Second)), nil
 	}
 	if text, ok := v.(string); ok {
-		if at, err := rules.ParseTime(text); err == nil {
+		if at, err := times.Parse(text); err == nil {
 			return at, 0, nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -149,14 +150,14 @@ func (j *Job) cursorOf(e *language.Expression) *rules.Cursor {
 type Reread struct {
 	From *language.Expression // the beginning of the windows
 	To   string               // the end that is kept: window.to
-	Unit rules.Span
+	Unit times.Span
 }
 
 // Reread returns the unit of windows of the job that each run requests again, or nil: with granularity, the end of the last
 // window belongs to it, and the windows of the next run begin there.
 func (a Analysis) Reread() *Reread {
 	for _, v := range a.job.For {
-		if v.Window == nil || v.Window.Granularity == (rules.Span{}) {
+		if v.Window == nil || v.Window.Granularity == (times.Span{}) {
 			continue
 		}
 		isEnd := func(keep *language.Expression) bool {

@@ -36,11 +36,12 @@ var mayImport = map[string][]string{
 	"rules/panics":    {},
 	"rules/remedy":    {module + "rules/lists"},
 	"rules/keypath":   {module + "rules/lists"},
+	"rules/times":     {module + "rules/value", module + "rules/wording"},
 	"rules/diag":      {module + "rules/secret", module + "rules/remedy"},
 	"rules": {
 		module + "rules/diag", module + "rules/remedy", module + "rules/secret", module + "rules/value", module + "rules/php",
 		module + "rules/requests", module + "rules/apinames", module + "rules/lists", module + "rules/wording",
-		module + "rules/keypath",
+		module + "rules/keypath", module + "rules/times",
 	},
 	"rules/yaml":          {module + "rules", "go.yaml.in/yaml/v4"},
 	"compile/language":    {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/rules/times"
 )
 
 // A partition is the list of a job, requested with one binding: a value for each variable of for. The
@@ -28,19 +29,19 @@ func (v ForVariable) ID(key string) string { return "for." + v.Name + "." + key 
 
 // A Window says how an interval is divided into windows. Its bounds are rules.
 type Window struct {
-	Step     Span // zero for a single window or a computed step
-	Computed bool // the step is computed
-	Overlap  Span // how much earlier each window but the first begins
-	Smallest Span // windows up to this length are not split; zero means one second or the number 1
+	Step     times.Span // zero for a single window or a computed step
+	Computed bool       // the step is computed
+	Overlap  times.Span // how much earlier each window but the first begins
+	Smallest times.Span // windows up to this length are not split; zero means one second or the number 1
 	// Granularity is the distance between the end of a window, which belongs to the window, and the
 	// beginning of the next window. If it is zero, the windows are half open: each ends where the next
 	// one begins.
-	Granularity Span
+	Granularity times.Span
 	Splits      bool // a rule may split a window
 }
 
 // Stepped reports whether there may be more than one window.
-func (w Window) Stepped() bool { return w.Step != (Span{}) || w.Computed }
+func (w Window) Stepped() bool { return w.Step != (times.Span{}) || w.Computed }
 
 // PartitionPolicy is the effect of a partition that fails.
 type PartitionPolicy string
@@ -143,16 +144,16 @@ func (d *decoder) readWindow(v *ForVariable) {
 		Smallest: spanOf(v.settings.get("smallest").Value), Splits: v.settings.get("splitWhen").given(),
 	}
 	if step, isText := v.settings.get("step").Value.(string); isText {
-		_, err := ParseSpan(step)
+		_, err := times.ParseSpan(step)
 		w.Computed = err != nil
 	}
-	if w.Overlap != (Span{}) && !w.Stepped() {
+	if w.Overlap != (times.Span{}) && !w.Stepped() {
 		d.diags.Errorf(diag.Value(v.settings.get("overlap").path()), "overlap needs step: there is only one window")
 	}
-	if w.Granularity = spanOf(v.settings.get("granularity").Value); w.Granularity != (Span{}) && w.Smallest == (Span{}) {
+	if w.Granularity = spanOf(v.settings.get("granularity").Value); w.Granularity != (times.Span{}) && w.Smallest == (times.Span{}) {
 		w.Smallest = w.Granularity
 	}
-	if w.Step != (Span{}) && w.Step.Less(w.Granularity) {
+	if w.Step != (times.Span{}) && w.Step.Less(w.Granularity) {
 		d.diags.Errorf(diag.Value(v.settings.get("granularity").path()), "granularity must not be greater than step")
 	}
 	if w.Smallest.Less(w.Granularity) {
@@ -167,4 +168,9 @@ func (d *decoder) readWindow(v *ForVariable) {
 // splits reports whether windows of the job may be split.
 func (j Job) splits() bool {
 	return slices.ContainsFunc(j.For, func(v ForVariable) bool { return v.Window != nil && v.Window.Splits })
+}
+
+func spanOf(v any) times.Span {
+	span, _ := times.ParseSpan(v) // it was checked
+	return span
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -99,7 +100,7 @@ func sentSource(given settings, kept string) string {
 		return fmt.Sprintf("earlier(%s, %s)", v, lag)
 	}
 	switch {
-	case lag.Value != nil && spanOf(lag.Value) == (Span{}): // an expression
+	case lag.Value != nil && spanOf(lag.Value) == (times.Span{}): // an expression
 		source = earlier(kept, lag.text())
 	case lag.Value != nil && !spanOf(lag.Value).IsTime():
 		source = earlier(kept, spanOf(lag.Value).String())
@@ -113,7 +114,7 @@ func sentSource(given settings, kept string) string {
 	}
 	first := literal(from.Value)
 	if text, isText := from.Value.(string); isText {
-		if _, err := ParseTime(text); err != nil {
+		if _, err := times.Parse(text); err != nil {
 			first = "(" + text + ")"
 		}
 	}
@@ -131,7 +132,7 @@ func (d *decoder) addSent(given settings, j *Job, cursor *Cursor, source string)
 	param := given.get("param")
 	place := diag.Value(param.path())
 	computed := Computed{Source: source, Path: param.path(), since: cursor}
-	if lag := given.get("lag"); lag.Value != nil && spanOf(lag.Value) == (Span{}) { // a mistake in it is one of the source
+	if lag := given.get("lag"); lag.Value != nil && spanOf(lag.Value) == (times.Span{}) { // a mistake in it is one of the source
 		computed.Path = lag.path()
 	}
 	kind, name, _ := strings.Cut(param.text(), ":")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -121,7 +122,7 @@ func bindingOf(o Object) map[string]any {
 
 func timeIn(v any) (time.Time, bool) {
 	text, _ := v.(string)
-	t, err := ParseTime(text)
+	t, err := times.Parse(text)
 	return t, err == nil
 }
 

@@ -28,8 +28,7 @@
 //
 // Package compile compiles these lists.
 //
-// time_layout.go has the forms of times in configurations and responses, and package keypath those of paths in
-// responses.
+// Package keypath has the forms of paths in responses, and package times those of times.
 //
 // Config paths are texts, such as api.pagination.stopRules[0], and not values that know their positions: they
 // are keys in results, traces and comments of explain, and only the position of a value that is reported is

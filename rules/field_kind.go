@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -258,7 +259,7 @@ var dateLike = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // readMoment reads a date or an expression.
 func readMoment(v any) (any, error) {
 	if text, _ := v.(string); dateLike().MatchString(text) {
-		if _, err := ParseTime(text); err != nil {
+		if _, err := times.Parse(text); err != nil {
 			return nil, err
 		}
 	}
@@ -397,7 +398,7 @@ func readPerSecond(v any) (any, error) {
 
 // readLength reads the length of a window.
 func readLength(v any) (any, error) {
-	if _, err := ParseSpan(v); err != nil {
+	if _, err := times.ParseSpan(v); err != nil {
 		return nil, errKind
 	}
 	return v, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/times"
 )
 
 // linkPartitions checks how the jobs depend on each other, and determines the variables that each can read.
@@ -145,7 +146,7 @@ func momentSource(v any) string {
 	if !isText {
 		return literal(v)
 	}
-	if _, err := ParseTime(text); err == nil {
+	if _, err := times.Parse(text); err == nil {
 		return fmt.Sprintf("date(%q)", text)
 	}
 	return text

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -48,7 +49,7 @@ func cursorOf(m *meter, v any, layout string) cursor {
 		return cursor{}
 	}
 	text, _ := value.Text(v)
-	if t, err := rules.ParseInLayout(layout, text, time.UTC); err == nil {
+	if t, err := times.ParseInLayout(layout, text, time.UTC); err == nil {
 		return cursor{rank: timeCursor, time: t, text: text, layout: layout}
 	}
 	return cursor{rank: numberCursor, number: v}
@@ -58,13 +59,13 @@ func cursorOfText(m *meter, text, layout string) cursor {
 	if text == "" {
 		return cursor{}
 	}
-	layouts := rules.TimeLayouts(text)
+	layouts := times.Layouts(text)
 	if layout != "" && layout != rules.AnyTime && layout != rules.UnixSeconds && layout != rules.UnixMillis {
 		layouts = append([]string{layout}, layouts...)
 	}
 	for _, layout := range layouts {
 		m.spend(len(text) + len(layout))
-		if t, err := rules.ParseInLayout(layout, text, time.UTC); err == nil {
+		if t, err := times.ParseInLayout(layout, text, time.UTC); err == nil {
 			return cursor{rank: timeCursor, time: t, text: text, layout: layout}
 		}
 	}
@@ -388,7 +389,7 @@ func earlier(args ...any) (any, error) {
 	if v == nil {
 		return nil, nil
 	}
-	span, err := rules.ParseLag(args[1])
+	span, err := times.ParseLag(args[1])
 	if err != nil {
 		return nil, fmt.Errorf("earlier: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 )
 
 func TestDatesWhoseTextDoesNotSortAreKnown(t *testing.T) {
@@ -76,7 +76,7 @@ func checkLatestOf(t *testing.T, text, lag, layout string) {
 		order, ok := CompareCursors(v, all, layout)
 		require.False(t, ok && order > 0, "%v is greater than %v", v, all)
 	}
-	if span, err := rules.ParseSpan(lag); err != nil || span.Number != nil || layout != "" {
+	if span, err := times.ParseSpan(lag); err != nil || span.Number != nil || layout != "" {
 		return
 	}
 	before, err := earlier(all, lag)

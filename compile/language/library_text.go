@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -208,7 +209,7 @@ func duration(m *meter, a []any) (any, error) {
 
 // layoutsOf returns the forms of times in which date may read a text.
 func layoutsOf(text string) []string {
-	return append([]string{time.TimeOnly, dayLayout}, rules.TimeLayouts(text)...)
+	return append([]string{time.TimeOnly, dayLayout}, times.Layouts(text)...)
 }
 
 const dayLayout = "20060102"
@@ -258,7 +259,7 @@ func parseTime(m *meter, text string, layouts []string, zone *time.Location) (an
 	}
 	for _, layout := range layouts {
 		m.spend(len(text) + len(layout))
-		if t, err := rules.ParseInLayout(layout, text, zone); err == nil {
+		if t, err := times.ParseInLayout(layout, text, zone); err == nil {
 			return t, nil
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -192,7 +193,7 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 			for _, v := range job.For {
 				if v.Window != nil {
 					windows++
-					closed := v.Window.Granularity != (rules.Span{})
+					closed := v.Window.Granularity != (times.Span{})
 					require.Equal(t, closed, strings.Contains(text, v.Name+".to is part of the window"), c.Name)
 					require.Equal(t, !closed, strings.Contains(text, v.Name+".to is not part of the window"), c.Name)
 					splits = splits || v.Window.Splits

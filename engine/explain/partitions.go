@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
@@ -156,7 +157,7 @@ func emptyInterval(v *compile.ForVariable, isFirst bool) string {
 		return ""
 	}
 	equal, none := "If for.%[1]s.from equals for.%[1]s.to, there is no window; if it is later or greater, ", "there is none"
-	if v.Window.Granularity != (rules.Span{}) {
+	if v.Window.Granularity != (times.Span{}) {
 		equal, none = "If for.%[1]s.from is later or greater than for.%[1]s.to, ", "there is no window"
 	}
 	switch {
@@ -175,16 +176,16 @@ func windowFacts(v *compile.ForVariable) []string {
 	name, w := v.Name, v.Window
 	sentences := []string{fmt.Sprintf("%s.to is not part of the window.", name)}
 	switch {
-	case w.Granularity != (rules.Span{}):
+	case w.Granularity != (times.Span{}):
 		sentences[0] = fmt.Sprintf("%s.to is part of the window.", name)
 		if w.Stepped() {
 			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window ends at for.%s.to and may be shorter.",
 				w.Granularity, name)
 		}
-		if w.Overlap != (rules.Span{}) {
+		if w.Overlap != (times.Span{}) {
 			sentences[0] += fmt.Sprintf(" Each window but the first begins %s earlier: items of this overlap come twice.", w.Overlap)
 		}
-	case w.Overlap != (rules.Span{}):
+	case w.Overlap != (times.Span{}):
 		sentences[0] = fmt.Sprintf("%s.to is not part of the window, but of the next one, which begins %s before it: "+
 			"items of this overlap come twice. The last window ends at for.%[1]s.to and may be shorter.", name, w.Overlap)
 	case w.Stepped():
@@ -201,7 +202,7 @@ func windowFacts(v *compile.ForVariable) []string {
 	}
 	if w.Splits {
 		first := "where the first ends"
-		if w.Granularity != (rules.Span{}) {
+		if w.Granularity != (times.Span{}) {
 			first = w.Granularity.String() + " after the end of the first"
 		}
 		sentences = append(sentences, "The second half begins "+first+", near the middle, "+beginOfHalf(w)+" after "+name+".from. "+
@@ -219,7 +220,7 @@ func isNumber(e *language.Expression) bool {
 
 // smallestWindow names the length down to which windows are read in halves.
 func smallestWindow(w *rules.Window) string {
-	if w.Smallest == (rules.Span{}) {
+	if w.Smallest == (times.Span{}) {
 		return "a second, or the number 1"
 	}
 	return w.Smallest.String()
@@ -227,7 +228,7 @@ func smallestWindow(w *rules.Window) string {
 
 // beginOfHalf says how long after the begin of its window the second half of it begins.
 func beginOfHalf(w *rules.Window) string {
-	if w.Smallest == (rules.Span{}) {
+	if w.Smallest == (times.Span{}) {
 		return "whole seconds or a whole number"
 	}
 	return "a multiple of " + w.Smallest.String()
@@ -279,7 +280,7 @@ func (j explainer) windowInWords(v *compile.ForVariable) string {
 	switch {
 	case v.Step != nil:
 		fmt.Fprintf(&b, "window of %s", j.redact(v.Step.Rule.Source))
-	case v.Window.Step != (rules.Span{}):
+	case v.Window.Step != (times.Span{}):
 		fmt.Fprintf(&b, "window of %s", v.Window.Step)
 	default:
 		b.WriteString("window (there is one)")
@@ -290,7 +291,7 @@ func (j explainer) windowInWords(v *compile.ForVariable) string {
 	if v.Window.Splits {
 		fmt.Fprintf(&b, ", which is read in halves if %s is met, down to %s", v.ID("splitWhen"), smallestWindow(v.Window))
 	}
-	if overlap := v.Window.Overlap; overlap != (rules.Span{}) {
+	if overlap := v.Window.Overlap; overlap != (times.Span{}) {
 		fmt.Fprintf(&b, "; each but the first begins %s earlier", overlap)
 	}
 	return b.String()

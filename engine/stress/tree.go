@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -360,7 +361,7 @@ func windowOf(p runtime.Partition) *span {
 		to, _ := members.Get("to")
 		a, ok := numberOf(from)
 		b, toIsNumber := numberOf(to)
-		if end, isTime := to.(time.Time); isTime && s.Window.Granularity != (rules.Span{}) { // the windows of the model are half open
+		if end, isTime := to.(time.Time); isTime && s.Window.Granularity != (times.Span{}) { // the windows of the model are half open
 			b, _ = numberOf(s.Window.Granularity.After(end, 1))
 		} else if unit, isNumber := numberOf(s.Window.Granularity.Number); isNumber {
 			b += unit

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/workbench/internal/syntax"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 )
 
 // TestEveryConfiguredExpressionIsFound compares the expressions that are found in the texts of the cases with those
@@ -44,7 +45,7 @@ func TestEveryConfiguredExpressionIsFound(t *testing.T) {
 				if rule.Origin.By.Kind != rules.AuthorConfig || n == nil || n.Kind != syntax.Scalar || n.Text != rule.Source || n.Value() != rule.Source {
 					continue
 				}
-				_, noTime := rules.ParseTime(rule.Source)
+				_, noTime := times.Parse(rule.Source)
 				_, noDuration := rules.ParseDuration(rule.Source)
 				if noTime == nil || noDuration == nil {
 					continue

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/workbench/internal/syntax"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 )
 
 // An outline holds the facts about a text that need no compilation.
@@ -257,7 +258,7 @@ func isConstant(n *syntax.Node, slot rules.Slot) bool {
 	if !slices.Contains([]rules.Kind{rules.KindMomentOrSource, rules.KindWait}, slot.Field.Kind) {
 		return false
 	}
-	_, noTime := rules.ParseTime(n.Text)
+	_, noTime := times.Parse(n.Text)
 	_, noDuration := rules.ParseDuration(n.Text)
 	return noTime == nil || noDuration == nil
 }

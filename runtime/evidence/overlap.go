@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -24,7 +25,7 @@ type Overlap struct {
 // overlap returns what the list of one partition contributes to the overlap of a job, or nil.
 func (m *repeatMemory) overlap(job *compile.Job) *Overlap {
 	var one Overlap
-	overlaps := func(v compile.ForVariable) bool { return v.Window != nil && v.Window.Overlap != (rules.Span{}) }
+	overlaps := func(v compile.ForVariable) bool { return v.Window != nil && v.Window.Overlap != (times.Span{}) }
 	switch {
 	case len(job.For) == 0 || slices.ContainsFunc(job.For, overlaps): // an overlap that the configuration asks for
 		return nil

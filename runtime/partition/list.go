@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
@@ -213,7 +214,7 @@ func evaluateWindows(variable *compile.ForVariable, evaluate func(*language.Expr
 			return nil, err
 		}
 		if v = language.JSONForm(v); v != nil && v != "" {
-			if source.Step, err = rules.ParseSpan(v); err != nil {
+			if source.Step, err = times.ParseSpan(v); err != nil {
 				return nil, &language.RuleError{Rule: variable.Step.Rule, Err: err}
 			}
 			step = source.Step.String()

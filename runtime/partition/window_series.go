@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/saved"
@@ -44,16 +45,16 @@ func newWindows(source rules.Window, from, to any) (*windowSeries, error) {
 	}
 	for _, length := range []struct {
 		name string
-		span rules.Span
+		span times.Span
 	}{{"step", source.Step}, {"overlap", source.Overlap}, {"granularity", source.Granularity}, {"smallest", source.Smallest}} {
-		if length.span != (rules.Span{}) && length.span.IsTime() != ofTime {
+		if length.span != (times.Span{}) && length.span.IsTime() != ofTime {
 			return nil, fmt.Errorf("%s is %s, but from is %s", length.name, length.span, kindOfBound(from))
 		}
 	}
-	if source.Computed && source.Step != (rules.Span{}) && source.Step.Less(source.Granularity) {
+	if source.Computed && source.Step != (times.Span{}) && source.Step.Less(source.Granularity) {
 		return nil, fmt.Errorf("step is %s, which is less than the granularity of %s", source.Step, source.Granularity)
 	}
-	if step := source.Step; step != (rules.Span{}) && !(before(from, moved(step, from, 1)) && before(to, moved(step, to, 1))) {
+	if step := source.Step; step != (times.Span{}) && !(before(from, moved(step, from, 1)) && before(to, moved(step, to, 1))) {
 		return nil, fmt.Errorf("step is %s, which is too small for numbers like %s", step, showBound(to))
 	}
 	if before(to, from) {
@@ -77,7 +78,7 @@ func windowBound(name string, v any) (any, error) {
 	case json.Number:
 		return v.Float64()
 	case string:
-		if t, err := rules.ParseTime(v); err == nil {
+		if t, err := times.Parse(v); err == nil {
 			return t, nil
 		}
 	case nil:
@@ -127,13 +128,13 @@ func (w *windowSeries) next() (any, bool) {
 		return nil, false
 	}
 	from, to := w.at(w.Next), w.at(w.Next+1)
-	if to != nil && w.source.Granularity != (rules.Span{}) {
+	if to != nil && w.source.Granularity != (times.Span{}) {
 		to = moved(w.source.Granularity, to, -1)
 	}
 	if to == nil || before(w.To.Value, to) {
 		to = w.To.Value
 	}
-	if w.Next > 0 && w.source.Overlap != (rules.Span{}) {
+	if w.Next > 0 && w.source.Overlap != (times.Span{}) {
 		from = moved(w.source.Overlap, from, -1)
 	}
 	w.Next++
@@ -146,9 +147,9 @@ func (w *windowSeries) done() bool { return w == nil || !w.has(w.Next) }
 // has reports whether there is a window with an index.
 func (w *windowSeries) has(i int) bool {
 	switch from := w.at(i); {
-	case i > 0 && w.source.Step == (rules.Span{}):
+	case i > 0 && w.source.Step == (times.Span{}):
 		return false
-	case w.source.Granularity != (rules.Span{}): // a window may begin at the end of the last one
+	case w.source.Granularity != (times.Span{}): // a window may begin at the end of the last one
 		return !before(w.To.Value, from)
 	default:
 		return before(from, w.To.Value)
@@ -159,7 +160,7 @@ func (w *windowSeries) has(i int) bool {
 // window, it returns nil for any other index.
 func (w *windowSeries) at(i int) any {
 	switch {
-	case w.source.Step != (rules.Span{}):
+	case w.source.Step != (times.Span{}):
 		return moved(w.source.Step, w.From.Value, i)
 	case i == 0:
 		return w.From.Value
@@ -170,7 +171,7 @@ func (w *windowSeries) at(i int) any {
 }
 
 // moved returns the bound that is n spans after from.
-func moved(s rules.Span, from any, n int) any {
+func moved(s times.Span, from any, n int) any {
 	switch from := from.(type) {
 	case time.Time:
 		return s.After(from, n)
@@ -215,7 +216,7 @@ func divide(job *compile.Job, v any) (first, second any, ok bool) {
 func (w *windowSeries) halves(v any) (first, second any, ok bool) {
 	both, _ := v.(map[string]any)
 	from, to := both["from"], both["to"]
-	closed := w.source.Granularity != (rules.Span{})
+	closed := w.source.Granularity != (times.Span{})
 	if closed { // as if it were half open
 		to = moved(w.source.Granularity, to, 1)
 	}
@@ -235,8 +236,8 @@ func (w *windowSeries) halves(v any) (first, second any, ok bool) {
 
 // middleTime returns the middle of two times, rounded to a multiple of the smallest span after
 // from.
-func middleTime(from, to time.Time, smallest rules.Span) (time.Time, bool) {
-	if smallest == (rules.Span{}) {
+func middleTime(from, to time.Time, smallest times.Span) (time.Time, bool) {
+	if smallest == (times.Span{}) {
 		smallest.Duration = time.Second
 	}
 	half := to.Sub(from) / 2
@@ -260,7 +261,7 @@ func middleTime(from, to time.Time, smallest rules.Span) (time.Time, bool) {
 
 // middleNumber returns the middle of two numbers, rounded to a multiple of the smallest span after
 // from. It is an integer if from is an integer and the middle can be one.
-func middleNumber(from, to any, smallest rules.Span) (any, bool) {
+func middleNumber(from, to any, smallest times.Span) (any, bool) {
 	unit := decimal(1)
 	if smallest.Number != nil {
 		unit = decimal(smallest.Number)
@@ -297,7 +298,7 @@ func (w *windowSeries) check(source rules.Window) error {
 		}
 	}
 	if source.Computed && w.Step != "" {
-		step, err := rules.ParseSpan(w.Step)
+		step, err := times.ParseSpan(w.Step)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 )
 
 // bounds returns the beginning and the end of a window.
@@ -29,8 +30,8 @@ func drawTime(t *rapid.T) time.Time {
 	return start.Add(time.Duration(rapid.IntRange(0, 100).Draw(t, "hours")) * time.Hour)
 }
 
-func drawSpan(t *rapid.T, name string) rules.Span {
-	span, err := rules.ParseSpan(rapid.SampledFrom([]any{"1mo", "5mo", "1y", "1d", "3d", "1w", "36h", "90m", "7h"}).Draw(t, name))
+func drawSpan(t *rapid.T, name string) times.Span {
+	span, err := times.ParseSpan(rapid.SampledFrom([]any{"1mo", "5mo", "1y", "1d", "3d", "1w", "36h", "90m", "7h"}).Draw(t, name))
 	require.NoError(t, err)
 	return span
 }
@@ -56,7 +57,7 @@ func TestWindowsOfTimesCoverTheirIntervalExactly(t *testing.T) {
 			}
 			begins, ends := bounds(v)
 			want := at
-			if count++; count > 1 && source.Overlap != (rules.Span{}) {
+			if count++; count > 1 && source.Overlap != (times.Span{}) {
 				want = source.Overlap.After(at, -1)
 			}
 			require.True(t, want.Equal(begins.(time.Time)), "window %d begins at %v, want %v", count, begins, want)
@@ -76,7 +77,7 @@ func TestWindowsOfNumbersCoverTheirIntervalExactly(t *testing.T) {
 			from, steps = from+1<<60, steps[:3]
 		}
 		to := from + rapid.IntRange(0, 500).Draw(t, "length")
-		source := rules.Window{Step: rules.Span{Number: rapid.SampledFrom(steps).Draw(t, "step")}}
+		source := rules.Window{Step: times.Span{Number: rapid.SampledFrom(steps).Draw(t, "step")}}
 		w, err := newWindows(source, from, to)
 		require.NoError(t, err)
 		var at any = from
@@ -140,14 +141,14 @@ func TestClosedWindowsAndTheirHalvesHaveEveryUnitOnce(t *testing.T) {
 		first, length := rapid.IntRange(-50, 50).Draw(t, "from"), rapid.IntRange(0, 60).Draw(t, "length")
 		step := rapid.IntRange(0, 20).Draw(t, "step")
 		unit := func(n int) any { return n }
-		source := rules.Window{Granularity: rules.Span{Number: 1}, Step: rules.Span{Number: step}}
+		source := rules.Window{Granularity: times.Span{Number: 1}, Step: times.Span{Number: step}}
 		if rapid.Bool().Draw(t, "days") {
 			day := time.Date(2024, 2, 1, 0, 0, 0, 0, time.UTC)
 			unit = func(n int) any { return day.AddDate(0, 0, n) }
-			source = rules.Window{Granularity: rules.Span{Days: 1}, Step: rules.Span{Days: step}}
+			source = rules.Window{Granularity: times.Span{Days: 1}, Step: times.Span{Days: step}}
 		}
 		if step == 0 {
-			source.Step = rules.Span{}
+			source.Step = times.Span{}
 		}
 		source.Smallest = source.Granularity
 		w, err := newWindows(source, unit(first), unit(first+length))
@@ -178,7 +179,7 @@ func TestWindowsOfDaysAreThoseOfTheirTimeZone(t *testing.T) {
 	prague, err := time.LoadLocation("Europe/Prague")
 	require.NoError(t, err)
 	from := time.Date(2026, time.March, 27, 0, 0, 0, 0, prague)
-	w, err := newWindows(rules.Window{Step: rules.Span{Days: 1}}, from, from.AddDate(0, 0, 7))
+	w, err := newWindows(rules.Window{Step: times.Span{Days: 1}}, from, from.AddDate(0, 0, 7))
 	require.NoError(t, err)
 	for day := range 7 {
 		saved, err := json.Marshal(w)
@@ -196,7 +197,7 @@ func TestWindowsOfDaysAreThoseOfTheirTimeZone(t *testing.T) {
 
 func TestAStepThatChangesNothingIsRefused(t *testing.T) {
 	for _, c := range []struct{ from, to any }{{0.0, 1e20}, {1e20, 2e20}} {
-		_, err := newWindows(rules.Window{Step: rules.Span{Number: 1}}, c.from, c.to)
+		_, err := newWindows(rules.Window{Step: times.Span{Number: 1}}, c.from, c.to)
 		require.ErrorContains(t, err, "step is 1, which is too small for numbers like")
 	}
 }
@@ -209,7 +210,7 @@ func TestBoundsAreDecimal(t *testing.T) {
 		fraction := func(n int) float64 { return float64(n) / float64(scale) } // the nearest to the decimal fraction
 		from, step := rapid.IntRange(-5000, 5000).Draw(t, "from"), rapid.IntRange(1, 300).Draw(t, "step")
 		count := rapid.IntRange(1, 50).Draw(t, "windows")
-		source := rules.Window{Step: rules.Span{Number: fraction(step)}}
+		source := rules.Window{Step: times.Span{Number: fraction(step)}}
 		w, err := newWindows(source, fraction(from), fraction(from+count*step))
 		require.NoError(t, err)
 		for i := range count {
@@ -221,7 +222,7 @@ func TestBoundsAreDecimal(t *testing.T) {
 		}
 		require.True(t, w.done(), "there are %d windows", count)
 
-		w.source.Smallest = rules.Span{Number: fraction(1)}
+		w.source.Smallest = times.Span{Number: fraction(1)}
 		first, _, ok := w.halves(window(fraction(from), fraction(from+step)))
 		require.Equal(t, step > 1, ok, "a window is split unless it is the smallest")
 		_, middle := bounds(first)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -86,7 +86,7 @@ func (t *translation) budget(n node) {
 		}
 		for _, r := range rates {
 			limit, isNumber := literalOf(r.get("limit").text() + r.get("call_limit").text()).(int)
-			span, isLength := rules.ParseISODuration(r.get("interval").text() + r.get("period").text())
+			span, isLength := times.ParseISODuration(r.get("interval").text() + r.get("period").text())
 			if seconds := span.Duration.Seconds(); isNumber && isLength && seconds > 0 && len(policy.get("matchers").list()) == 0 {
 				if perSecond := math.Floor(float64(limit)/seconds*100) / 100; rate == 0 || perSecond < rate {
 					rate = perSecond

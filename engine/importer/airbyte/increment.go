@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -334,6 +335,6 @@ func readable(layout string) bool {
 	if strings.HasSuffix(layout, "Z07:00") {
 		text = strings.TrimSuffix(text, "07:00")
 	}
-	_, err := rules.ParseTime(text)
+	_, err := times.Parse(text)
 	return err == nil
 }

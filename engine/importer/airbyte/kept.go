@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/rules/times"
 )
 
 // finishIncrement decides how the interval is written, after it is known which of its bounds requests
@@ -319,7 +320,7 @@ func (t *translation) inlineStart(c *cursor, window importer.Variable) bool {
 			}
 			(*list)[i].Value.Source = sent
 			if m := constantTime().FindStringSubmatch(sent); m != nil {
-				if at, err := rules.ParseTime(m[1]); err == nil {
+				if at, err := times.Parse(m[1]); err == nil {
 					(*list)[i].Value = importer.Constant(at.UTC().Format(m[2]))
 				}
 			}
@@ -334,13 +335,13 @@ var constantTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 
 // isEarly reports whether a start is so early that no item is older.
 func isEarly(text string) bool {
-	at, err := rules.ParseTime(text)
+	at, err := times.Parse(text)
 	return err == nil && at.Year() <= 1970
 }
 
 // shortTime returns a time without a time of day if that is midnight.
 func shortTime(text string) string {
-	at, err := rules.ParseTime(text)
+	at, err := times.Parse(text)
 	if err != nil || !at.Equal(at.UTC().Truncate(24*time.Hour)) {
 		return text
 	}

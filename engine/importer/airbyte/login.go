@@ -7,9 +7,9 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -179,7 +179,7 @@ func (t *translation) session(n node) error {
 		Value: importer.Value{Object: request}},
 		{Name: "apiRequest", Value: importer.Value{Object: api}}}
 	if length, ok := jinja.Length(n.get("expiration_duration").text()); ok && n.get("expiration_duration").given() {
-		if span, err := rules.ParseSpan(length); err == nil && span.IsTime() && span.Months == 0 {
+		if span, err := times.ParseSpan(length); err == nil && span.IsTime() && span.Months == 0 {
 			auth = append(auth, importer.Member{Name: "expires",
 				Value: importer.Constant(fmt.Sprint(span.Days*24*3600 + int(span.Duration.Seconds())))})
 		}

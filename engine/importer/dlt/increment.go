@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/rules/times"
 )
 
 // A cursor describes the items that the next run leaves out.
@@ -340,7 +340,7 @@ func (c *cursor) first() any {
 	case !isText:
 		return c.from
 	}
-	if _, err := rules.ParseTime(text); err == nil {
+	if _, err := times.Parse(text); err == nil {
 		return text
 	}
 	if n, err := strconv.Atoi(text); err == nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
 
-	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/times"
 )
 
 // called translates a call of a function or a method.
@@ -124,9 +124,9 @@ func dayDelta(args []Expr, named map[string]Expr) (Expr, error) {
 
 // Length returns a duration of ISO 8601 as a length of the rule language: 7d, 1mo, 90m.
 func Length(text string) (string, bool) {
-	span, ok := rules.ParseISODuration(text)
+	span, ok := times.ParseISODuration(text)
 	switch d := span.Duration; {
-	case !ok || span == (rules.Span{}):
+	case !ok || span == (times.Span{}):
 		return "", ok
 	case d == 0:
 		return span.String(), true

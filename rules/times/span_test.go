@@ -1,7 +1,7 @@
-package rules
+package times
 
 import (
-	"strings"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -32,38 +32,18 @@ func FuzzParseSpan(f *testing.F) {
 	})
 }
 
-// FuzzParseAddress checks that no character of an address is lost: the parts, written
-// again, are read as the same parts.
-func FuzzParseAddress(f *testing.F) {
-	for _, text := range []string{"orders/{id}/lines", "{+path}", "{{a}}", "{ {a: 1}.a }", "{'}'}", "a}b", "{", "{}", "{`\\`}", "}}}"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		parts, err := parseAddress(text)
-		if err != nil {
-			return
-		}
-		var b strings.Builder
-		for _, p := range parts {
-			switch {
-			case p.reserved:
-				b.WriteString("{+" + p.text + "}")
-			case p.expression:
-				b.WriteString("{" + p.text + "}")
-			default:
-				b.WriteString(strings.NewReplacer("{", "{{", "}", "}}").Replace(p.text))
-			}
-		}
-		again, err := parseAddress(b.String())
-		require.NoError(t, err, "%q is written as %q", text, b.String())
-		require.Equal(t, parts, again)
-	})
-}
-
 func TestASpanIsAddedBeyondTheLongestDuration(t *testing.T) {
 	year := Span{Duration: 365 * 24 * time.Hour}
 	from := time.Date(1500, time.January, 1, 0, 0, 0, 0, time.UTC)
 	require.Equal(t, from.AddDate(0, 0, 500*365), year.After(from, 500))
 	require.Equal(t, from.AddDate(0, 0, -365), year.After(from, -1))
 	require.Greater(t, year.After(from, 1<<60).Year(), 9999)
+}
+
+func TestANumberMayBeAsItIsSpelled(t *testing.T) {
+	span, err := ParseSpan(json.Number("10.0"))
+	require.NoError(t, err)
+	require.Equal(t, Span{Number: 10.0}, span)
+	_, err = ParseSpan(json.Number("99999999999999999999"))
+	require.EqualError(t, err, "want a length above 0, such as 24h, 7d, 1mo or a number, got 99999999999999999999")
 }

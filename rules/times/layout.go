@@ -1,4 +1,4 @@
-package rules
+package times
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
-// timeLayouts are the layouts of times that cannot be mistaken for a number, another text or another time, the most
+// allLayouts are the layouts of times that cannot be mistaken for a number, another text or another time, the most
 // frequent ones first. With each of them, Go also reads fractions of a second after a comma or a dot, and an hour of
 // one digit. -07:00 stands before Z07:00, which writes +00:00 as Z, and padded forms stand before others, since a time
 // is written in the form in which it was read.
-var timeLayouts = slices.Concat(
+var allLayouts = slices.Concat(
 	[]string{
 		time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime,
 		"2006-01-02T15:04:05-0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
@@ -76,17 +76,17 @@ func beginningOf(text string) beginning {
 	return digitBeginning
 }
 
-// layoutsByBeginning are the timeLayouts by the beginning of the texts that they may read.
+// layoutsByBeginning are the allLayouts by the beginning of the texts that they may read.
 var layoutsByBeginning = func() (by [beginnings][]string) {
-	for _, layout := range timeLayouts {
+	for _, layout := range allLayouts {
 		begin := beginningOf(layout)
 		by[begin] = append(by[begin], layout)
 	}
 	return by
 }()
 
-// TimeLayouts returns the layouts of package time with which a text may be a time, the most frequent ones first.
-func TimeLayouts(text string) []string { return layoutsByBeginning[beginningOf(text)] }
+// Layouts returns the layouts of package time with which a text may be a time, the most frequent ones first.
+func Layouts(text string) []string { return layoutsByBeginning[beginningOf(text)] }
 
 // zoneOffsets are the hours by which zones with a name differ from UTC, for the names that RFC 822 defines. Other names, such
 // as CST in China and IST, stand for several zones.
@@ -112,9 +112,9 @@ func ParseInLayout(layout, text string, zone *time.Location) (time.Time, error) 
 	return t.Add(time.Duration(offset-hours*3600) * time.Second).In(time.FixedZone(name, hours*3600)), nil
 }
 
-// ParseTime reads a date, or a date and a time. Without a time zone it is UTC.
-func ParseTime(text string) (time.Time, error) {
-	for _, layout := range TimeLayouts(text) {
+// Parse reads a date, or a date and a time. Without a time zone it is UTC.
+func Parse(text string) (time.Time, error) {
+	for _, layout := range Layouts(text) {
 		if t, err := ParseInLayout(layout, text, time.UTC); err == nil {
 			return t, nil
 		}
