@@ -3,10 +3,13 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -112,5 +115,44 @@ func TestACheckpointOfAnotherJobThanARootIsRefused(t *testing.T) {
 		if c.key != "" {
 			require.Equal(t, err, e.With(engine.WithJobs("user")).Check())
 		}
+	}
+}
+
+// A list grows between the interruption of a run and its resumption. The short page before the interruption may have
+// been the last one, and is not requested again, so the run says that items may be missing.
+func TestAListThatGrowsBeforeARunResumesIsToldOf(t *testing.T) {
+	const config = `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum", "limit": 2, "stopRules": ["count == 0"]}},
+		"config": {"jobs": [{"id": "x", "endpoint": "x", "dataField": "data"}]}}`
+	for _, c := range []struct {
+		name   string
+		pages  []string // after the interruption; the first two pages had two items and one
+		warned bool
+	}{
+		{"grown", []string{`[1, 2]`, `[3, 4]`, `[5]`, `[]`}, true},
+		{"as it was", []string{`[1, 2]`, `[3]`, `[]`}, false},
+		{"repeats its last page", []string{`[1, 2]`, `[3]`, `[3]`, `[]`}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pages := []string{`[1, 2]`, `[3]`}
+			api := transportFunc(func(r *http.Request) (*http.Response, error) {
+				page, err := strconv.Atoi(r.URL.Query().Get("page"))
+				require.NoError(t, err)
+				return respond(r, `{"data": `+pages[page-1]+`}`)
+			})
+			var log strings.Builder
+			e := load(t, []byte(config), engine.WithTransport(api), engine.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+			var checkpoint json.RawMessage
+			_, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
+				if checkpoint, err = page.Checkpoint(); err == nil && page.Page == 2 {
+					err = errors.New("interrupted")
+				}
+				return err
+			})
+			require.ErrorContains(t, err, "interrupted")
+			pages = c.pages
+			_, err = e.With(engine.WithResume(map[string]json.RawMessage{"x": checkpoint})).Run(t.Context(), discard)
+			require.NoError(t, err)
+			require.Equal(t, c.warned, strings.Contains(log.String(), "page 2, after which the run was interrupted, was short"), log.String())
+		})
 	}
 }

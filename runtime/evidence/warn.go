@@ -85,3 +85,14 @@ func (s absenceSearch) warnOfMisspelt(e *language.Expression) {
 		s.warn("missing "+missing.Path, text)
 	}
 }
+
+// warnOfShortPage warns that new items follow the page after which the list was resumed, although that page was short: it may
+// have been the last one, and have more items now. An API may also have a short page in the middle, so this is no finding.
+func (w *Watcher) warnOfShortPage() {
+	if c := w.last.context; w.shortPage > 0 && c.Count > 0 && !w.last.repeats {
+		w.last.warn("resumed_short", fmt.Sprintf("page %d, after which the run was interrupted, was short, and page %d has items: "+
+			"items that were added to page %d since then are not read; start over if the list grows, or page by a cursor",
+			w.shortPage, c.Page, w.shortPage))
+	}
+	w.shortPage = 0
+}

@@ -24,6 +24,7 @@ type Watcher struct {
 	nilValues NilCounts // which values of the job's own request are nil
 	unsplit   bool      // see [WatcherOptions.Unsplit]
 	audited   rules.ListFacts
+	shortPage int // the last page before the list was resumed, if it is the only short one; 0 after the next page
 }
 
 // WatcherOptions say which list a [Watcher] watches.
@@ -78,8 +79,24 @@ func (w *Watcher) listHints() hintSearch {
 	return hintSearch{&w.last, &w.history.totalMemory, &w.hints}
 }
 
-// Resume continues the list after a page with the given hints, which may be nil.
-func (w *Watcher) Resume(hints *rules.Hints) { w.hints.resumed = hints }
+// Resume continues the list after the page of the context, with its hints, which may be nil.
+func (w *Watcher) Resume(hints *rules.Hints) {
+	w.hints.resumed = hints
+	w.shortPage = w.last.onlyShortPage()
+}
+
+// onlyShortPage returns the number of the last page if it is shorter than all pages before it, which are full, and requests
+// name positions in the list: rows that are added to the list fill the page up. It returns 0 otherwise.
+func (p *lastPage) onlyShortPage() int {
+	c, full := p.context, *p.largest
+	if limit, ok := c.Limit.(int); ok {
+		full = max(full, limit)
+	}
+	if c.Count == 0 || c.Count >= full || c.Total.Items != (c.Page-1)*full+c.Count || !p.subject.job.Analysis().ByPosition() {
+		return 0
+	}
+	return c.Page
+}
 
 // SetValues sets the values of the job's own request, those of [compile.Job.Computed].
 func (w *Watcher) SetValues(values compile.PartValues) {
