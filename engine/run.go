@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
-	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -67,33 +66,18 @@ func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, gate *sinkGate)
 	walk.Skipped = gate.deliverSkipped
 	jobs := e.roots()
 	results := make([][]JobResult, len(jobs))
-	parallel := e.options.run.parallel > 1 && walk.Quota == nil
-	var running sync.WaitGroup
-	for i, job := range jobs {
-		walk.Slots.Take() // slot of the job whose turn it is
-		if gate.stopReason() != nil {
-			break
-		}
-		runNext := func() {
-			err := failure.Exited()
-			defer func() {
-				if !gate.yielding { // a panic there belongs to the caller of Pages
-					err = failure.Recovered(job.ID(), recover(), err)
-				}
-				if ended := gate.end(ctx, i, job.ID(), blameTimeout(ctx, results[i], err)); ended != nil {
-					cancel(ended)
-				}
-				walk.Slots.Release()
-			}()
-			results[i], err = walk.Run(jobsCtx, job, gate.deliver)
-		}
-		if !parallel {
-			runNext() // in the caller's goroutine, to which the sink may belong
-			continue
-		}
-		running.Go(runNext)
-	}
-	running.Wait()
+	walk.RunAll(jobs, func() bool { return gate.stopReason() != nil }, func(i int) {
+		job, err := jobs[i], failure.Exited()
+		defer func() {
+			if !gate.yielding { // a panic there belongs to the caller of Pages
+				err = failure.Recovered(job.ID(), recover(), err)
+			}
+			if ended := gate.end(ctx, i, job.ID(), blameTimeout(ctx, results[i], err)); ended != nil {
+				cancel(ended)
+			}
+		}()
+		results[i], err = walk.Run(jobsCtx, job, gate.deliver)
+	})
 	result := NewResult(slices.Concat(results...))
 	return result, join(gate.err(), result.Err())
 }

@@ -62,21 +62,21 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 
 // Concealer returns a concealer that can also reveal the secrets that the client fetches.
 func (l *Loop) Concealer(ctx context.Context) *saved.Concealer {
-	return saved.NewConcealer(l.Secrets, l.Redactor, func(name string) (string, bool, error) { return l.Client.Secret(ctx, name) })
+	return saved.NewConcealer(l.Secrets, l.redactor(), func(name string) (string, bool, error) { return l.Client.Secret(ctx, name) })
 }
 
 // KeepKey is [compile.Job.KeepKey]. It hides the parts of secrets within the key.
 func (l *Loop) KeepKey(m *language.Machine, job *compile.Job, partition *rules.Context) (string, error) {
 	key, err := job.KeepKey(m, partition)
 	if err == nil && job.Analysis().MayDerive(job.KeepFor) {
-		l.Redactor.HideParts(key)
+		l.redactor().HideParts(key)
 	}
 	return key, err
 }
 
 // concealedKey returns the key under which values are kept: a key with a secret is replaced by its hash.
 func (l *Loop) concealedKey(key string) string {
-	if l.Redactor.Contains(key) {
+	if l.redactor().Contains(key) {
 		return hashOf(key)
 	}
 	return key

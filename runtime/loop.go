@@ -47,10 +47,10 @@ type Earlier struct {
 
 // A Loop runs compiled jobs, one after another or concurrently.
 type Loop struct {
-	Client   *transport.Client
-	Clock    transport.Clock  // nil means the system clock
-	Log      *slog.Logger     // nil means no log
-	Redactor *redact.Redactor // nil means no secrets
+	Client   *transport.Client // required
+	Clock    transport.Clock   // nil means the system clock
+	Log      *slog.Logger      // nil means no log
+	Redactor *redact.Redactor  // nil means no secrets
 	Limits
 
 	VerdictValues bool // whether verdicts that are not met also have the values of their rules
@@ -86,13 +86,19 @@ func (l Loop) WithDefaults() Loop {
 	if l.Log == nil {
 		l.Log = slog.New(slog.DiscardHandler)
 	}
-	if l.Redactor == nil {
-		l.Redactor = redact.New(nil)
-	}
+	l.Redactor = l.redactor()
 	if l.Pool == nil {
 		l.Pool = &Pool{}
 	}
 	return l
+}
+
+// redactor returns the redactor of the loop, also of a loop without defaults.
+func (l *Loop) redactor() *redact.Redactor {
+	if l.Redactor == nil {
+		return redact.New(nil)
+	}
+	return l.Redactor
 }
 
 // Run is [Loop.RunList] for a job without variables, from its checkpoint in Resume.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/compile/compiletest"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -81,4 +83,15 @@ func TestAnUnusableCheckpointIsRefused(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
+}
+
+func TestKeptValuesNeedNoRedactor(t *testing.T) {
+	job := compiletest.Jobs(t, `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "single", "keep": {"since": "greatest(items, 'at')"}}},
+		"config": {"jobs": [{"id": "a", "endpoint": "a/{v}", "for": {"v": {"values": ["x"]}}, "keepFor": "v"}]}}`)[0]
+	loop := &Loop{Earlier: Earlier{KeptBefore: map[string]map[string]any{"a": {"since": map[string]any{"x": "2026"}}}}}
+	key, err := loop.KeepKey(&language.Machine{}, job, &rules.Context{Partition: map[string]any{"v": "x"}})
+	require.NoError(t, err)
+	kept, err := loop.RevealKept(t.Context(), job, key)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"since": "2026"}, kept)
 }

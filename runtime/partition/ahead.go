@@ -75,7 +75,7 @@ func (f *frame) takeSlot(ctx context.Context, child *node) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if child.begun {
-		f.tree.slots.Release()
+		f.tree.slots.release()
 		return false
 	}
 	child.begun, child.slot, child.backlog = true, true, newBacklog(backlogBytes)
@@ -99,7 +99,7 @@ func (f *frame) releaseSlot(child *node) {
 	defer f.mu.Unlock()
 	if child.slot {
 		child.slot = false
-		f.tree.slots.Release()
+		f.tree.slots.release()
 	}
 }
 

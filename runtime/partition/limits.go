@@ -41,20 +41,25 @@ func (q *Quota) giveBack() {
 }
 
 // Slots are the slots of the partitions that run at once. With nil Slots, every partition runs in its
-// turn, and a slot need not be taken.
+// turn.
 type Slots struct{ taken chan struct{} }
 
-// NewSlots returns n slots.
-func NewSlots(n int) *Slots { return &Slots{make(chan struct{}, n)} }
+// NewSlots returns n slots, or nil Slots if n is 0.
+func NewSlots(n int) *Slots {
+	if n == 0 {
+		return nil
+	}
+	return &Slots{make(chan struct{}, n)}
+}
 
-// Take takes a slot, and waits until there is one. The caller releases it with [Slots.Release].
-func (s *Slots) Take() {
+// take takes a slot, and waits until there is one. The caller releases it.
+func (s *Slots) take() {
 	if s != nil {
 		s.taken <- struct{}{}
 	}
 }
 
-// tryTake takes a slot as Take does. It reports false if the context ended before there was one.
+// tryTake takes a slot as take does. It reports false if the context ended before there was one.
 func (s *Slots) tryTake(ctx context.Context) bool {
 	select {
 	case s.taken <- struct{}{}:
@@ -64,8 +69,8 @@ func (s *Slots) tryTake(ctx context.Context) bool {
 	}
 }
 
-// Release releases a slot that was taken.
-func (s *Slots) Release() {
+// release releases a slot that was taken.
+func (s *Slots) release() {
 	if s != nil {
 		<-s.taken
 	}

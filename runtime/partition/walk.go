@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -45,11 +46,35 @@ func (w Walk) refuses(r runtime.Result) bool { return w.Accept != nil && r.Ended
 // order of a run without concurrency. It returns the results of the job and its children, parents
 // first, even if the error is not nil.
 //
-// The caller holds one of [Walk.Slots] while Run runs, for the partition whose turn it is. The
-// partitions that run ahead of their turn take further ones.
+// The partitions that run ahead of their turn take [Walk.Slots], and [Walk.RunAll] one for that whose turn it is.
 func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]runtime.Result, error) {
 	ends, err := w.run(ctx, root, sink)
 	return resultsOf(ends), err
+}
+
+// RunAll calls run for every root job, in their order, with the index of the job. run calls [Walk.Run]. The jobs run one
+// after another in the goroutine of the caller, or, with several [Walk.Slots] and without a quota, as many at once as there
+// are slots. RunAll begins no further job once stopped returns true, and returns when all have ended.
+func (w Walk) RunAll(roots []*compile.Job, stopped func() bool, run func(root int)) {
+	parallel := w.Slots.count() > 1 && w.Quota == nil
+	var running sync.WaitGroup
+	defer running.Wait()
+	for i := range roots {
+		w.Slots.take() // slot of the job whose turn it is
+		runNext := func() {
+			defer w.Slots.release()
+			run(i)
+		}
+		switch {
+		case stopped():
+			w.Slots.release()
+			return
+		case parallel:
+			running.Go(runNext)
+		default:
+			runNext() // the sink may belong to the goroutine of the caller
+		}
+	}
 }
 
 func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]EndedResult, error) {

@@ -15,6 +15,7 @@ import (
 	goruntime "runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -398,6 +399,37 @@ func TestATaskOfAnotherConfigurationFails(t *testing.T) {
 		require.Equal(t, rules.Failed, ending.Results[0].Outcome)
 		require.ErrorIs(t, ending.Failure(), failure.ErrState)
 		require.Empty(t, tasks.Label(t.Context(), task))
+	}
+}
+
+func TestRootJobsTakeSlotsInTheirOrder(t *testing.T) {
+	require.Nil(t, NewSlots(0))
+	for _, c := range []struct {
+		slots *Slots
+		quota *Quota
+		most  int32
+	}{{NewSlots(0), nil, 1}, {NewSlots(1), nil, 1}, {NewSlots(3), nil, 3}, {NewSlots(3), NewQuota(5), 1}} {
+		walk, roots := Walk{Slots: c.slots, Quota: c.quota}, make([]*compile.Job, 9)
+		var running, most, begun atomic.Int32
+		full := make(chan struct{})
+		walk.RunAll(roots, func() bool { return begun.Load() >= 6 }, func(int) {
+			begun.Add(1)
+			n := running.Add(1)
+			defer running.Add(-1)
+			for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
+			}
+			if n == c.most && begun.Load() == c.most {
+				close(full)
+			}
+			<-full // nobody ends before as many run as there are slots
+		})
+		require.Equal(t, c.most, most.Load())
+		require.GreaterOrEqual(t, begun.Load(), int32(6))
+		require.Less(t, begun.Load(), int32(9))
+		require.Zero(t, running.Load())
+		if c.slots != nil {
+			require.Empty(t, c.slots.taken)
+		}
 	}
 }
 
