@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -259,7 +260,7 @@ func nextOfList(job *compile.Job) (parts []any) {
 		pages := slices.ContainsFunc(e.Reads, func(read language.Read) bool {
 			return !read.Is("input") && !read.Is(language.PartitionField)
 		})
-		hidden := r.Secret || r.Role == rules.RoleHeader && rules.DescribesNoList(r.Target, "") ||
+		hidden := r.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||
 			r.Role == rules.RoleParam && secret.IsName(r.Target)
 		if r.Origin.By.Kind == rules.AuthorConfig && r.Role != rules.RoleAfter && !pages && !hidden {
 			parts = append(parts, r.Role, r.Target, r.Source, r.First)

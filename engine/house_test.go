@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"rules/value":     {module + "rules/lists", module + "rules/wording"},
 	"rules/php":       {module + "rules/value", module + "rules/lists"},
 	"rules/apinames":  {module + "rules/value", module + "rules/lists"},
-	"rules/requests":  {module + "rules/value", module + "rules/lists", module + "rules/wording", module + "rules/php"},
+	"rules/requests":  {module + "rules/secret", module + "rules/value", module + "rules/lists", module + "rules/wording", module + "rules/php"},
 	"rules/secret":    {},
 	"rules/printable": {},
 	"rules/panics":    {},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -92,25 +93,13 @@ func (j Job) ListParams() Object {
 func ListMembers(v any) any { return withoutMembers(v, secret.IsParameter) }
 
 // ListHeaders returns the headers of requests of a job that identify its list, without the value that incremental adds
-// and without those of [DescribesNoList].
+// and without those of [requests.DescribesNoList].
 func (c *Config) ListHeaders(j *Job) any {
 	all := slices.Clone(c.HTTP.Headers.Merge(j.Headers))
 	for i, m := range all {
 		all[i].Name = strings.ToLower(m.Name)
 	}
-	return withoutMembers(all, DescribesNoList)
-}
-
-// DescribesNoList reports whether a header has no effect on which items a list has: a credential, or a header about the
-// client, the connection or the form of the response.
-func DescribesNoList(name, text string) bool {
-	return secret.IsHeader(name, text) || slices.Contains(withoutEffect, strings.ToLower(name))
-}
-
-var withoutEffect = []string{
-	"accept", "accept-charset", "accept-encoding", "cache-control", "connection", "content-type", "dnt", "from", "keep-alive", "origin",
-	"pragma", "prefer", "priority", "referer", "te", "traceparent", "tracestate", "upgrade-insecure-requests", "user-agent",
-	"x-correlation-id", "x-request-id", "x-requested-with",
+	return withoutMembers(all, requests.DescribesNoList)
 }
 
 // withoutMembers returns a value without the members for which leavesOut reports true, and without the value that

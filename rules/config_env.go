@@ -117,10 +117,6 @@ func (f *Field) placeholder(name string) any {
 	return f.Sample()
 }
 
-// shortestPart is the length of the shortest part of an address or a cookie that counts as
-// a secret. Shorter parts, such as v1, are words that occur elsewhere.
-const shortestPart = 8
-
 // hideAddress makes the value of a variable a secret: of an address the long parts of its path and
 // the values of its parameters, since the network knows the origin.
 func (r *reader) hideAddress(variable, text string) {
@@ -131,7 +127,7 @@ func (r *reader) hideAddress(variable, text string) {
 	}
 	for part := range strings.SplitSeq(address.Path, "/") {
 		switch {
-		case len(part) < shortestPart:
+		case len(part) < secret.ShortestPart:
 		case secret.IsRandom(part): // a key, as in the address of a webhook
 			r.hide(part)
 		default:

@@ -1,13 +1,10 @@
 package rules
 
 import (
-	"encoding/base64"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/requests"
@@ -21,42 +18,9 @@ func (r *reader) hide(secrets ...string) {
 			r.cfg.Secrets = append(r.cfg.Secrets, text)
 			r.cfg.Identities = slices.DeleteFunc(r.cfg.Identities, func(other string) bool { return other == text })
 		}
-		r.cfg.Secrets = append(r.cfg.Secrets, CredentialsIn(text)...)
+		r.cfg.Secrets = append(r.cfg.Secrets, secret.CredentialsIn(text)...)
 	}
 }
-
-// CredentialsIn returns the parts of a secret that are secrets of their own: the text after
-// the scheme of an Authorization header, the password in the credentials of scheme Basic,
-// and the values of cookies and of the parameters of an address.
-func CredentialsIn(text string) []string {
-	var found []string
-	if name, credential, ok := strings.Cut(text, " "); ok && authorizationPattern().MatchString(text) {
-		found = append(found, credential)
-		if pair, err := base64.StdEncoding.DecodeString(credential); err == nil && strings.EqualFold(name, "basic") {
-			_, password, _ := strings.Cut(string(pair), ":")
-			found = append(found, string(pair), password)
-		}
-	}
-	for _, m := range assignmentPattern().FindAllStringSubmatch(text, -1) {
-		value, err := url.QueryUnescape(m[1])
-		if err != nil {
-			value = m[1]
-		}
-		if len(value) >= shortestPart {
-			found = append(found, value)
-		}
-	}
-	return slices.DeleteFunc(found, func(text string) bool { return text == "" })
-}
-
-// authorizationPattern matches the value of an Authorization header (RFC 9110, 11.6.2).
-var authorizationPattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|key|oauth|dpop) \S+$`)
-})
-
-// assignmentPattern matches the value of a cookie (RFC 6265, 4.2.1) or of a parameter of an
-// address.
-var assignmentPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:^|[?&;])\s*[\w.\[\]-]+=([^&;#\s]+)`) })
 
 // hidePlainSecret hides the value of a header or a parameter that looks like a secret,
 // although its key has no #, and warns of it: other programs may print it.

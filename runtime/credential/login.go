@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -135,8 +136,8 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 			return nil, l.unusable(response, err)
 		}
 		addPart(lease, e.Rule, text)
-		for i, secret := range append([]string{text}, rules.CredentialsIn(text)...) {
-			lease.Secrets[fmt.Sprintf("login %s %d", e.Rule.Target, i)] = secret
+		for i, credential := range append([]string{text}, secret.CredentialsIn(text)...) {
+			lease.Secrets[fmt.Sprintf("login %s %d", e.Rule.Target, i)] = credential
 		}
 	}
 	if lease.Renew, err = l.end(machine, page, response, sent); err != nil {
