@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -77,21 +76,15 @@ func JSON[T string | []byte](text T) T {
 	return T(append(b, text[copied:]...))
 }
 
-// Strings calls [Change] with [Text].
-func Strings(pointer any) { Change(pointer, Text) }
+// Strings makes all strings in the value that a pointer points to safe to print, as [Text] does: in its exported
+// fields, its elements, and the names and values of its maps. Interfaces that hold pointers stay as they are.
+func Strings(pointer any) { change(reflect.ValueOf(pointer)) }
 
-// Change applies f to all strings in the value that a pointer points to: in its exported fields, its
-// elements, and the names and values of its maps. Interfaces that hold pointers stay as
-// they are. With names of fields, only strings in these fields change.
-func Change(pointer any, f func(string) string, fields ...string) {
-	change(reflect.ValueOf(pointer), f, fields)
-}
-
-func change(v reflect.Value, f func(string) string, fields []string) {
+func change(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			change(v.Elem(), f, fields)
+			change(v.Elem())
 		}
 	case reflect.Interface:
 		if v.IsNil() || !v.CanSet() || v.Elem().Kind() == reflect.Pointer { // an error, say, which others may share
@@ -99,16 +92,12 @@ func change(v reflect.Value, f func(string) string, fields []string) {
 		}
 		inner := reflect.New(v.Elem().Type()).Elem()
 		inner.Set(v.Elem())
-		change(inner, f, fields)
+		change(inner)
 		v.Set(inner)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			switch field := v.Type().Field(i); {
-			case !field.IsExported():
-			case slices.Contains(fields, field.Name):
-				change(v.Field(i), f, nil)
-			default:
-				change(v.Field(i), f, fields)
+			if v.Type().Field(i).IsExported() {
+				change(v.Field(i))
 			}
 		}
 	case reflect.Slice, reflect.Array:
@@ -116,28 +105,28 @@ func change(v reflect.Value, f func(string) string, fields []string) {
 			return
 		}
 		for i := range v.Len() {
-			change(v.Index(i), f, fields)
+			change(v.Index(i))
 		}
 	case reflect.Map:
-		changeMap(v, f, fields)
+		changeMap(v)
 	case reflect.String:
-		if v.CanSet() && len(fields) == 0 {
-			v.SetString(f(v.String()))
+		if v.CanSet() {
+			v.SetString(Text(v.String()))
 		}
 	}
 }
 
-func changeMap(m reflect.Value, f func(string) string, fields []string) {
+func changeMap(m reflect.Value) {
 	if m.IsNil() {
 		return
 	}
 	for _, key := range m.MapKeys() {
 		value := reflect.New(m.Type().Elem()).Elem()
 		value.Set(m.MapIndex(key))
-		change(value, f, fields)
+		change(value)
 		m.SetMapIndex(key, reflect.Value{})
-		if key.Kind() == reflect.String && len(fields) == 0 {
-			key = reflect.ValueOf(f(key.String())).Convert(key.Type())
+		if key.Kind() == reflect.String {
+			key = reflect.ValueOf(Text(key.String())).Convert(key.Type())
 		}
 		m.SetMapIndex(key, value)
 	}

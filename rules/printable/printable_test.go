@@ -58,21 +58,6 @@ func TestAllStringsOfAValueAreEscaped(t *testing.T) {
 	require.Equal(t, "h\n", v.hidden)
 }
 
-func TestOnlyTheNamedFieldsChange(t *testing.T) {
-	type inner struct{ Message, ID string }
-	v := struct {
-		Message string
-		List    []inner
-		Values  map[string]any
-		Notes   []string
-	}{"a", []inner{{"b", "c"}}, map[string]any{"d": []any{"e"}}, []string{"f"}}
-	Change(&v, strings.ToUpper, "Message", "Notes")
-	require.Equal(t, "A", v.Message)
-	require.Equal(t, []inner{{"B", "c"}}, v.List)
-	require.Equal(t, map[string]any{"d": []any{"e"}}, v.Values)
-	require.Equal(t, []string{"F"}, v.Notes)
-}
-
 func FuzzText(f *testing.F) {
 	f.Add("a\x1b\u202e\xff")
 	f.Fuzz(func(t *testing.T, text string) {
