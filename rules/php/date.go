@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Date is PHP's date(format, seconds) in UTC: every letter of the format that is in
+// date is PHP's date(format, seconds) in UTC: every letter of the format that is in
 // PHP's table is replaced, a backslash takes the letter after it literally, and other
 // characters stand for themselves.
-func Date(format string, seconds int) string {
+func date(format string, seconds int) string {
 	t := time.Unix(int64(seconds), 0).UTC()
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {

@@ -1,11 +1,9 @@
-package php_test
+package php
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/stopwhen/stopwhen/rules/php"
 )
 
 // The letters are those of the manual's table of DateTimeInterface::format.
@@ -35,6 +33,6 @@ func TestDatesAreWrittenAsByPHP(t *testing.T) {
 		{"j. n. Y", 0, "1. 1. 1970"},
 		{"", 0, ""},
 	} {
-		t.Run(tt.format, func(t *testing.T) { require.Equal(t, tt.want, php.Date(tt.format, tt.seconds)) })
+		t.Run(tt.format, func(t *testing.T) { require.Equal(t, tt.want, date(tt.format, tt.seconds)) })
 	}
 }

@@ -3,9 +3,9 @@
 // The reference implementation is written in PHP, and the configurations of its
 // users must behave the same here. The package has the conversions that it applies:
 // emptiness ([Empty]), casts ([Int], [Bool], [String]), comparison with a count
-// ([Number]) and of texts ([Compare]), times as text ([StrToTime], [Date]), query strings
+// ([Number]) and of texts ([Compare]), texts as times ([StrToTime]), query strings
 // and URLs ([BuildQuery], [ParseQuery], [MergeURL]) and JSON ([EncodeJSON], [EncodedLen]);
-// and the functions that configurations may call ([Sprintf], [Hash], [HMAC], [Implode]).
+// and the functions that configurations may call ([Functions]).
 //
 // They follow PHP 7.4, which the reference runs on. Where PHP 8 differs, the function
 // says so. All functions are pure: no clock, no locale, no I/O.

@@ -22,33 +22,33 @@ type Function struct {
 // functions is the table of the functions that configurations may call, apart from time.
 var functions = []Function{
 	{Name: "md5", Builtin: "phpMd5", Min: 1, Max: 1, Call: func(args []any) (any, error) {
-		return Hash("md5", String(args[0]))
+		return hashText("md5", String(args[0]))
 	}},
 	{Name: "sha1", Builtin: "phpSha1", Min: 1, Max: 1, Call: func(args []any) (any, error) {
-		return Hash("sha1", String(args[0]))
+		return hashText("sha1", String(args[0]))
 	}},
 	{Name: "hash", Builtin: "phpHash", Min: 2, Max: 2, Call: func(args []any) (any, error) {
-		return Hash(String(args[0]), String(args[1]))
+		return hashText(String(args[0]), String(args[1]))
 	}},
 	{Name: "hash_hmac", Builtin: "phpHashHmac", Min: 3, Max: 3, Call: func(args []any) (any, error) {
-		return HMAC(String(args[0]), String(args[1]), String(args[2]))
+		return hmacText(String(args[0]), String(args[1]), String(args[2]))
 	}},
 	{Name: "base64_encode", Builtin: "phpBase64Encode", Min: 1, Max: 1, Call: func(args []any) (any, error) {
 		return base64.StdEncoding.EncodeToString([]byte(String(args[0]))), nil
 	}},
 	{Name: "urlencode", Builtin: "phpUrlencode", Min: 1, Max: 1, Call: func(args []any) (any, error) {
-		return URLEncode(String(args[0])), nil
+		return escape(String(args[0])), nil
 	}},
 	{Name: "sprintf", Builtin: "phpSprintf", Min: 1, Max: -1, Call: func(args []any) (any, error) {
-		return Sprintf(String(args[0]), args[1:])
+		return sprintf(String(args[0]), args[1:])
 	}},
 	{Name: "concat", Builtin: "phpConcat", Min: 0, Max: -1, Call: func(args []any) (any, error) {
-		return Implode("", args), nil
+		return join("", args), nil
 	}},
 	{Name: "implode", Builtin: "phpImplode", Min: 2, Max: 2, Call: implode},
 	{Name: "ifempty", Builtin: "phpIfEmpty", Min: 2, Max: 2, Call: ifEmpty},
 	{Name: "date", Builtin: "phpDate", Min: 2, Max: 2, Timed: true, Call: func(args []any) (any, error) {
-		return Date(String(args[0]), Int(args[1])), nil
+		return date(String(args[0]), Int(args[1])), nil
 	}},
 	{Name: "strtotime", Builtin: "phpStrtotime", Min: 2, Max: 2, Timed: true, Call: strToTime},
 }
@@ -70,7 +70,7 @@ func implode(args []any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("want a list to join, got %s", value.KindOf(args[1]))
 	}
-	return Implode(String(args[0]), list), nil
+	return join(String(args[0]), list), nil
 }
 
 func ifEmpty(args []any) (any, error) {

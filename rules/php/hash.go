@@ -31,24 +31,24 @@ var hashes = map[string]func() hash.Hash{
 	"sha3-384": func() hash.Hash { return sha3.New384() }, "sha3-512": func() hash.Hash { return sha3.New512() },
 }
 
-// checksums are the algorithms that only [Hash] accepts, because they have no key.
+// checksums are the algorithms that only hashText accepts, because they have no key.
 var checksums = map[string]func() hash.Hash{
 	"adler32": func() hash.Hash { return adler32.New() }, "crc32b": func() hash.Hash { return crc32.NewIEEE() },
 	"fnv132": func() hash.Hash { return fnv.New32() }, "fnv1a32": func() hash.Hash { return fnv.New32a() },
 	"fnv164": func() hash.Hash { return fnv.New64() }, "fnv1a64": func() hash.Hash { return fnv.New64a() },
 }
 
-// Hash is PHP's hash(algorithm, text), in hexadecimal. It fails for the algorithms of
+// hashText is PHP's hash(algorithm, text), in hexadecimal. It fails for the algorithms of
 // PHP that it does not know.
-func Hash(algorithm, text string) (string, error) {
+func hashText(algorithm, text string) (string, error) {
 	known := maps.Clone(checksums)
 	maps.Copy(known, hashes)
 	return digest(algorithm, text, known, func(algorithm func() hash.Hash) hash.Hash { return algorithm() })
 }
 
-// HMAC is PHP's hash_hmac(algorithm, text, key), in hexadecimal. It fails for the
+// hmacText is PHP's hash_hmac(algorithm, text, key), in hexadecimal. It fails for the
 // algorithms of PHP that it does not know.
-func HMAC(algorithm, text, key string) (string, error) {
+func hmacText(algorithm, text, key string) (string, error) {
 	return digest(algorithm, text, hashes, func(algorithm func() hash.Hash) hash.Hash { return hmac.New(algorithm, []byte(key)) })
 }
 

@@ -66,7 +66,8 @@ func ParseQuery(text string) value.Object {
 	return params.Gather()
 }
 
-// escape is PHP's urlencode.
+// escape is PHP's urlencode: letters, digits, "-", "." and "_" stand for themselves, a
+// space is "+", and every other byte is escaped.
 func escape(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "~", "%7E") }
 
 // unescape is PHP's urldecode. Unlike net/url, it does not change a % that is not

@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// MaxWidth is the greatest width, precision and argument number of a directive of [Sprintf].
+// MaxWidth is the greatest width, precision and argument number of a directive of sprintf.
 const MaxWidth = 1000
 
-// Sprintf is PHP's sprintf(format, args...). The text is limited: widths, precisions and argument
+// sprintf is PHP's sprintf(format, args...). The text is limited: widths, precisions and argument
 // numbers are at most [MaxWidth]. It fails where PHP does: for a directive without its argument,
 // and for one that does not exist.
-func Sprintf(format string, args []any) (string, error) {
+func sprintf(format string, args []any) (string, error) {
 	var b strings.Builder
 	next := 0
 	for {

@@ -1,12 +1,10 @@
-package php_test
+package php
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/stopwhen/stopwhen/rules/php"
 )
 
 func TestValuesAreFormattedAsByPHP(t *testing.T) {
@@ -38,7 +36,7 @@ func TestValuesAreFormattedAsByPHP(t *testing.T) {
 		{"plain", "plain", nil},
 	} {
 		t.Run(tt.format, func(t *testing.T) {
-			got, err := php.Sprintf(tt.format, tt.args)
+			got, err := sprintf(tt.format, tt.args)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, got)
 		})
@@ -56,7 +54,7 @@ func TestSprintfRefusesWhatHasNoValue(t *testing.T) {
 		"%99999s":            "a width or a precision of 99999 is too large",
 		"%.9999999999999999": "a width or a precision of 9999999999999999 is too large",
 	} {
-		_, err := php.Sprintf(format, []any{"a"})
+		_, err := sprintf(format, []any{"a"})
 		require.EqualError(t, err, message, format)
 	}
 }
@@ -66,12 +64,12 @@ func FuzzSprintf(f *testing.F) {
 		f.Add(format, "12abc")
 	}
 	f.Fuzz(func(t *testing.T, format, arg string) {
-		got, err := php.Sprintf(format, []any{arg, 1.5, -3})
+		got, err := sprintf(format, []any{arg, 1.5, -3})
 		if err != nil {
 			require.Empty(t, got)
 			return
 		}
 		directives := strings.Count(format, "%")
-		require.LessOrEqual(t, len(got), len(format)+directives*(php.MaxWidth+400+len(arg)))
+		require.LessOrEqual(t, len(got), len(format)+directives*(MaxWidth+400+len(arg)))
 	})
 }

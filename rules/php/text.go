@@ -11,8 +11,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Implode is PHP's implode(glue, list): the members as [String] casts them, joined.
-func Implode(glue string, list []any) string {
+// join is PHP's implode(glue, list): the members as [String] casts them, joined.
+func join(glue string, list []any) string {
 	return strings.Join(lists.Map(list, String), glue)
 }
 
@@ -42,7 +42,3 @@ func Like(text, pattern string) bool {
 	re, err := regexp.Compile("^(?:" + strings.Join(parts, ".*?") + ")\n?$")
 	return err == nil && re.MatchString(text)
 }
-
-// URLEncode is PHP's urlencode: letters, digits, "-", "." and "_" stand for themselves, a
-// space is "+", and every other byte is escaped.
-func URLEncode(text string) string { return escape(text) }

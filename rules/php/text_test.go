@@ -1,18 +1,16 @@
-package php_test
+package php
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/stopwhen/stopwhen/rules/php"
 )
 
 func TestImplodeCastsMembers(t *testing.T) {
-	require.Equal(t, "1,1,,1.5,a,", php.Implode(",", []any{1, true, nil, 1.5, "a", false}))
-	require.Equal(t, "HenOrEgg", php.Implode("", []any{"Hen", "Or", "Egg"}))
-	require.Empty(t, php.Implode(",", nil))
+	require.Equal(t, "1,1,,1.5,a,", join(",", []any{1, true, nil, 1.5, "a", false}))
+	require.Equal(t, "HenOrEgg", join("", []any{"Hen", "Or", "Egg"}))
+	require.Empty(t, join(",", nil))
 }
 
 // Texts are compared as numbers if both are numeric: the manual, "Numeric strings".
@@ -37,8 +35,8 @@ func TestTextsAreComparedAsByPHP(t *testing.T) {
 		{"1e400", "2e400", -1},                            // both infinite
 	} {
 		t.Run(tt.a+" and "+tt.b, func(t *testing.T) {
-			require.Equal(t, tt.want, php.Compare(tt.a, tt.b))
-			require.Equal(t, -tt.want, php.Compare(tt.b, tt.a))
+			require.Equal(t, tt.want, Compare(tt.a, tt.b))
+			require.Equal(t, -tt.want, Compare(tt.b, tt.a))
 		})
 	}
 }
@@ -59,19 +57,19 @@ func TestLikeTakesAPercentSignForAnyCharacters(t *testing.T) {
 		{"a\nb", "a%b", false},
 		{"", "%", true},
 	} {
-		require.Equal(t, tt.want, php.Like(tt.text, tt.pattern), "%q like %q", tt.text, tt.pattern)
+		require.Equal(t, tt.want, Like(tt.text, tt.pattern), "%q like %q", tt.text, tt.pattern)
 	}
 }
 
 func TestURLEncode(t *testing.T) {
-	require.Equal(t, "a+b%7Ec%2Fd%3F%C3%A9-_.%2A", php.URLEncode("a b~c/d?é-_.*"))
+	require.Equal(t, "a+b%7Ec%2Fd%3F%C3%A9-_.%2A", escape("a b~c/d?é-_.*"))
 }
 
 func TestNumbersWithManyDigitsAreCompared(t *testing.T) {
 	nines := strings.Repeat("9", 500)
-	require.Equal(t, -1, php.Compare(nines, "1"+nines), "as integers")
-	require.Equal(t, 1, php.Compare("-"+nines, "-1"+nines))
-	require.Zero(t, php.Compare("+007", "7"))
+	require.Equal(t, -1, Compare(nines, "1"+nines), "as integers")
+	require.Equal(t, 1, Compare("-"+nines, "-1"+nines))
+	require.Zero(t, Compare("+007", "7"))
 	huge := strings.Repeat("9", 2000)
-	require.Equal(t, 1, php.Compare(huge, "1"+huge), "as bytes")
+	require.Equal(t, 1, Compare(huge, "1"+huge), "as bytes")
 }

@@ -1,11 +1,9 @@
-package php_test
+package php
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/stopwhen/stopwhen/rules/php"
 )
 
 func TestStrToTime(t *testing.T) {
@@ -95,7 +93,7 @@ func TestStrToTime(t *testing.T) {
 		{"+1", -3600}, // an offset from UTC
 	} {
 		t.Run(tt.text, func(t *testing.T) {
-			seconds, ok := php.StrToTime(tt.text, 0)
+			seconds, ok := StrToTime(tt.text, 0)
 			require.True(t, ok)
 			require.Equal(t, tt.seconds, seconds)
 		})
@@ -145,13 +143,13 @@ func TestStrToTimeFromABase(t *testing.T) {
 		"@0 1 day":                    "1970-01-02 00:00:00",
 	} {
 		t.Run(text, func(t *testing.T) {
-			seconds, ok := php.StrToTime(text, base)
+			seconds, ok := StrToTime(text, base)
 			require.True(t, ok)
-			require.Equal(t, want, php.Date("Y-m-d H:i:s", seconds))
+			require.Equal(t, want, date("Y-m-d H:i:s", seconds))
 		})
 	}
-	february, _ := php.StrToTime("last day of next month", 1485820800) // from 2017-01-31
-	require.Equal(t, "2017-02-28", php.Date("Y-m-d", february), "the month is counted without the day")
+	february, _ := StrToTime("last day of next month", 1485820800) // from 2017-01-31
+	require.Equal(t, "2017-02-28", date("Y-m-d", february), "the month is counted without the day")
 }
 
 func TestTextThatIsNoTime(t *testing.T) {
@@ -162,7 +160,7 @@ func TestTextThatIsNoTime(t *testing.T) {
 		"3 weekdays", "friday ago", "first day of monday", "last friday of monday", "10:00 CEST", "13pm",
 	} {
 		t.Run(text, func(t *testing.T) {
-			_, ok := php.StrToTime(text, 0)
+			_, ok := StrToTime(text, 0)
 			require.False(t, ok)
 		})
 	}
