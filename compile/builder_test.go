@@ -154,17 +154,17 @@ func TestSavedPartsMustBeThoseOfTheJob(t *testing.T) {
 func TestKeepReplacesValuesThatAreNotNil(t *testing.T) {
 	j := job(t, `{"method": "pagenum", "keep": {"since": "body.since", "count": "count"}}`)
 	page := &rules.Context{Page: 1, Count: 3, Body: decoded(t, `{}`), Kept: map[string]any{"since": "2026", "count": 9}}
-	kept, lacking, err := j.KeptValues(&language.Machine{}, page, nil, true)
+	kept, lacking, err := j.KeptValues(&language.Machine{}, page, nil, page.Page)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"since": "2026", "count": 3}, kept)
 	require.Equal(t, "keep.since", lacking[0].Rule.ID)
 
 	page.Kept = nil
-	kept, _, err = j.KeptValues(&language.Machine{}, page, nil, true)
+	kept, _, err = j.KeptValues(&language.Machine{}, page, nil, page.Page)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"count": 3}, kept, "nil is no value to continue from")
 
-	kept, _, err = job(t, `{"method": "pagenum"}`).KeptValues(&language.Machine{}, page, nil, true)
+	kept, _, err = job(t, `{"method": "pagenum"}`).KeptValues(&language.Machine{}, page, nil, page.Page)
 	require.NoError(t, err)
 	require.Nil(t, kept)
 }

@@ -319,11 +319,11 @@ func (c *compilation) warnOfUnreadKept(j *Job) {
 }
 
 // KeptValues returns the values for the next run, after the last page of a list. soFar is the result of
-// [Job.KeptSoFar] for the earlier pages. itemsAreNew reports whether the items of the context are the
-// items of the last page: after an error response they are the items of the page before it.
+// [Job.KeptSoFar] for the earlier pages. last is the number of the last page. If it is not the page of the
+// context, as after an error response, the items of the context are those of an earlier page, which soFar has.
 //
 // If a value is nil, the value of the previous run stays, and absent has its expression.
-func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[string]any, itemsAreNew bool) (
+func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[string]any, last int) (
 	values map[string]any, absent []*language.Expression, err error,
 ) {
 	if len(j.Keeps) == 0 {
@@ -333,7 +333,7 @@ func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[str
 	for _, e := range j.Keeps {
 		name := e.Rule.Target
 		v := soFar[name]
-		if itemsAreNew || !AccumulatesItems(e) {
+		if page.Page == last || !AccumulatesItems(e) {
 			if v, err = keptValue(e, m, page, soFar); err != nil {
 				return nil, nil, err
 			}

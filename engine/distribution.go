@@ -75,7 +75,7 @@ func (d Distribution) ahead(p ahead.Policy) ahead.Policy {
 // limits.partitions there is one task for all jobs, because only a fixed order omits the same
 // partitions in every run.
 func (d Distribution) RootTasks() []partition.Task {
-	return partition.RootTasks(d.engine.roots(), d.engine.cfg.MaxPartitions > 0)
+	return partition.RootTasks(d.engine.roots(), partition.NewQuota(d.engine.cfg.MaxPartitions))
 }
 
 // Tallies returns a tally for each tree of the jobs that run, by the ID of the root job. They make

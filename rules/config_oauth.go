@@ -65,7 +65,7 @@ func (d *decoder) readOAuth2(auth *Auth, s settings) {
 		auth.Computed["tokenUrl"] = Computed{Source: source, Path: s.get("tokenUrl").path()}
 	}
 	if address := values["tokenUrl"]; address != "" {
-		if err := CheckTokenURL(address, auth.AllowHTTP); err != nil {
+		if err := auth.CheckTokenURL(address); err != nil {
 			d.diags.Errorf(diag.Value(s.get("tokenUrl").path()), "%s", err).WithHint(tokenURLHint(err))
 		}
 	}
@@ -213,16 +213,16 @@ func (d *decoder) checkTokenParams(auth *Auth, s setting) {
 var errPlainHTTP = errors.New("the credentials would be sent unencrypted, to an http address of another machine")
 
 // CheckTokenURL returns an error if credentials must not be sent to the address of a token
-// endpoint, which may be relative: unless http is allowed, the address must be https or on this
+// endpoint or of a login, which may be relative: unless AllowHTTP is set, the address must be https or on this
 // machine.
-func CheckTokenURL(address string, allowHTTP bool) error {
+func (a *Auth) CheckTokenURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Scheme != "" && u.Scheme != "https" && u.Scheme != "http" || u.Scheme != "" && u.Host == "":
 		return errors.New("not an http or https address")
 	case u.User != nil:
 		return errors.New("an address with a user name: write it under clientId and #clientSecret")
-	case u.Scheme == "http" && !allowHTTP && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !a.AllowHTTP && !isLoopback(u.Hostname()):
 		return errPlainHTTP
 	}
 	return nil

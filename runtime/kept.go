@@ -18,7 +18,7 @@ func (r *listRun) carryOver(page *Page) error {
 	if r.state.Result.Outcome != rules.Complete {
 		return nil
 	}
-	values, lacking, err := r.job.KeptValues(&r.pooled.machine, r.context(), r.state.KeptSoFar.Value, page.Page == r.context().Page)
+	values, lacking, err := r.job.KeptValues(&r.pooled.machine, r.context(), r.state.KeptSoFar.Value, page.Page)
 	if err != nil {
 		return r.pageError(failure.Response, err)
 	}

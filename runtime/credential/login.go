@@ -105,7 +105,7 @@ func (l *login) encode(request requests.Request) (transport.Call, error) {
 		return transport.Call{}, err
 	}
 	if !sameOrigin(request.Base, request.Endpoint) {
-		if err := rules.CheckTokenURL(address, false); err != nil {
+		if err := l.auth.CheckTokenURL(address); err != nil {
 			return transport.Call{}, fmt.Errorf("%s.loginRequest.endpoint: %w", l.auth.Path, err)
 		}
 	}

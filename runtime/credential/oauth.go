@@ -39,7 +39,7 @@ type oauth struct {
 func newOAuth(auth *rules.Auth, options Options) (transport.Auth, error) {
 	address, err := requests.Resolve(options.BaseURL, auth.Values["tokenUrl"])
 	if err == nil {
-		err = rules.CheckTokenURL(address, auth.AllowHTTP)
+		err = auth.CheckTokenURL(address)
 	}
 	if err != nil {
 		return transport.Auth{}, &failure.Error{

@@ -70,7 +70,7 @@ func ExampleTasks_Run() {
 		fmt.Println(err)
 		return
 	}
-	queue := partition.RootTasks(roots, false)
+	queue := partition.RootTasks(roots, nil)
 	for len(queue) > 0 {
 		task := queue[0]
 		queue = queue[1:]

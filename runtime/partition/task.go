@@ -101,10 +101,10 @@ func (s *Tasks) InTurn() *Tasks {
 	return &copied
 }
 
-// RootTasks returns the first tasks of a run: one for each job or, if the partitions of the run are
-// limited, one for all jobs, since the limit requires one order.
-func RootTasks(roots []*compile.Job, limited bool) []Task {
-	if limited {
+// RootTasks returns the first tasks of a run: one for each job or, if the run has a quota of partitions,
+// one for all jobs, since the quota requires one order.
+func RootTasks(roots []*compile.Job, quota *Quota) []Task {
+	if quota != nil {
 		return []Task{{ID: allJobs}}
 	}
 	tasks := make([]Task, len(roots))

@@ -214,7 +214,7 @@ func TestTasksFindWhatAWalkFinds(t *testing.T) {
 		tasks, err := walk.Tasks(t.Context(), []*compile.Job{root}, time.Now())
 		require.NoError(t, err)
 		tally, pages := walk.NewTally(root), []string(nil)
-		for queue := RootTasks([]*compile.Job{root}, false); len(queue) > 0; {
+		for queue := RootTasks([]*compile.Job{root}, nil); len(queue) > 0; {
 			task := queue[len(queue)-1]
 			queue = queue[:len(queue)-1]
 			index, ok := RootOf(task.ID)
@@ -289,7 +289,7 @@ func TestOneTaskRunsAllJobsWithALimit(t *testing.T) {
 	walk.Quota = NewQuota(2)
 	tasks, err := walk.Tasks(t.Context(), roots, time.Now())
 	require.NoError(t, err)
-	queue := RootTasks(roots, true)
+	queue := RootTasks(roots, walk.Quota)
 	require.Len(t, queue, 1)
 	_, ok := RootOf(queue[0].ID)
 	require.False(t, ok)
