@@ -230,7 +230,7 @@ func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 		return ""
 	}
 	text := onlyWarn(signs) + " if the configuration reads the sign"
-	if t.full && slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
+	if slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
 		return r.ID == "samePage" && r.Never == "" && r.Origin.By.Kind == rules.AuthorDefault
 	}) {
 		var fail []string
@@ -240,7 +240,7 @@ func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 			}
 		}
 		if fail != nil {
-			text += fmt.Sprintf(" (but not %s if samePage ends the list)", wording.AndList(fail))
+			text += fmt.Sprintf(" (but not %s after samePage)", wording.AndList(fail))
 		}
 	}
 	if ends != nil {

@@ -383,8 +383,11 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 		return fmt.Sprintf(`the elements of a list %s are the items; nothing, null, 0, "0", an empty text or false there, or status 204, is %s; `+
 			"any other value is one item", there, none)
 	}
-	starred := 0
+	starred, response := 0, "as the response"
 	for _, l := range lists {
+		if slices.ContainsFunc(l.Steps, func(s rules.Step) bool { return s.All }) {
+			response = "in place of the response, or of the list or object before *"
+		}
 		if n := len(l.Steps); n > 0 && l.Steps[n-1].All {
 			starred++
 		}
@@ -396,8 +399,8 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 	}
 	text := fmt.Sprintf("the elements of a list %s are the items, and an object is one item; nothing, null or {} there, or status "+
 		"204, is %s; "+
-		"a text, number or boolean there, or as the response, fails the run (%s)",
-		there, none, statusResponse)
+		"a text, number or boolean there, or %s, fails the run (%s)",
+		there, none, response, statusResponse)
 	if starred > 0 {
 		text += ", except at a path that ends with *, where any value except null is an item"
 	}

@@ -193,7 +193,7 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 	t.writeSection("state: variables before the first request and, after the rules, for the next", x.State)
 	items := "each item, after the rules have seen the page"
 	if slices.ContainsFunc(x.Shape, func(r RuleExplanation) bool { return r.rule.Role == rules.RoleSet && len(r.Reads) > 0 }) {
-		items += "; a member that is nil becomes null"
+		items += "; other members stay, and a member that is nil becomes null"
 	}
 	t.writeSection(items, x.Shape)
 	t.writeSection("for the next run", x.Keep)

@@ -104,6 +104,9 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a body that is cut off", config("", users+"}"), "A response that is cut off counts as none. "},
 		{"invalid JSON", config("", users+"}"), "An expression that fails, or any other complete body that cannot be read (invalid JSON, whatever its Content-Type), fails the run (exit status 5) at once."},
 		{"HTML", config("", users+"}"), "HTML, by Content-Type and first character, is retried twice, an empty body (not of CSV or NDJSON) once;"},
+		{"HTML under another type", config("", users+`, "response": {"format": "auto"}}`), "(invalid in its format, or HTML under another Content-Type), fails the run (exit status 5) at once."},
+		{"a number before a star", config("", users+`, "dataField": "shops.*.orders"}`), "a text, number or boolean there, or in place of the response, or of the list or object before *, fails the run (exit status 5)"},
+		{"a page that fails the run", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "all are but one that fails the run, and those of the last 10 ms"},
 		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "HTML, by Content-Type and first character, or an empty body (not of CSV or NDJSON), is retried once;"},
 		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456 for the values that rules read, maxDepth 512, or an expression above its limits (exit status 6)"},
 		{"no kept value", config("", users+"}"), "so --kept has no effect, and --state only continues a run that failed or was interrupted."},
@@ -145,7 +148,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is no object fails the run (exit status 5)"},
 		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more, or a 301 or 302 of another method than GET, fails the run (exit status 3)."},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
-		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved, as all are but those of the last 10 ms (if it was killed, 200 ms), and replaces the rows after it (on standard output, they come again); after exit status 0, and of a list with evidence, it requests everything again. Without --state, every run requests everything."},
+		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved, as all are but one that fails the run, and those of the last 10 ms (if it was killed, 200 ms), and replaces the rows after it (on standard output, they come again); after exit status 0, and of a list with evidence, it requests everything again. Without --state, every run requests everything."},
 		{"a retry", config("", users+"}"), "All requests share 20 retries (a success gives 1/5 back; a wait that the API gives costs 1/5); with none left, the run fails."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
@@ -214,7 +217,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"If for.w.from equals for.w.to, there is no window; if it is later or greater, there is none, and the log warns (exit status 0)."},
 		{"an interval up to now", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "now()", "granularity": "1d", "step": "1d"}}, "params": {"w": {"expr": "w.from"}}}`),
 			"If for.w.from is later or greater than for.w.to, the run fails (exit status 2)."},
-		{"a member that is nil", config("", users+`, "fields": {"a": "item.b"}}`), "each item, after the rules have seen the page; a member that is nil becomes null fields.a item.b"},
+		{"a member that is nil", config("", users+`, "fields": {"a": "item.b"}}`), "each item, after the rules have seen the page; other members stay, and a member that is nil becomes null fields.a item.b"},
 		{"a key in the query", config(`, "authentication": {"type": "query", "name": "key", "#value": "s"}`, users+"}"), "Accept-Encoding: zstd, gzip, the parameter key=***"},
 		{"evidence in dialect keboola", config(`, "dialect": "keboola"`, users+"}"), "If the list ends without an error, the file is replaced"},
 		{"an end by the limit on partitions", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `, "emit": false},
@@ -308,14 +311,14 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 		_, ends, _ := strings.Cut(strings.Join(strings.Fields(x.Text(TextOptions{Full: true})), " "), "If several rules are true")
 		return ends
 	}
-	const only = "audit.total, audit.more and audit.token only warn if the configuration reads the sign (but not audit.total and audit.token if samePage ends the list)"
+	const only = "audit.total, audit.more and audit.token only warn if the configuration reads the sign (but not audit.total and audit.token after samePage)"
 	require.Contains(t, told(`{"method": "pagenum"}`, "", "spec"), only+". A sign that is named above")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
 		only+", or after an end for which that is said above.")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
 		"After an end by nextPageFlag or stopRules[0], audit.total, audit.more and audit.token only warn.")
 	require.Contains(t, told(`{"method": "pagenum", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
-		"audit.token only warns if the configuration reads the sign (but not audit.token if samePage ends the list).")
+		"audit.token only warns if the configuration reads the sign (but not audit.token after samePage).")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
 	_, hints, _ = strings.Cut(hints, "audit, at the end of a list ")
 	require.Contains(t, hints, "a total exceeds the items read (audit.total); a number of pages")

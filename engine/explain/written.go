@@ -64,7 +64,7 @@ func (x ItemsExplanation) invalid() string {
 	case "":
 		return "invalid JSON, whatever its Content-Type"
 	case rules.FormatAuto:
-		return "invalid in its format, or a web page"
+		return "invalid in its format, or HTML under another Content-Type"
 	case rules.FormatCSV:
 		return `invalid CSV, such as {"error": "denied"}, or HTML under another Content-Type`
 	}
@@ -89,8 +89,8 @@ func (x *JobExplanation) afterFailure() string {
 	if x.Method != "" && !x.Bounds.onePage {
 		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
 			"or another expression fails it. "
-		begins = "begins after the last page that was saved, as all are but those of the last 10 ms (if it was killed, 200 ms), and " +
-			"replaces the rows after it (on standard output, they come again)"
+		begins = "begins after the last page that was saved, as all are but one that fails the run, and those of the last 10 ms (if " +
+			"it was killed, 200 ms), and replaces the rows after it (on standard output, they come again)"
 	}
 	if x.Partitions != nil {
 		begins += ", without partitions that are complete"
