@@ -192,13 +192,13 @@ func beyond(id, best any, sign int) (bool, error) {
 	}
 	a, errA := numberInID(id)
 	b, errB := numberInID(best)
+	isNumber, wasNumber := errA == nil, errB == nil
 	x, isText := id.(string)
-	y, both := best.(string)
-	areMixed := (errA == nil) != (errB == nil)
+	y, wasText := best.(string)
 	switch {
-	case isText && both && (errA != nil && errB != nil || areMixed && haveOneForm(x, y)):
+	case isText && wasText && (!isNumber && !wasNumber || isNumber != wasNumber && haveOneForm(x, y)):
 		return strings.Compare(x, y)*sign > 0, nil
-	case errA == nil && errB == nil:
+	case isNumber && wasNumber:
 		return order(a, b)*sign > 0, nil
 	}
 	return false, fmt.Errorf("%s and %s cannot be compared; identifiers are either all numbers or all strings",

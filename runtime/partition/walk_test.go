@@ -416,7 +416,8 @@ func TestRootJobsTakeSlotsInTheirOrder(t *testing.T) {
 			begun.Add(1)
 			n := running.Add(1)
 			defer running.Add(-1)
-			for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); seen = most.Load() {
+			for seen := most.Load(); n > seen && !most.CompareAndSwap(seen, n); {
+				seen = most.Load()
 			}
 			if n == c.most && begun.Load() == c.most {
 				close(full)

@@ -165,7 +165,8 @@ func TestAFileOfKeptValuesBesideAStateContinuesFromTheState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := newGrowing(t)
 			t.Chdir(g.dir)
-			state, both := append(test.flags, "--state", "state.json"), append(test.flags, "--state", "state.json", "--kept", "kept.json")
+			state := slices.Concat(test.flags, []string{"--state", "state.json"})
+			both := slices.Concat(state, []string{"--kept", "kept.json"})
 			if test.kept != "" {
 				require.NoError(t, os.WriteFile("kept.json", []byte(test.kept), 0o600))
 			}
