@@ -385,7 +385,7 @@ var auditTable = audits([]Rule{
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
-		Unless: "if there is also a sign of more that no rule reads, or if it is the path of the items and another list of objects " +
+		Unless: "if a sign of more, such as a total, is read by no rule, or if it is the path of the items and another list of objects " +
 			"is there", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a flag or another path that rules read",

@@ -224,9 +224,9 @@ func TestEveryErrorOfAnEvaluationNamesItsRuleOnce(t *testing.T) {
 	_, valueErr := failing.Value(m, page, MaxValueBytes)
 	_, lengthErr := e.Value(m, page, 1)
 	for _, err := range []error{evalErr, boolErr, kindErr, valueErr, lengthErr} {
-		require.IsType(t, (*RuleError)(nil), err)
 		var failed *RuleError
 		require.ErrorAs(t, err, &failed)
+		require.Same(t, failed, err)
 		require.Contains(t, []string{e.Rule.Source, failing.Rule.Source}, failed.Rule.Source)
 		require.NotErrorAs(t, failed.Err, new(*RuleError))
 	}

@@ -233,7 +233,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or comes after as many items as page 1 states as the total, if page 1 does not have them all;"},
 		{"a body that reports an error", config("", users+"}"), `a successful response reports an error, or has a message other than "no items" in place of the list (audit.errorBody)`},
 		{"a flag that is missing", config(`, "pagination": {"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`, users+"}"),
-			"no response has a flag or another path that rules read (audit.missing), if there is also a sign of more that no rule reads"},
+			"no response has a flag or another path that rules read (audit.missing), if a sign of more, such as a total, is read by no rule"},
 		{"a contract", config("", users+"}"), "the data differ from a contract file (audit.contract), if it is frozen"},
 		{"the signs of JSON", config("", users+"}"), "Signs of more are read from bodies and from headers, such as Link and X-Total-Count."},
 		{"the signs of CSV", config("", users+`, "response": {"format": "csv"}}`), "Signs of more are read from headers, such as Link and X-Total-Count, not from rows."},
