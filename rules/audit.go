@@ -425,7 +425,7 @@ var auditTable = audits([]Rule{
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
 	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed,
 		Proof: `list.errorDoubt == "" and not list.reached`,
-		Unless: "unless it may be part of an item, may only say that a partition is empty, " +
+		Unless: "unless it may be part of an item, since its object has an identifier, may only say that a partition is empty, " +
 			"or comes after as many items as page 1 states as the total, if page 1 does not have them all"},
 		Source: `list.error != ""`,
 		Clause: `a successful response reports an error, or has a message other than "no items" in place of the list`,
@@ -461,7 +461,8 @@ var auditTable = audits([]Rule{
 			"by their key"},
 	{ID: "audit.again", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent},
 		Source: `list.known > 0 or list.reread != ""`,
-		Clause: "an item that is added to a file is not later than the kept value that was sent, or may be of the last unit of earlier windows",
+		Clause: "an item that is added to a file is not later than the value that was sent, or with a lag is from before it, " +
+			"or may be of the last unit of earlier windows",
 		Message: `{list.known == 0 ? "the windows begin with " + list.reread + ", whose last unit is requested again" : text(list.known) + ` +
 			`(list.known == 1 ? " item is" : " items are") + " not later than the kept value that was sent"}: rows that earlier runs ` +
 			"have very probably written are added again; merge the rows by their key"},

@@ -36,8 +36,14 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	if rules.SwitchesOf(cfg.Dialect).AcceptEvidence {
 		evidence, hasEvidence, haveEvidence, orEvidence = "", "", "", ""
 	}
-	if evidence != "" {
-		x.ofEvidence = ", and of a list with evidence"
+	switch isTree := j.Parent != nil || len(j.Children) > 0; {
+	case evidence == "":
+	case x.Added:
+		x.ofEvidence = ", and so does a list with evidence, which saves none"
+	case isTree:
+		x.ofEvidence = ", and after evidence the trees that have it"
+	default:
+		x.ofEvidence = ", and after evidence the lists that have it"
 	}
 	x.published, x.added = "the list ends without an error"+evidence, "the list is complete"+hasEvidence
 	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
@@ -89,8 +95,8 @@ func (x *JobExplanation) afterFailure() string {
 	if x.Method != "" && !x.Bounds.onePage {
 		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
 			"or another expression fails it. "
-		begins = "begins after the last page that was saved, as all are but one that fails the run, and those of the last 10 ms (if " +
-			"it was killed, 200 ms), and replaces the rows after it (on standard output, they come again)"
+		begins = "begins after the last page that was saved (all are, save one that fails the run and those of its last 10 ms; " +
+			"200 ms if it was killed), and replaces the rows after it (on standard output, they come again)"
 	}
 	if x.Partitions != nil {
 		begins += ", without partitions that are complete"
@@ -102,15 +108,12 @@ func (x *JobExplanation) afterFailure() string {
 		}
 		begins += ", without jobs that have ended" + evidence + ", also by a limit"
 	}
-	again, without := ", it requests everything again", "--state"
+	again, without := "it requests everything again", "--state"
 	if x.Items.Added {
-		again, without = ", it begins with the kept values", "--state and --kept"
-		if x.Items.ofEvidence != "" {
-			again = ", which saves none" + again
-		}
+		again, without = "it begins with the kept values", "--state and --kept"
 	}
 	pages += "With --state FILE, the run after one that failed or was interrupted " + begins +
-		"; after exit status 0" + x.Items.ofEvidence + again
+		"; after exit status 0, " + again + x.Items.ofEvidence
 	if slices.Contains(x.cutOff(), string(rules.Limited)) {
 		pages += " (after --fail-on limited, it requests nothing, and without that flag it publishes the rows)"
 	}
