@@ -251,13 +251,14 @@ func errorsNextToLists(lists [][]string) []ErrorSign {
 // ErrorSignBeside returns the sign that the name of a member beside a list is, or in the place of one. It reports
 // false for any other name. If the list has items, only the names of [ErrorSignsNextToData] are signs.
 func ErrorSignBeside(name string, hasItems bool) (sign ErrorSign, ok bool) {
+	signs := signsNamed(Key(name))
 	for _, isSign := range []func(named) bool{
 		func(n named) bool { return n.nextToData && !n.IsCode() },
 		func(n named) bool { return !hasItems && n.Kind == ErrorValue },
 		func(n named) bool { return !hasItems && n.Kind == ErrorCode },
 	} {
-		if i := slices.IndexFunc(signsNamed(Key(name)), isSign); i >= 0 {
-			return signsNamed(Key(name))[i].ErrorSign, true
+		if i := slices.IndexFunc(signs, isSign); i >= 0 {
+			return signs[i].ErrorSign, true
 		}
 	}
 	return ErrorSign{}, false
