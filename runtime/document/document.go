@@ -256,26 +256,31 @@ const (
 )
 
 // Names returns the first keys of the object at a path of a JSON value, for hints, or nil if there
-// is no object.
+// is no object. The value is valid and begins without white space, as items do.
 func Names(raw []byte, path []string) []string {
-	doc, err := newDocument(raw, [][]string{path}, 0)
-	if err != nil {
-		return nil
-	}
-	return doc.names(path)
+	tree := scan.NewTree([][]string{path}, nil)
+	row := make([]scan.Span, tree.Width)
+	walk := scan.Walk{Data: raw}
+	walk.Locate(0, tree, row)
+	return namesAt(walk, tree.Root.At(path...).In(row))
 }
 
-// names returns the first keys of the object at a path, without duplicates and without long keys,
-// in order. It returns nil if there is no object. It costs a pass over the object.
+// names returns the first keys of the object at a path. It costs a pass over the object.
 func (d *document) names(path []string) []string {
 	span := d.find(path)
-	if !span.Present() || scan.KindOf(d.raw[span.Start:]) != scan.Object {
+	return namesAt(d.newWalk(d.items), span)
+}
+
+// namesAt returns the first keys of the object at a span, without duplicates and without long keys,
+// in order. It returns nil if there is no object.
+func namesAt(walk scan.Walk, span scan.Span) []string {
+	if !span.Present() || scan.KindOf(walk.Data[span.Start:]) != scan.Object {
 		return nil
 	}
 	var names []string
 	seen := map[string]bool{}
-	for key := range d.newWalk(d.items).Members(span.Start) {
-		if name := string(scan.Unquote(key.Of(d.raw))); key.End-key.Start <= maxName && !seen[name] {
+	for key := range walk.Members(span.Start) {
+		if name := string(scan.Unquote(key.Of(walk.Data))); key.End-key.Start <= maxName && !seen[name] {
 			seen[name] = true
 			names = append(names, name)
 		}
