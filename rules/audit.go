@@ -61,7 +61,7 @@ type ListFacts struct {
 	CursorFirst string `expr:"cursorFirst" doc:"the first item of page 1, if the next request continues from it and page 2 is empty"`
 	CursorPage  int    `expr:"cursorPage" doc:"a full page with new items, after which the same request was made again; 0: none"`
 
-	TiePage int    `expr:"tiePage" doc:"the first full page whose last two items share the value from which the next request goes on; 0: none"`
+	TiePage int    `expr:"tiePage" doc:"the first full page whose last two items share the value from which the next request goes on"`
 	Tie     string `expr:"tie" doc:"the parameter with this value"`
 
 	Twice     int    `expr:"twice" doc:"of the items whose identifiers were compared, those that equal one of the same page"`
@@ -77,7 +77,7 @@ type ListFacts struct {
 	Ambiguous   int    `expr:"ambiguous" doc:"items with the key of an item of an earlier partition, but other content"`
 	KeyPaths    string `expr:"keyPaths" doc:"the paths of the key, if any of this was noticed"`
 
-	DuplicateKey string `expr:"duplicateKey" doc:"the first value that rules read, or list of items, of which an object has two; empty: none"`
+	DuplicateKey string `expr:"duplicateKey" doc:"the first value that rules read, or list of items, of which an object has two"`
 
 	Overridden string `expr:"overridden" doc:"a parameter of the latest link that one of the job overrides, with both values; empty: none"`
 	LostParams string `expr:"lostParams" doc:"parameters that page 2 lacks if its size is another; empty: none"`
@@ -91,7 +91,7 @@ type ListFacts struct {
 	Negative    string `expr:"negative" doc:"the negative total or number of pages that ended the list: body.total = -1; empty: none"`
 	Bound       string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
-	Counted     bool   `expr:"counted" doc:"whether no response decides what the next request is, so that only numbers of items end the list"`
+	Counted     bool   `expr:"counted" doc:"whether no response decides about the next request, so that only numbers of items end the list"`
 	Renamed     bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
 	MovedPage   int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo     string `expr:"movedTo" doc:"where this page has it"`
@@ -101,7 +101,7 @@ type ListFacts struct {
 	Skipped     string `expr:"skipped" doc:"a stated position after the requested one, with both; empty: none"`
 	SkippedPage int    `expr:"skippedPage" doc:"the first page with such a response; 0: none"`
 	PagesBefore int    `expr:"pagesBefore" doc:"the number of pages that page 1 states, if the last page states a smaller one; 0: none"`
-	MoreBefore  string `expr:"moreBefore" doc:"where page 1 says that there is more, if the last, full page has no such flag; empty: it has"`
+	MoreBefore  string `expr:"moreBefore" doc:"the flag for more that earlier pages have, if the last, full page lacks it; empty: none"`
 	NextGone    bool   `expr:"nextGone" doc:"whether page 1 points to another page, and the last one does not"`
 	Short       bool   `expr:"short" doc:"whether nothing but the number of items on the last page has ended the list"`
 	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
@@ -117,11 +117,11 @@ type ListFacts struct {
 
 	Error      string     `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage  int        `expr:"errorPage" doc:"the page with this body"`
-	ErrorDoubt ErrorDoubt `expr:"errorDoubt" doc:"why it may be none: item, part of one; empty, a partition without items; no text: it is one"`
+	ErrorDoubt ErrorDoubt `expr:"errorDoubt" doc:"why it may be none: item, part of one; empty, a partition without items; no text: it is"`
 
 	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
 	WindowKept bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
-	Nested     int    `expr:"nested" doc:"items with a truncated list that no job reads to its end; below a star, the number of those lists"`
+	Nested     int    `expr:"nested" doc:"items with a truncated list that no job reads to its end; below a star, the number of lists"`
 	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
 	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
@@ -228,7 +228,8 @@ var auditTable = audits([]Rule{
 		Clause: "page 1 says that there are pages before it",
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
 			"if the API counts its pages from 0, set firstPage to 0"},
-	{ID: "audit.capped", Auditing: Auditing{Requires: FactShort, Proof: `hints.size == count and hints.total != count and hints.more != false`,
+	{ID: "audit.capped", Auditing: Auditing{Requires: FactShort,
+		Proof:  `hints.size == count and hints.total != count and hints.more != false`,
 		Unless: "if the response states that size, and neither a total nor a flag says that the list is complete", Usual: true},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil and hints.total != count` +
 			` or hints.more == true or hints.more != false and (hints.size == count and hints.total != count or ` +
@@ -250,8 +251,10 @@ var auditTable = audits([]Rule{
 			"there may be more; end it by another setting"},
 	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort, About: AboutPages, Proof: statedSize,
 		Unless: "if the response states it", Usual: true},
-		Source: `page > 1 and count > 0 and count < limit and (` + statedSize + ` or hints.largestPage == limit and count in ` + roundCounts +
-			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil)`,
+		Source: `page > 1 and count > 0 and count < limit and (` + statedSize + ` or hints.largestPage == limit ` +
+			`and count in ` + roundCounts +
+			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil ` +
+			`and hints.more == nil)`,
 		Clause: "the last page may have a lowered page size",
 		Message: `page {page} has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}, ` +
 			"which ends the list; if the API has lowered its page size to {count}, there are more: set limit to {count}, and compare"},
@@ -287,9 +290,9 @@ var auditTable = audits([]Rule{
 		Message: "{hints.moreAt} says that there is more after page {page}"},
 	{ID: "audit.noFlag", Auditing: Auditing{Requires: FactList, About: AboutPages},
 		Source: `list.moreBefore != "" and hints.total != total.items and (count == limit or count in ` + roundCounts + `)`,
-		Clause: "the last page is full and lacks the flag with which page 1 says that there is more",
-		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, which page 1 has: " +
-			"if the API always sends it, items are missing"},
+		Clause: "the last page is full and lacks the flag with which earlier pages say that there is more",
+		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, " +
+			"which earlier pages have: if the API always sends it, items are missing"},
 	{ID: "audit.token", Auditing: Auditing{Requires: FactNext,
 		Proof:  `(hints.nextRead ? list.again and (list.counted or not hints.nextInBody) : not hints.nextIsRough) and not list.chosen`,
 		Unless: "unless its name has other meanings, too", Decided: true},
@@ -306,12 +309,14 @@ var auditTable = audits([]Rule{
 			` and list.repeatCount == hints.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
 		Clause: "a page has the items of an earlier page, although another request was made",
-		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, although another request was made; " +
+		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, " +
+			"although another request was made; " +
 			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
-			`"the API may return its last page again, or allow no access beyond it: compare with the number of items that it should have"}`},
+			`"the API may return its last page again, or allow no access beyond it: ` +
+			`compare with the number of items that it should have"}`},
 	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
-		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
-			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
+		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items ` +
+			`and hints.more != false and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
@@ -322,7 +327,8 @@ var auditTable = audits([]Rule{
 		Message: `page {list.cycles > 0 ? text(list.cyclePage) : text(page)} repeats an earlier request` +
 			`{list.cycles > 0 ? " (" + list.cycleSent + ")" : ", and the page is as full as the others"}` +
 			", and nothing that the rules read has changed" +
-			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
+			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: ` +
+			`guards.repeatedRequest can end it`},
 	{ID: "audit.shift", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
@@ -333,7 +339,8 @@ var auditTable = audits([]Rule{
 		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
 			` or hints.more == true or hints.total > total.items) or list.tiePage > 0 and hints.total != total.items`,
 		Clause: "the requests continue from the wrong end of the pages, or from a value that two items share",
-		Message: `{list.cursorPage == 0 and list.cursorFirst == "" ? "the request after page " + text(list.tiePage) + " has " + list.tie + ` +
+		Message: `{list.cursorPage == 0 and list.cursorFirst == "" ? "the request after page " + text(list.tiePage) + ` +
+			`" has " + list.tie + ` +
 			`", which its last two items share: items with that value may follow, and be left out; ` +
 			`continue from a value that each item has alone, or from that value on (gte), with a key of the items" : ` +
 			`(list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
@@ -367,7 +374,8 @@ var auditTable = audits([]Rule{
 	{ID: "audit.lostParams", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.lostParams != ""`,
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
-		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
+		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: " +
+			"the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
 	{ID: "audit.position", Auditing: Auditing{Requires: FactList, About: AboutPosition | AboutPages, Also: afterAnyOther, Proof: `true`},
 		Source: `list.skipped != ""`,
@@ -382,8 +390,8 @@ var auditTable = audits([]Rule{
 	{ID: "audit.totalDecreased", Auditing: Auditing{Requires: FactList, About: AboutPosition | AboutPages},
 		Source: `list.decreased > 0`,
 		Clause: "a total decreases while requests name positions in the list",
-		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
-			"skipped; sort by a key that does not change, or page by a cursor"},
+		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up " +
+			"and may have been skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
 		Unless: "if a sign of more, such as a total, is read by no rule, or if it is the path of the items and another list of objects " +
 			"is there", Usual: true},
@@ -434,14 +442,15 @@ var auditTable = audits([]Rule{
 	{ID: "audit.nested", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.nested > 0`,
 		Clause: "items say that a list within them is truncated, and no job reads the rest",
-		Message: `{list.nested} {list.nestedFor == "" ? "list" : "item"}{list.nested == 1 ? "" : "s"} {list.nested == 1 ? "has" : "have"} ` +
-			`{list.nestedSign}, and no job reads the rest: {list.nestedFor == "" ? ` +
-			`"read the objects that have the lists as items, and add a job that reads the list of each" : "add a job with " + list.nestedFor}`},
+		Message: `{list.nested} {list.nestedFor == "" ? "list" : "item"}{list.nested == 1 ? "" : "s"} {list.nested == 1 ? "has" : ` +
+			`"have"} {list.nestedSign}, and no job reads the rest: {list.nestedFor == "" ? ` +
+			`"read the objects that have the lists as items, and add a job that reads the list of each" : ` +
+			`"add a job with " + list.nestedFor}`},
 	{ID: "audit.window", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Splits: true},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
-		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, which cannot be split any more" : ` +
-			`"the window cannot be split further"}; items may be missing: ` +
+		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, ` +
+			`which cannot be split any more" : "the window cannot be split further"}; items may be missing: ` +
 			`{list.windowKept ? "read the list again from its beginning" : "make smallest smaller, or narrow the list in another way"}`},
 	{ID: "audit.restart", Auditing: Auditing{Requires: FactList, OnError: ErrorRestart, Also: afterAnyOther},
 		Source: `list.rewritten > 0`,
@@ -457,13 +466,14 @@ var auditTable = audits([]Rule{
 		Source: `list.older * 2 > list.olderOf`,
 		Clause: "most items are from before the kept value that was sent, by more than a day if it is a time",
 		Message: "{list.older} of {list.olderOf} items that were compared are from before the kept value that was sent, the first with " +
-			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, or merge the rows " +
-			"by their key"},
+			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, " +
+			"or merge the rows by their key"},
 	{ID: "audit.again", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent},
 		Source: `list.known > 0 or list.reread != ""`,
 		Clause: "an item that is added to a file is not later than the value that was sent, or with a lag is from before it, " +
 			"or may be of the last unit of earlier windows",
-		Message: `{list.known == 0 ? "the windows begin with " + list.reread + ", whose last unit is requested again" : text(list.known) + ` +
+		Message: `{list.known == 0 ? "the windows begin with " + list.reread + ", whose last unit is requested again" : ` +
+			`text(list.known) + ` +
 			`(list.known == 1 ? " item is" : " items are") + " not later than the kept value that was sent"}: rows that earlier runs ` +
 			"have very probably written are added again; merge the rows by their key"},
 	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList, About: AboutKept},
@@ -545,7 +555,8 @@ var partitionAudits = audits([]Rule{
 		Message: `{partitions.nil} ({partitions.nilSource}) {partitions.nilParts ? "has a value that is" : "is"} nil ` +
 			`{partitions.nilIn == partitions.nilOf ? "in every partition (" + text(partitions.nilOf) + "), so that no request had" : ` +
 			`"in " + text(partitions.nilIn) + " of " + text(partitions.nilOf) + " partitions, whose requests lack"} it; ` +
-			`check the path or, if it may be nil, {partitions.nilParts ? "add ?? nil to it" : "say so: " + partitions.nilSource + " ?? nil"}`},
+			`check the path or, if it may be nil, {partitions.nilParts ? "add ?? nil to it" : ` +
+			`"say so: " + partitions.nilSource + " ?? nil"}`},
 	{ID: "audit.repeated",
 		Source: `partitions.alike > 1`,
 		Clause: "the first pages of all partitions have the same items",

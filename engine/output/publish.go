@@ -110,7 +110,7 @@ func (ps *publications) completeRows(g *group, kept map[string]json.RawMessage, 
 				"whose items belong there", t.file.rows.Name()), "event", "withheld", "file", t.file.rows.Name(), "rows", 0)
 			err = ps.store.Release(t.file.rows)
 		case repeats && t.file.appends:
-			err = ps.withhold(t, g.leftOut)
+			err = ps.withhold(t, g)
 		default:
 			var part checkpoint.Part
 			part, err = t.file.part(ps.keptAfter(t, kept))
@@ -184,8 +184,18 @@ func (ps *publications) repeats(t *target) bool {
 	})
 }
 
-// withhold leaves the rows of a file unpublished, and warns if there are any.
-func (ps *publications) withhold(t *target, leftOut string) error {
+// skipped says which job of a group has skipped partitions that failed, and how many, or returns "".
+func (ps *publications) skipped(g *group) string {
+	for _, job := range g.jobs {
+		if p := ps.results.of(job).Partitions; p != nil && p.Skipped > 0 {
+			return fmt.Sprintf("job %s skipped %s that failed", job, wording.Counted(p.Skipped, "partition"))
+		}
+	}
+	return ""
+}
+
+// withhold leaves the rows of a file of a group unpublished, and warns if there are any.
+func (ps *publications) withhold(t *target, g *group) error {
 	rows := t.file.rows
 	if !rows.Created() {
 		return ps.store.Release(rows)
@@ -193,8 +203,11 @@ func (ps *publications) withhold(t *target, leftOut string) error {
 	t.withheld = true
 	why, fix := "a list that continues from kept values is incomplete",
 		"raise the limit that ended it or, if any page says where to go on, use a stop rule with outcome complete"
-	if leftOut != "" {
-		why, fix = fmt.Sprintf("job %s, which depends on the same kept values, was not selected", leftOut), "select it too"
+	if skips := ps.skipped(g); skips != "" {
+		fix = skips + ": mend the cause, or leave such partitions out by when"
+	}
+	if g.leftOut != "" {
+		why, fix = fmt.Sprintf("job %s, which depends on the same kept values, was not selected", g.leftOut), "select it too"
 	}
 	ps.log.Warn(fmt.Sprintf("%s is unchanged: %s, so the next run requests its rows again; those of this run (%s) are in %s (%s)",
 		rows.Name(), why, wording.Counted(int(rows.RowCount()), "row"), rows.Path(), fix),

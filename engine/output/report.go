@@ -56,11 +56,12 @@ func (p *Publisher) logPartial(t *target, result *engine.Result) {
 	if f.Complete || late == 0 && (t.withheld || rows.Released() || rows.PublicationDue()) {
 		return
 	}
-	message := unpublished(rows) + ": this run has no page for it"
+	message := unpublished(rows) + ": this run has written no page of job " + wording.OrList(t.jobs)
 	switch {
 	case f.Partial != "":
+		why := incompleteness(t.jobs, p.groups.waitsForAll(t, &p.results), result)
 		message = fmt.Sprintf("%s: %s, and what was obtained (%s) is in %s", unpublished(rows),
-			incompleteness(t.jobs, p.groups.waitsForAll(t, &p.results), result), wording.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
+			why, wording.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
 		if t.file.waitsAsNDJSON() {
 			message += ", as NDJSON"
 		}

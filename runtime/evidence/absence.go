@@ -89,6 +89,16 @@ func (s absenceSearch) noticePaths() {
 	}
 }
 
+// lostFlag returns the flag that ends the list, if earlier pages had it and the last one lacks it, or "".
+func (s absenceSearch) lostFlag() string {
+	for _, watch := range s.subject.watches {
+		if v, _ := watch.Lookup(s.context); v == nil && watch.Flag && slices.Contains(s.memory.Had, watch.String()) {
+			return watch.String()
+		}
+	}
+	return ""
+}
+
 // watchedList returns the name of a list among the watched paths.
 func watchedList(list rules.ItemList) string { return "dataField " + list.Text }
 

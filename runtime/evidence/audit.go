@@ -154,7 +154,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		facts.PagesBefore = h.FirstPages
 	}
 	if hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
-		facts.MoreBefore = h.FirstMore
+		facts.MoreBefore = cmp.Or(h.FirstMore, w.absences().lostFlag())
 	}
 	facts.NextGone, facts.Short = h.FirstNext && hints.Next == nil, p.isShort()
 	facts.Counted = p.subject.job.Analysis().Counted()
