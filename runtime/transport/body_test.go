@@ -106,6 +106,7 @@ func TestAMislabelledResponseIsRefused(t *testing.T) {
 			require.NotNil(t, e)
 			require.Equal(t, failure.Response, e.Class)
 			require.Contains(t, e.Message, c.want)
+			require.Equal(t, hintCharset, e.Hint)
 			require.EqualValues(t, 1, n.Load())
 		})
 	}

@@ -115,15 +115,15 @@ func (c *Client) classifyPage(call Call, r *Response) (*failure.Error, bool) {
 		message := fmt.Sprintf("status %d with %s", r.Status, what)
 		return c.fault(call, failure.Error{Class: failure.Response, Status: r.Status, Message: message}), true
 	}
-	reason := statusProblem(r.Status)
+	reason, hint := statusProblem(r.Status), statusHint(r.Status)
 	if reason == "" {
-		reason = charsetProblem(r)
+		reason, hint = charsetProblem(r), hintCharset
 	}
 	if reason == "" {
 		return nil, false
 	}
 	return c.fault(call, failure.Error{
-		Class: failure.Response, Status: r.Status, Message: fmt.Sprintf("status %d: %s", r.Status, reason), Hint: statusHint(r.Status),
+		Class: failure.Response, Status: r.Status, Message: fmt.Sprintf("status %d: %s", r.Status, reason), Hint: hint,
 	}), false
 }
 
@@ -179,7 +179,7 @@ func charsetProblem(r *Response) string {
 	if err != nil || charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii" {
 		return ""
 	}
-	return fmt.Sprintf("charset %s, want utf-8", charset)
+	return fmt.Sprintf("the content type says charset %s, want utf-8", charset)
 }
 
 // statusError returns the error for a response that its status, or an onError rule, makes a failure.

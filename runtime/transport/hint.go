@@ -16,6 +16,7 @@ const (
 	hintPrivate      = "only the host of baseUrl, or an IP address listed in api.allowedOrigins, may be private"
 	hintEncoding     = "the configuration has a header Accept-Encoding: remove it, so that only gzip and zstd are requested"
 	hintGzipOnly     = "set the header Accept-Encoding to gzip"
+	hintCharset      = `no setting reads another charset: ask the API for UTF-8, for example with the header "Accept-Charset": "utf-8"`
 	settingTimeout   = "api.http.timeout"
 )
 
