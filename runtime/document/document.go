@@ -256,8 +256,11 @@ const (
 )
 
 // Names returns the first keys of the object at a path of a JSON value, for hints, or nil if there
-// is no object. The value is valid and begins without white space, as items do.
+// is no object. The value is valid and begins without white space, as items do, or is empty.
 func Names(raw []byte, path []string) []string {
+	if len(raw) == 0 {
+		return nil
+	}
 	tree := scan.NewTree([][]string{path}, nil)
 	row := make([]scan.Span, tree.Width)
 	walk := scan.Walk{Data: raw}
