@@ -99,6 +99,7 @@ type Origin struct {
 	Ended    bool     // whether the response is NDJSON or CSV and ends with the end of a line
 	Open     bool     // whether it is NDJSON or CSV and ends within a line, with its connection, so that it may be cut off
 	Columns  []string // names of the columns in the header of a response in CSV; nil without a header, or if response.columns names them
+	Header   int      // the first line of a response in CSV that is a row, although it equals the header; 0: none is
 }
 
 // A Reader reads the responses of one job. It takes ownership of their bodies: items are passed on
@@ -361,7 +362,8 @@ func (r *Reader) gatherItems(out *Reading) error {
 	for i, list := range r.field.Lists {
 		if out.Found[i] == "" {
 			r.options.Warn("data_missing "+list.Text,
-				fmt.Sprintf("the response has no %s (dataField), so there are no items of it%s", list.Text, SuggestField(r.doc.names, list.Fixed())))
+				fmt.Sprintf("the response has no %s (dataField), so there are no items of it%s",
+					list.Text, SuggestField(r.doc.names, list.Fixed())))
 		}
 	}
 	return nil

@@ -43,6 +43,7 @@ func (s errorSearch) notice() {
 		return
 	}
 	s.noticeOpenEnd()
+	s.noticeHeaderAgain()
 	s.noticeStranger()
 	if !s.hasError() {
 		s.noticeLastLine()

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,13 @@ func (s errorSearch) noticeStrangeHeader() {
 	case s.context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !s.hasError():
 		s.reportError("its first line, "+shortText(line)+", is taken for the header and may be a row that is lost "+
 			"(response.header false, and response.columns)", rules.DoubtItem)
+	}
+}
+
+// noticeHeaderAgain notices a row that equals the header, as files that were joined have it. No row is lost, so it is a hint.
+func (s errorSearch) noticeHeaderAgain() {
+	if line := s.reading.Header; line > 0 {
+		s.reportError(fmt.Sprintf("line %d is the header again, and is read as a row: leave it out by a filter", line), rules.DoubtItem)
 	}
 }
 

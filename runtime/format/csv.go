@@ -29,7 +29,7 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	if comma := statedDelimiter(buffered); comma != 0 {
 		r.Comma = comma
 	}
-	columns, err := c.columns(r)
+	header, columns, err := c.columns(r)
 	if errors.Is(err, io.EOF) {
 		return to.write([]byte("[]"))
 	}
@@ -57,6 +57,9 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 		}
 		if err != nil {
 			return csvError(err)
+		}
+		if c.origin.Header == 0 && header != nil && slices.Equal(row, header) {
+			c.origin.Header, _ = r.FieldPos(0)
 		}
 		if !first {
 			out = append(out, ',')
@@ -120,40 +123,45 @@ func checkDelimiter(header, row []string) error {
 	return nil
 }
 
-// columns returns the names of the columns, from the configuration or from the header. It returns
-// nil if the columns have no names, and io.EOF for an empty file.
-func (c *Converter) columns(r *csv.Reader) ([]string, error) {
+// columns returns the header, or nil if there is none, and the names of the columns, from the configuration or
+// from the header. The names are nil if the columns have none. The error is io.EOF for an empty file.
+func (c *Converter) columns(r *csv.Reader) (header, names []string, err error) {
 	o := c.options.Response
 	if !o.Header {
-		return o.Columns, nil
+		return nil, o.Columns, nil
 	}
 	row, err := r.Read()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if o.Columns != nil {
-		if len(row) != len(o.Columns) {
-			return nil, fmt.Errorf("the header has %s, and response.columns %d", wording.Counted(len(row), "column"), len(o.Columns))
-		}
-		return o.Columns, nil
+	header = slices.Clone(row)
+	if o.Columns == nil {
+		return header, header, c.checkHeader(header)
 	}
-	names := slices.Clone(row)
+	if len(row) != len(o.Columns) {
+		return nil, nil, fmt.Errorf("the header has %s, and response.columns %d", wording.Counted(len(row), "column"), len(o.Columns))
+	}
+	return header, o.Columns, nil
+}
+
+// checkHeader checks the names in a header, and notes them.
+func (c *Converter) checkHeader(names []string) error {
 	seen := make(map[string]bool, len(names))
 	for i, name := range names {
 		switch {
 		case !utf8.ValidString(name):
-			return nil, fmt.Errorf("column %d of the header is not text in UTF-8", i+1)
+			return fmt.Errorf("column %d of the header is not text in UTF-8", i+1)
 		case strings.Contains(name, "\r"):
-			return nil, fmt.Errorf("column %d of the header has a CR without LF: lines must end in LF or CR LF", i+1)
+			return fmt.Errorf("column %d of the header has a CR without LF: lines must end in LF or CR LF", i+1)
 		case name == "":
-			return nil, fmt.Errorf("column %d has no name in the header; name all columns with response.columns", i+1)
+			return fmt.Errorf("column %d has no name in the header; name all columns with response.columns", i+1)
 		case seen[name]:
-			return nil, fmt.Errorf("the header has the column %s twice; name all columns with response.columns", value.Preview(name))
+			return fmt.Errorf("the header has the column %s twice; name all columns with response.columns", value.Preview(name))
 		}
 		seen[name] = true
 	}
 	c.origin.Columns = names
-	return names, nil
+	return nil
 }
 
 // appendRow appends a row as an object, or as a list if members is nil.
