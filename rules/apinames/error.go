@@ -23,7 +23,7 @@ const (
 	ErrorFlag   ErrorKind = "flag"   // true
 	ErrorDenial ErrorKind = "denial" // false, "false" or 0
 	ErrorWord   ErrorKind = "word"   // a word of failure
-	ErrorStatus ErrorKind = "status" // a word of failure, several words that have one, or the text of an ErrorCode
+	ErrorStatus ErrorKind = "status" // a word of failure, with a number or among others, or the text of an ErrorCode
 	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on, or a negative number
 	ErrorCount  ErrorKind = "count"  // a number above 0
 	ErrorEntry  ErrorKind = "entry"  // a list with a message that calls itself an error, or has a code of one: [{"type": "error"}]
@@ -99,6 +99,11 @@ var (
 
 // codeText matches the text of an [ErrorCode].
 var codeText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(-[1-9][0-9]*|[45][0-9][0-9])$`) })
+
+// failureCode matches a word of failure with a number: ERROR-300.
+var failureCode = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(error|err|fail|failed|failure|fault|exception)[-_ ]?0*[1-9][0-9]*$`)
+})
 
 // zeros matches a code of no error.
 var zeros = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^s?0+$`) })
@@ -483,7 +488,7 @@ func (s ErrorSign) Matches(v any) bool {
 	case ErrorStatus:
 		text, _ := v.(string)
 		words := wordsOf(splitCamel(text))
-		return isFailureWord(v) || len(words) > 1 && haveFailure(words) || codeText().MatchString(text)
+		return isFailureWord(v) || len(words) > 1 && haveFailure(words) || codeText().MatchString(text) || failureCode().MatchString(text)
 	case ErrorCode:
 		n, ok := wholeNumber(v)
 		return ok && (n < 0 || n >= 400 && n < 600)
@@ -539,7 +544,8 @@ func saysCut(v any) bool { return slices.ContainsFunc(value.Texts(v), cutWords()
 var cutWords = sync.OnceValue(func() *regexp.Regexp {
 	const noun = `(results?|result set|responses?|returns?|data|rows|records|series|list|output)`
 	const state = `(truncated|incomplete|partial|cut off)`
-	return regexp.MustCompile(`(?i)\b` + noun + ` (is |are |was |were |has been |have been )?` + state + `\b|\b` + state + ` ` + noun + `\b` +
+	return regexp.MustCompile(`(?i)\b` + noun + ` (is |are |was |were |has been |have been )?` + state + `\b` +
+		`|\b` + state + ` ` + noun + `\b` +
 		`|^` + state + `$|\btoo many (results|rows|records)\b|\bonly the first\b|\bresults hold data from\b|^receive series from ` +
 		`|^unreachable$|^more ?data ?available$`)
 })
@@ -646,7 +652,8 @@ var unsettledEnd = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(^|[ _-])(pending|queued|in[ _-]?progress|not[ _-](yet[ _-])?(ready|available|finished|completed?))$|` +
 		`(^| )(cancell?ed|aborted|expired|locked|busy|throttled|overloaded|failed)$|` +
 		`^(processing|running|scheduled|accepted|submitted|started|preparing|generating|building|initiali[sz]ing|waiting|` +
-		`系统繁忙|处理中|正在处理|排队中|请稍后(再试|重试)?|处理失败|処理中|準備中|처리 ?중|대기 ?중)$`)
+		`系统繁忙|处理中|正在处理|排队中|` +
+		`请稍后(再试|重试)?|处理失败|処理中|準備中|처리 ?중|대기 ?중)$`)
 })
 
 // isCode reports whether a key is usual for a code or word that says how a request went.

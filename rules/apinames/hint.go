@@ -71,7 +71,7 @@ var hintTable = []struct {
 	flags []string // more names of flags; without a rule that reads them they are no hints
 }{
 	{HintTotal, slices.Concat([]string{
-		"filteredtotal", "totalfiltered", "filteredcount", "totalfilteredcount", "filtercount", // before the total of all that is not filtered
+		"filteredtotal", "totalfiltered", "filteredcount", "totalfilteredcount", "filtercount", // before that of all items
 		"total", "totalcount", "totalitems", "totalresults", "totalrecords", "totalelements", "totalsize", "totalhits",
 		"totalentries", "totalrows", "totalobjects", "totalmatches", "totalmatched", "totalfound", "totalnumber", "totaldocs", "numrows",
 		"hitcount", "nbhits", "numfound", "numresults", "numberofresults", "numbermatched", "nummatched", "recordsfiltered",
@@ -285,7 +285,8 @@ func (h HintHeader) Member(text string) (key string, v any) {
 
 var hintHeaders = []HintHeader{
 	{Name: "X-Total-Count", Kind: HintTotal}, {Name: "X-Total", Kind: HintTotal}, {Name: "X-WP-Total", Kind: HintTotal},
-	{Name: "Total-Count", Kind: HintTotal}, {Name: "X-Pagination-Total", Kind: HintTotal}, {Name: "X-Pagination-Total-Count", Kind: HintTotal},
+	{Name: "Total-Count", Kind: HintTotal}, {Name: "X-Pagination-Total", Kind: HintTotal},
+	{Name: "X-Pagination-Total-Count", Kind: HintTotal},
 	{Name: "X-Total-Items", Kind: HintTotal}, {Name: "X-Total-Results", Kind: HintTotal}, {Name: "Total", Kind: HintTotal},
 	{Name: "Pagination-Count", Kind: HintTotal}, {Name: "X-Total-Elements", Kind: HintTotal},
 	{Name: "Content-Range", Kind: HintTotal, Range: true},
@@ -668,7 +669,8 @@ func (k Key) IsEstimate(v any) bool {
 	}
 	object, _ := value.Members(v)
 	return slices.ContainsFunc(object, func(m value.Member) bool {
-		return m.Name == "relation" && m.Value != "eq" && m.Value != "gte" && m.Value != "gt" || m.Value == true && Key(m.Name).Is(HintRough)
+		return m.Name == "relation" && m.Value != "eq" && m.Value != "gte" && m.Value != "gt" ||
+			m.Value == true && Key(m.Name).Is(HintRough)
 	})
 }
 

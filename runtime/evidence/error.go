@@ -158,6 +158,20 @@ func (s errorSearch) noticeErrorWithoutItems() {
 	if !s.reading.HasField && !s.hasError() {
 		s.noticeErrorBelow()
 	}
+	s.noticeDoubt(page)
+}
+
+// noticeDoubt notices a member beside an empty list that may say why it is empty, given the page. A value that the request
+// sent, or page 1 has, says nothing.
+func (s errorSearch) noticeDoubt(page *rules.Context) {
+	for _, path := range apinames.DoubtsIn(page.Body) {
+		read := language.Read{Root: "body", Path: path}
+		v, _ := read.Lookup(page)
+		text, _ := v.(string)
+		if s.facts.Error == "" && !s.isKnown(read.String()) && !s.saysEmpty(v, page) && !contains(s.context.Sent.Params, text) {
+			s.reportError(read.String()+" is "+shortText(v)+errorMessage(page, path)+", and there are no items", rules.DoubtItem)
+		}
+	}
 }
 
 // saysSuccess reports whether a body says that the request has succeeded.
@@ -361,7 +375,8 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 		isMessage := apinames.Key(name).IsErrorMessage() || name == "#text"
 		isCaption := s.context.Page == 1 && found != "" && apinames.Key(name).IsErrorCaption()
 		isSign := func(sign apinames.ErrorSign) bool { return s.isError(sign, m.Value, page, found != "") }
-		if isMessage && !isCaption && !s.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.Key(local).ErrorSigns(), isSign) {
+		if isMessage && !isCaption && !s.isUsual(at, text) && complains(text) ||
+			slices.ContainsFunc(apinames.Key(local).ErrorSigns(), isSign) {
 			isOfItem := s.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
 			s.reportError(at+" is "+shortText(m.Value)+errorMessage(page, []string{m.Name}), mayBeItemIf(isOfItem))
 			return
