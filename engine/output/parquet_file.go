@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"github.com/stopwhen/stopwhen/engine/shape"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // The limits of a Parquet file bound the memory of its writer and of its readers.
@@ -41,11 +42,10 @@ func encodeParquet(to io.Writer, known head, nested string, before, items io.Rea
 	}
 	w := newRowGroups(to, known, nested)
 	defer w.pages.close()
-	if merge != nil {
+	if w.merge = merge; merge != nil {
 		if err := merge.begin(w); err != nil {
 			return err
 		}
-		w.merge = merge
 	}
 	if earlier != nil {
 		if err := w.copy(earlier); err != nil {
@@ -122,14 +122,25 @@ func (w *rowGroups) items(block []byte) error {
 		if !w.merge.staysNew(w) {
 			continue
 		}
-		for i, kind := range w.kinds {
-			w.add(i, valueOf(w.cell(i), kind))
+		for i := range w.kinds {
+			w.add(i, w.value(i))
 		}
 		if err := w.endRow(len(line)); err != nil {
 			return err
 		}
 	}
 	return w.pass() // the cells are parts of the block
+}
+
+// value returns the value of a column of the current item. In a key whose column has texts, numbers of equal value
+// have one spelling, that of a number which was in a column of numbers before.
+func (w *rowGroups) value(column int) parquet.Value {
+	cell, kind := w.cell(column), w.kinds[column]
+	if kind == textKind && cell != nil && scan.KindOf(cell) == scan.Number && w.merge != nil &&
+		slices.Contains(w.merge.columns, column) && bytes.ContainsAny(cell, ".eE") {
+		return convert(valueOf(cell, numberKind), numberKind, textKind)
+	}
+	return valueOf(cell, kind)
 }
 
 // add adds a value of the current row.

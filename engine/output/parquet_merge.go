@@ -65,7 +65,7 @@ func (m *parquetMerge) staysOld(w *rowGroups, row parquet.Row, kinds []kind) boo
 
 // ownValue returns the text of a value of the current item.
 func (w *rowGroups) ownValue(column int) parquet.Value {
-	return convert(valueOf(w.cell(column), w.kinds[column]), w.kinds[column], textKind)
+	return convert(w.value(column), w.kinds[column], textKind)
 }
 
 // keyOf returns the key of a row, or nil if the row has no key.

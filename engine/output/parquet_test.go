@@ -342,6 +342,34 @@ func TestTheMemoryOfAParquetFileIsBounded(t *testing.T) {
 	}
 }
 
+// TestAKeyOfAParquetFileMayChangeItsType merges runs whose only key is a number or a text with the same digits, and another
+// text, which stays.
+func TestAKeyOfAParquetFileMayChangeItsType(t *testing.T) {
+	dir, table := t.TempDir(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		table++
+		path := filepath.Join(dir, fmt.Sprintf("%d.parquet", table))
+		ids, last := rapid.SampledFrom([]string{"100", "100.0", "1e2", `"100"`}), 0
+		for n := range rapid.IntRange(2, 5).Draw(t, "runs") {
+			publishParquet(t, path, func(w io.Writer) {
+				_, err := fmt.Fprintf(w, "{\"id\":%s,\"n\":%d}\n", ids.Draw(t, "id"), n)
+				require.NoError(t, err)
+				if n == 0 {
+					_, err = io.WriteString(w, "{\"id\":\"100.0\",\"n\":-1}\n")
+					require.NoError(t, err)
+				}
+			}, []string{"id"})
+			last = n
+		}
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		rows := readParquet(t, content).rows
+		require.Len(t, rows, 2)
+		require.EqualValues(t, -1, rows[0]["n"].Int64())
+		require.EqualValues(t, last, rows[1]["n"].Int64())
+	})
+}
+
 // TestAMergedParquetFileHasTheLastRowOfEachKey merges run by run, with keys that are numbers, texts or both,
 // and compares with a map of all rows. A row without a key stays.
 func TestAMergedParquetFileHasTheLastRowOfEachKey(t *testing.T) {
