@@ -36,7 +36,8 @@ type truthfulAPI struct {
 	flags     [2]string
 	beside    string // members that say that the request succeeded
 	headers   bool   // the total, the range of the page and a flag are in headers, too
-	rough     string // a number that looks like the total: of bytes, without the filter, or estimated
+	rough     string // a number that looks like the total: of bytes, without the filter, estimated, or a lower bound
+	stated    string // the name under which each page states the number of items of a full page; empty: it does not
 	counts    bool   // count is the number of items of a page
 	always    bool   // the address of a next page is on every page, beside a total
 }
@@ -73,11 +74,15 @@ func drawTruthful(t *rapid.T) *truthfulAPI {
 			`"errors": [{"severity": "warning", "message": "this version is deprecated"}]`, `"warnings": ["this version is deprecated"]`,
 			`"retcode": 0, "retmsg": "ok", "responseStatus": "SUCCESS"`, `"messages": {"resultCode": "Ok", "message": ["from the cache"]}`,
 			`"data_truncated": false, "view": {"id": 3, "total": 570}`, `"message": "Data retrieved", "remark": "from the cache", "took": 3`),
+		stated:  draw("stated", "", "", "limit", "per_page", "pageSize", "page_limit", "maxResults"),
 		headers: rapid.Bool().Draw(t, "headers"), counts: !slices.Contains(names, "count") && rapid.Bool().Draw(t, "counts"),
 	}
 	if !slices.ContainsFunc(names, func(name string) bool { return apinames.Key(name).Hints()[0].Kind == apinames.HintTotal }) {
 		a.rough = draw("rough", "", "", `"total_size": 48210`, `"total": 1000, "filtered_total": %d`,
-			`"total": 1000, "approximate": true`, `"estimated_total": 1000`)
+			`"total": 1000, "approximate": true`, `"estimated_total": 1000`, `"total": 1000, "totalIsEstimate": true`,
+			`"total": 2, "is_estimated": true`, `"total": {"value": %d, "relation": "eq"}`, `"total": {"value": %d, "relation": "gte"}`,
+			`"total": {"value": 0, "relation": "gte"}`, `"hits": {"total": {"value": %d, "relation": "gte"}}`,
+			`"total": {"value": 1000, "approximate": true}`, `"total": %d, "num_found_exact": false`)
 	}
 	a.always = a.method == "offset" && a.rough == "" && rapid.Bool().Draw(t, "always")
 	if a.always && !slices.Contains(a.signs, "total") {
@@ -85,6 +90,9 @@ func drawTruthful(t *rapid.T) *truthfulAPI {
 	}
 	switch a.method {
 	case "pagecount":
+		if strings.Contains(a.rough, "gte") { // the number of pages is a lower bound, too, so that a full last page is evidence
+			a.rough = ""
+		}
 		a.read = rapid.SampledFrom(apinames.HintNames(apinames.HintPages)).Draw(t, "read")
 		a.numbers = "%d"
 	case "response.param", "response.url":
@@ -171,6 +179,9 @@ func (a *truthfulAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if a.counts {
 		add("count", strconv.Itoa(len(page)))
+	}
+	if a.stated != "" {
+		add(a.stated, fmt.Sprintf(a.numbers, a.size))
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	if a.headers && len(page) > 0 {
