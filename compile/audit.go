@@ -46,8 +46,8 @@ func (a *auditCompiler) compile(rule rules.Rule) *Trigger {
 		return e
 	}
 	t := &Trigger{Expression: compiled(rule.Source), Message: c.message(rule)}
-	if rule.Proof != "" {
-		t.Proof = compiled(rule.Proof)
+	if rule.Audit.Proof != "" {
+		t.Proof = compiled(rule.Audit.Proof)
 	}
 	return t
 }

@@ -56,10 +56,10 @@ func TestEveryRuleAboutPartitionsIsCompiled(t *testing.T) {
 func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 	list := slices.Clone(job(t, `{"method": "pagenum"}`).Ruleset.Rules)
 	split := rules.Rule{
-		ID: "audit.window", Role: rules.RoleAudit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Requires: rules.FactList},
+		ID: "audit.window", Role: rules.RoleAudit, Source: `list.fullWindow != ""`, Audit: &rules.Auditing{Requires: rules.FactList},
 	}
 	for _, rule := range append(list, split) {
-		if rule.Role != rules.RoleAudit || rule.Requires == 0 {
+		if rule.Role != rules.RoleAudit || rule.Audit.Requires == 0 {
 			continue
 		}
 		e := sharedAuditCompiler().compile(rule)
@@ -93,7 +93,7 @@ func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 				{rules.FactMany, func() { c.Total.Items = rapid.SampledFrom([]int{1000, 10_000, 12_345}).Draw(t, "many items") }},
 			} {
 				require.Zero(t, rules.FactsIn(c)&other.fact)
-				if other.fact != rule.Requires {
+				if other.fact != rule.Audit.Requires {
 					other.add()
 					require.NotZero(t, rules.FactsIn(c)&other.fact)
 				}

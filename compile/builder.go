@@ -51,7 +51,7 @@ func (j *Job) Builder(values PartValues) (*Builder, error) {
 		if err := b.set(e.Rule, values[i]); err != nil {
 			return nil, &language.RuleError{Rule: e.Rule, Err: err}
 		}
-		if !e.Rule.Secret && j.Analysis().MayDerive(e) {
+		if !e.Rule.Part.Secret && j.Analysis().MayDerive(e) {
 			b.Derived = append(b.Derived, values[i])
 		}
 	}
@@ -79,7 +79,7 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 	var origins []string
 	for _, e := range j.Computed {
-		if e.Rule.Role != rules.RoleAllowedOrigin || !e.Rule.Common {
+		if e.Rule.Role != rules.RoleAllowedOrigin || !e.Rule.Part.Common {
 			continue
 		}
 		v, err := new(Builder).setByInputs(e, inputs)
@@ -141,7 +141,7 @@ func quoteAddress(address string, err error) error {
 
 // set sets a part of the request.
 func (b *Builder) set(rule rules.Rule, v any) (err error) {
-	if rule.Secret {
+	if rule.Part.Secret {
 		b.Secrets = append(b.Secrets, value.Texts(v)...)
 	}
 	r := &b.First
@@ -157,13 +157,13 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 		if origin, err = addressOf(v); err == nil {
 			err = rules.CheckOrigin(origin)
 		}
-		if !rule.Common {
+		if !rule.Part.Common {
 			b.Origins = append(b.Origins, origin)
 		}
 	case rules.RoleEndpoint:
 		r.Endpoint, err = addressOf(v)
 	case rules.RoleParam:
-		if rule.Common {
+		if rule.Part.Common {
 			b.common, err = merge(b.common, rule.Target, v)
 			return err
 		}
@@ -201,7 +201,8 @@ func (b *Builder) Begin(m *language.Machine, page *rules.Context) (state map[str
 func (b *Builder) Apply(parts PartValues, base string) (requests.Request, error) {
 	j := b.job
 	if len(parts) != len(j.NextParts) {
-		return requests.Request{}, fmt.Errorf("the next request has %s, but %d are given", wording.Counted(len(j.NextParts), "part"), len(parts))
+		return requests.Request{}, fmt.Errorf("the next request has %s, but %d are given",
+			wording.Counted(len(j.NextParts), "part"), len(parts))
 	}
 	request := b.First
 	if !j.Ruleset.IncludeParams {

@@ -87,7 +87,7 @@ func (c *compilation) warnOfConstantTriggers(j *Job) {
 			}
 			c.warn(r, hint, "%s is never true: %s has no effect", r.Source, r.ID)
 		case language.Sometimes:
-			if stops && !r.Guard && j.Paged() && !j.varies(s.Expression) {
+			if stops && !r.Stop.Guard && j.Paged() && !j.varies(s.Expression) {
 				c.warn(r, "a rule that ends a list reads values that change from page to page, such as body, count or total",
 					"%s is the same after every page: %s stops after the first page or never", r.Source, r.ID)
 			}
@@ -108,7 +108,8 @@ func (c *compilation) warnOfShadowedRules(j *Job) {
 			b, lateBounded := p.Bound(late.Expression)
 			switch {
 			case k < i && late.Formatted() == early.Formatted():
-				c.warn(late.Rule, "remove one of them", "%s is never the reason to stop: %s says the same and comes first", late.Rule.ID, early.Rule.ID)
+				c.warn(late.Rule, "remove one of them", "%s is never the reason to stop: %s says the same and comes first",
+					late.Rule.ID, early.Rule.ID)
 			case bounded && lateBounded && a.Unit == b.Unit && a.Most < b.Most && !late.HasAlternative():
 				c.warn(late.Rule, "", "%s is never met: %s stops at %s, before %s", late.Rule.ID, early.Rule.ID, a, b)
 			}
@@ -178,12 +179,13 @@ func (c *compilation) warnOfMissingEnd(j *Job) {
 	p := j.Analysis().Prover()
 	consequence := "so it may never stop"
 	for _, s := range j.Stops {
-		if b, ok := p.Bound(s.Expression); ok && s.Rule.Guard {
+		if b, ok := p.Bound(s.Expression); ok && s.Rule.Stop.Guard {
 			consequence = fmt.Sprintf("so it fails at %s (guards.%s) unless the API repeats itself", b, s.Rule.ID)
 		}
 	}
 	c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}},
-		`say how the list ends, for instance "stopRules": ["count == 0"], or limit it with forceStop`, "no rule ends this list, %s", consequence)
+		`say how the list ends, for instance "stopRules": ["count == 0"], or limit it with forceStop`,
+		"no rule ends this list, %s", consequence)
 }
 
 // warnOfSameRequest finds requests that are the same for every page.
@@ -218,7 +220,7 @@ func (c *compilation) warnOfSameRequest(j *Job) {
 func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 	p := j.Analysis().Prover()
 	for _, s := range j.Stops {
-		if _, ok := p.Bound(s.Expression); ok && !s.Rule.Guard {
+		if _, ok := p.Bound(s.Expression); ok && !s.Rule.Stop.Guard {
 			return
 		}
 	}
@@ -231,7 +233,7 @@ func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 func (c *compilation) warnOfOverriddenParams(j *Job) {
 	for _, e := range j.FirstParts {
 		param, has := c.set.Job.Params.Get(e.Rule.Target)
-		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Subsequent || isConfigured(e.Rule) || j.readsJob(e) {
+		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Part.Subsequent || isConfigured(e.Rule) || j.readsJob(e) {
 			continue
 		}
 		text, _ := value.Text(param)
@@ -256,7 +258,8 @@ func (c *compilation) warnOfDroppedParams(j *Job) {
 		}
 	}
 	if dropped != nil {
-		const hint = `to send them with every request, set "includeParams": true; if links or tokens of the API contain them, set it to false`
+		const hint = `to send them with every request, set "includeParams": true; ` +
+			`if links or tokens of the API contain them, set it to false`
 		c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}}, hint,
 			"only the first request has the params of %s: %s", j.ID(), strings.Join(dropped, ", "))
 	}
@@ -394,7 +397,7 @@ func checkKnown(e *language.Expression) error {
 				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
 				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
 			}
-		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Common && r.Root != "input":
+		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Part.Common && r.Root != "input":
 			return &language.Fault{
 				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
 				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",

@@ -2,7 +2,6 @@ package compile
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -75,7 +74,7 @@ type Trigger struct {
 // states: by their names, by that of the object whose value they are, or, in the rule of a setting, because it converts them
 // to numbers.
 func (t *Trigger) StatedCounts() (counts []language.Read) {
-	isSetting := t.Rule.Origin.By.Kind == rules.AuthorMethod || strings.HasPrefix(t.Rule.ID, "limitStop.")
+	isSetting := t.Rule.Origin.By.Kind == rules.AuthorMethod || t.Rule.Stop.Signal == rules.SignalTotal
 	converts := isSetting && slices.Contains(t.Calls(), "number")
 	for _, read := range t.Reads {
 		names := slices.Concat(read.Path, read.Args)
@@ -211,10 +210,10 @@ func (c *compilation) job() *Job {
 	}
 	slices.SortStableFunc(job.Parts, func(a, b *language.Expression) int { return addressFirst(a) - addressFirst(b) })
 	for _, e := range job.Parts {
-		if e.Rule.First {
+		if e.Rule.Part.First {
 			job.FirstParts = append(job.FirstParts, e)
 		}
-		if e.Rule.Subsequent {
+		if e.Rule.Part.Subsequent {
 			job.NextParts = append(job.NextParts, e)
 		}
 	}
@@ -239,7 +238,7 @@ func (c *compilation) add(job *Job, rule rules.Rule) {
 // assign adds an expression to the job's list for its role. It returns an error if the expression
 // reads a value before that value is known.
 func (c *compilation) assign(job *Job, e *language.Expression) error {
-	if e.Rule.PerPartition {
+	if e.Rule.Part.PerPartition {
 		job.Computed = append(job.Computed, e)
 		return checkKnown(e)
 	}

@@ -134,8 +134,8 @@ func (a Analysis) SentCursors() (sent []SentCursor) {
 
 // cursorOf returns the cursor of the items whose kept value an expression of the first request sends, or nil.
 func (j *Job) cursorOf(e *language.Expression) *rules.Cursor {
-	if e.Rule.Since != nil || e.Rule.Secret {
-		return e.Rule.Since
+	if e.Rule.Part.Since != nil || e.Rule.Part.Secret {
+		return e.Rule.Part.Since
 	}
 	for _, keep := range j.Keeps {
 		reads := func(r language.Read) bool { return r.Is("kept") && len(r.Path) == 1 && r.Path[0] == keep.Rule.Target }
@@ -237,7 +237,8 @@ func (j *Job) checkKeepFor() error {
 		}
 		late := slices.ContainsFunc(j.For[independent:], func(v ForVariable) bool { return len(r.Path) > 0 && r.Path[0] == v.Name })
 		if r.Is(language.PartitionField) && (late || len(r.Path) == 0) {
-			return &language.Fault{Message: fmt.Sprintf("keepFor reads %s, whose values depend on the kept values that it chooses", r), Hint: hint}
+			return &language.Fault{Hint: hint, Message: fmt.Sprintf("keepFor reads %s, "+
+				"whose values depend on the kept values that it chooses", r)}
 		}
 	}
 	if !anyReads([]*language.Expression{j.KeepFor}, func(r language.Read) bool { return r.Is(language.PartitionField) }) {

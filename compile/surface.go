@@ -58,7 +58,7 @@ func (a Analysis) Surface() Surface {
 		finder.items = field.Keys
 	}
 	for _, e := range a.job.Stops {
-		if !e.Rule.Guard {
+		if !e.Rule.Stop.Guard {
 			finder.add(e.Expression)
 		}
 	}
@@ -200,10 +200,10 @@ func (a Analysis) Watches() []Watch {
 	for i, e := range slices.Concat(Expressions(a.job.Stops), a.job.Next, a.job.NextParts) {
 		found.add(e, "body", func(r language.Read) Watch {
 			return Watch{
-				Total:    e.Rule.ID == rules.LimitStopAbsent,
-				Flag:     e.Rule.ReadsFlag(),
+				Total:    e.Rule.Stop.Signal == rules.SignalNoTotal,
+				Flag:     e.Rule.Stop.Signal == rules.SignalFlag,
 				Link:     i >= len(a.job.Stops) || apinames.Key(r.Path[len(r.Path)-1]).Is(apinames.HintNext),
-				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.ExpectsRead && checksPresence(e, r),
+				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.Stop.ExpectsRead && checksPresence(e, r),
 			}
 		})
 	}

@@ -119,7 +119,8 @@ func (f *fingerprint) job(job *compile.Job) {
 		if r.Role.Scope() == rules.ScopeItem {
 			part = "items"
 		}
-		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.OnSuccess, r.Drop, r.First, r.Subsequent)
+		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.OnError.Do, r.OnError.OnSuccess,
+			r.Stop.Drop, r.Part.First, r.Part.Subsequent)
 	}
 }
 
@@ -210,8 +211,8 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 		}
 	}
 	for _, e := range job.Computed {
-		if e.Rule.Since != nil {
-			from = append(from, e.Rule.Since.First)
+		if e.Rule.Part.Since != nil {
+			from = append(from, e.Rule.Part.Since.First)
 		}
 	}
 	add("from", from...)
@@ -260,10 +261,10 @@ func nextOfList(job *compile.Job) (parts []any) {
 		pages := slices.ContainsFunc(e.Reads, func(read language.Read) bool {
 			return !read.Is("input") && !read.Is(language.PartitionField)
 		})
-		hidden := r.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||
+		hidden := r.Part.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||
 			r.Role == rules.RoleParam && secret.IsName(r.Target)
 		if r.Origin.By.Kind == rules.AuthorConfig && r.Role != rules.RoleAfter && !pages && !hidden {
-			parts = append(parts, r.Role, r.Target, r.Source, r.First)
+			parts = append(parts, r.Role, r.Target, r.Source, r.Part.First)
 		}
 	}
 	return parts

@@ -221,14 +221,14 @@ const endedAgain = `{list.again ? "; the page before came again, which ended the
 // complete list, and after the outcomes in Also; total.items is then the number of items that were
 // emitted since the latest restart.
 var auditTable = audits([]Rule{
-	{ID: "audit.begin", Auditing: Auditing{Requires: FactList, About: AboutPosition, Also: afterAnyOther,
+	{ID: "audit.begin", Audit: &Auditing{Requires: FactList, About: AboutPosition, Also: afterAnyOther,
 		Proof:  `list.counted and (not list.backToZero or hints.pages > ` + fullPages + `)`,
 		Unless: "unless the configuration begins in the middle of the list, or a link leads from page 1 to a page 0, which may not exist"},
 		Source: `list.preceded != "" and not (list.backToZero and (hints.total == total.items or hints.pages == ` + fullPages + `))`,
 		Clause: "page 1 says that there are pages before it",
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
 			"if the API counts its pages from 0, set firstPage to 0"},
-	{ID: "audit.capped", Auditing: Auditing{Requires: FactShort,
+	{ID: "audit.capped", Audit: &Auditing{Requires: FactShort,
 		Proof:  `hints.size == count and hints.total != count and hints.more != false`,
 		Unless: "if the response states that size, and neither a total nor a flag says that the list is complete", Usual: true},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil and hints.total != count` +
@@ -237,11 +237,11 @@ var auditTable = audits([]Rule{
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.negative", Auditing: Auditing{Requires: FactList, Proof: `true`, About: AboutNumber},
+	{ID: "audit.negative", Audit: &Auditing{Requires: FactList, Proof: `true`, About: AboutNumber},
 		Source:  `list.negative != ""`,
 		Clause:  "a negative number has ended the list",
 		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
-	{ID: "audit.bound", Auditing: Auditing{Requires: FactList, About: AboutNumber,
+	{ID: "audit.bound", Audit: &Auditing{Requires: FactList, About: AboutNumber,
 		Proof: `hints.more == true and not hints.moreIsRough or hints.next != nil and not hints.nextIsRough` +
 			` or not hints.totalIsRough and (count == limit or page > 1 and count == hints.largestPage)`,
 		Unless: "if the last page has a sign of more, or is full and the number is a lower bound", Usual: true},
@@ -249,7 +249,7 @@ var auditTable = audits([]Rule{
 		Clause: "a number that the response calls a lower bound or an estimate has ended the list",
 		Message: `{list.bound}, which the response calls {hints.totalIsRough ? "an estimate" : "a lower bound"}, has ended the list: ` +
 			"there may be more; end it by another setting"},
-	{ID: "audit.lowered", Auditing: Auditing{Requires: FactShort, About: AboutPages, Proof: statedSize,
+	{ID: "audit.lowered", Audit: &Auditing{Requires: FactShort, About: AboutPages, Proof: statedSize,
 		Unless: "if the response states it", Usual: true},
 		Source: `page > 1 and count > 0 and count < limit and (` + statedSize + ` or hints.largestPage == limit ` +
 			`and count in ` + roundCounts +
@@ -258,12 +258,12 @@ var auditTable = audits([]Rule{
 		Clause: "the last page may have a lowered page size",
 		Message: `page {page} has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}, ` +
 			"which ends the list; if the API has lowered its page size to {count}, there are more: set limit to {count}, and compare"},
-	{ID: "audit.overfull", Auditing: Auditing{Requires: FactOverfull},
+	{ID: "audit.overfull", Audit: &Auditing{Requires: FactOverfull},
 		Source: `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
-	{ID: "audit.total", Auditing: Auditing{Requires: FactTotal,
+	{ID: "audit.total", Audit: &Auditing{Requires: FactTotal,
 		Derived: "if the same request has brought the same page again, unless it is an estimate or, as beside currency, an amount of money",
 		Proof: `(list.again or (list.counted or list.stuck) and not hints.totalRead)` +
 			` and not (hints.totalIsRough or list.chosen)`,
@@ -271,40 +271,40 @@ var auditTable = audits([]Rule{
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}" + endedAgain},
-	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck or list.again`,
+	{ID: "audit.pages", Audit: &Auditing{Requires: FactPages, Proof: `list.stuck or list.again`,
 		Unless: "if the same page has come again", Usual: true, ProofCompares: true},
 		Source: `hints.total == nil and hints.more != false and (hints.pages > total.pages or list.pagesBefore > total.pages)`,
 		Clause: "a number of pages exceeds the pages read",
 		Message: `{hints.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{hints.pages}` +
 			`{list.pagesBefore > total.pages ? " on page " + text(page) + ", with which the list ends" : ""}, ` +
 			"but the number of pages read is {total.pages}" + endedAgain},
-	{ID: "audit.surplus", Auditing: Auditing{Requires: FactTotal},
+	{ID: "audit.surplus", Audit: &Auditing{Requires: FactTotal},
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Auditing: Auditing{Requires: FactMore,
+	{ID: "audit.more", Audit: &Auditing{Requires: FactMore,
 		Proof:  `not (hints.moreRead or hints.moreIsRough or list.chosen)`,
 		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.noFlag", Auditing: Auditing{Requires: FactList, About: AboutPages},
+	{ID: "audit.noFlag", Audit: &Auditing{Requires: FactList, About: AboutPages},
 		Source: `list.moreBefore != "" and hints.total != total.items and (count == limit or count in ` + roundCounts + `)`,
 		Clause: "the last page is full and lacks the flag with which earlier pages say that there is more",
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, " +
 			"which earlier pages have: if the API always sends it, items are missing"},
-	{ID: "audit.token", Auditing: Auditing{Requires: FactNext,
+	{ID: "audit.token", Audit: &Auditing{Requires: FactNext,
 		Proof:  `(hints.nextRead ? list.again and (list.counted or not hints.nextInBody) : not hints.nextIsRough) and not list.chosen`,
 		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page" + endedAgain},
-	{ID: "audit.ceiling", Auditing: Auditing{Requires: FactMany},
+	{ID: "audit.ceiling", Audit: &Auditing{Requires: FactMany},
 		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
-	{ID: "audit.repeated", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
+	{ID: "audit.repeated", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
 			` and list.repeatCount == hints.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
@@ -314,13 +314,13 @@ var auditTable = audits([]Rule{
 			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
 			`"the API may return its last page again, or allow no access beyond it: ` +
 			`compare with the number of items that it should have"}`},
-	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
+	{ID: "audit.ignoredParam", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items ` +
 			`and hints.more != false and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
-	{ID: "audit.cycle", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
+	{ID: "audit.cycle", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.cycles > 0 or list.stuck and list.cursorPage == 0 and count == hints.largestPage` +
 			` and (page > 2 or count == limit or count in ` + roundCounts + `) and hints.total != total.items and hints.more != false`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
@@ -329,13 +329,13 @@ var auditTable = audits([]Rule{
 			", and nothing that the rules read has changed" +
 			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: ` +
 			`guards.repeatedRequest can end it`},
-	{ID: "audit.shift", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
+	{ID: "audit.shift", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.cursor", Auditing: Auditing{Requires: FactList, About: AboutPages},
+	{ID: "audit.cursor", Audit: &Auditing{Requires: FactList, About: AboutPages},
 		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
 			` or hints.more == true or hints.total > total.items) or list.tiePage > 0 and hints.total != total.items`,
 		Clause: "the requests continue from the wrong end of the pages, or from a value that two items share",
@@ -346,92 +346,92 @@ var auditTable = audits([]Rule{
 			`(list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
 			`"the request after page 1 continues from its first item (" + list.cursorFirst + "), and page 2 is empty") + ` +
 			`"; if the list begins with the newest or greatest items, continue from the last one (reverse)"}`},
-	{ID: "audit.twice", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.twice", Audit: &Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.twice > 0`,
 		Clause: "an item occurs twice on one page",
 		Message: counted("list.twice", "item occurs", "items occur") + ` twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
-	{ID: "audit.duplicate", Auditing: Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
+	{ID: "audit.duplicate", Audit: &Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
 		Source: `list.sameKey > 0`,
 		Clause: "two items have the same key",
 		Message: counted("list.sameKey", "item has", "items have") + ` the key of an earlier one, ` +
 			"the first on page {list.sameKeyPage} ({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); " +
 			"each item is compared with those before it, the latest 65536: merging writes the last of each key"},
-	{ID: "audit.ambiguous", Auditing: Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
+	{ID: "audit.ambiguous", Audit: &Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
 		Source: `list.ambiguous > 0`,
 		Clause: "partitions have other items with one key, which merging loses",
 		Message: counted("list.ambiguous", "item has", "items have") + ` the key ({list.keyPaths}) of an item of an earlier partition, ` +
 			"but other content; merging writes the last of each key and loses the others: add the value of the partition to the key"},
-	{ID: "audit.noKey", Auditing: Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
+	{ID: "audit.noKey", Audit: &Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
 		Source: `list.keyless > 0`,
 		Clause: "items lack their key",
 		Message: counted("list.keyless", "item has", "items have") + ` no {list.keyPaths}, which is the key of the items, ` +
 			"the first on page {list.keylessPage}: name another key, or leave such items out with a filter"},
-	{ID: "audit.duplicateKey", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.duplicateKey", Audit: &Auditing{Requires: FactList, Also: afterAnyOther},
 		Source:  `list.duplicateKey != ""`,
 		Clause:  "an object that is read has a key twice",
 		Message: "an object of a response has {list.duplicateKey} twice; only the last value is read"},
-	{ID: "audit.lostParams", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
+	{ID: "audit.lostParams", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.lostParams != ""`,
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: " +
 			"the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
-	{ID: "audit.position", Auditing: Auditing{Requires: FactList, About: AboutPosition | AboutPages, Also: afterAnyOther, Proof: `true`},
+	{ID: "audit.position", Audit: &Auditing{Requires: FactList, About: AboutPosition | AboutPages, Also: afterAnyOther, Proof: `true`},
 		Source: `list.skipped != ""`,
 		Clause: "a response states a later position than its request, and page 1 states its own",
 		Message: "the response to page {list.skippedPage} has another part of the list than was requested: {list.skipped}; " +
 			"the items before that position are missing"},
-	{ID: "audit.overridden", Auditing: Auditing{Requires: FactList, Proof: `true`, About: AboutLinks},
+	{ID: "audit.overridden", Audit: &Auditing{Requires: FactList, Proof: `true`, About: AboutLinks},
 		Source: `list.overridden != "" and list.stuck`,
 		Clause: "a link has no effect, since a parameter of the job overrides its own",
 		Message: "{list.overridden} (includeParams), and page {page} is the page before it again: " +
 			"remove the parameter from params, or includeParams"},
-	{ID: "audit.totalDecreased", Auditing: Auditing{Requires: FactList, About: AboutPosition | AboutPages},
+	{ID: "audit.totalDecreased", Audit: &Auditing{Requires: FactList, About: AboutPosition | AboutPages},
 		Source: `list.decreased > 0`,
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up " +
 			"and may have been skipped; sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.missing", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
+	{ID: "audit.missing", Audit: &Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
 		Unless: "if a sign of more, such as a total, is read by no rule, or if it is the path of the items and another list of objects " +
 			"is there", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a flag or another path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
-	{ID: "audit.moved", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.moved", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
-	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `list.lostPage > 0`,
+	{ID: "audit.noList", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `list.lostPage > 0`,
 		Unless: "unless it has null or {} in its place, or another list of several"},
 		Source: `(list.lostPage > 0 or list.gapPage > 0) and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
 		Message: `{list.lostPage > 0 ? "page " + text(list.lostPage) + " has no list of items, not even an empty one, although" : ` +
 			`"page " + text(list.gapPage) + " has nothing, null or an empty object in place of the list at " + list.gapList + ", and"} ` +
 			"pages before and after it have items; items may be missing: request that page again"},
-	{ID: "audit.bareEnd", Auditing: Auditing{Requires: FactList, About: AboutPages},
+	{ID: "audit.bareEnd", Audit: &Auditing{Requires: FactList, About: AboutPages},
 		Source: `(list.barePage > 0 and list.barePage == page or list.absentPage > 0 and list.absentPage == page)` +
 			` and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
 		Clause: "the last page has no list of items, although pages before it have items",
 		Message: `page {page}, with which the list ended, has no {list.barePage > 0 ? "list of items" : "list at " + list.absentList}, ` +
 			"not even an empty one: if that is how the API fails, items are missing"},
-	{ID: "audit.errorEnd", Auditing: Auditing{Requires: FactList, OnError: ErrorStop},
+	{ID: "audit.errorEnd", Audit: &Auditing{Requires: FactList, OnError: ErrorStop},
 		Source: `list.endStatus >= 500 or list.endStatus in [401, 408, 429]`,
 		Clause: "an onError rule ends the list at a failure of the server, a rate limit or a refused credential",
 		Message: "an onError rule ended the list at a response with status {list.endStatus}, which says nothing about its end: " +
 			"let the rule name the statuses with which the API ends a list, such as 404"},
-	{ID: "audit.beyond", Auditing: Auditing{Requires: FactList, About: AboutPages | AboutAhead},
+	{ID: "audit.beyond", Audit: &Auditing{Requires: FactList, About: AboutPages | AboutAhead},
 		Source: `list.beyondPage > 0 and not list.chosen`,
 		Clause: "a page after the last one has items",
 		Message: "page {page} is the last, but page {list.beyondPage}, which was requested ahead of its turn, has " +
 			counted("list.beyondCount", "item", "items") + ` that no page of the list has: the API may have pages in the middle that are ` +
 			"empty or short; let the list end by a total or a flag, or at the second empty page in a row"},
-	{ID: "audit.noPages", Auditing: Auditing{Requires: FactPages},
+	{ID: "audit.noPages", Audit: &Auditing{Requires: FactPages},
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed,
+	{ID: "audit.errorBody", Audit: &Auditing{Requires: FactList, Also: unlessFailed,
 		Proof: `list.errorDoubt == "" and not list.reached`,
 		Unless: "unless it may be part of an item, since its object has an identifier, may only say that a partition is empty, " +
 			"or comes after as many items as page 1 states as the total, if page 1 does not have them all"},
@@ -439,36 +439,36 @@ var auditTable = audits([]Rule{
 		Clause: `a successful response reports an error, or has a message other than "no items" in place of the list`,
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
-	{ID: "audit.nested", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.nested", Audit: &Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.nested > 0`,
 		Clause: "items say that a list within them is truncated, and no job reads the rest",
 		Message: `{list.nested} {list.nestedFor == "" ? "list" : "item"}{list.nested == 1 ? "" : "s"} {list.nested == 1 ? "has" : ` +
 			`"have"} {list.nestedSign}, and no job reads the rest: {list.nestedFor == "" ? ` +
 			`"read the objects that have the lists as items, and add a job that reads the list of each" : ` +
 			`"add a job with " + list.nestedFor}`},
-	{ID: "audit.window", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Splits: true},
+	{ID: "audit.window", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Splits: true},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, ` +
 			`which cannot be split any more" : "the window cannot be split further"}; items may be missing: ` +
 			`{list.windowKept ? "read the list again from its beginning" : "make smallest smaller, or narrow the list in another way"}`},
-	{ID: "audit.restart", Auditing: Auditing{Requires: FactList, OnError: ErrorRestart, Also: afterAnyOther},
+	{ID: "audit.restart", Audit: &Auditing{Requires: FactList, OnError: ErrorRestart, Also: afterAnyOther},
 		Source: `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
 		Message: `the list was restarted after ` + counted("list.rewritten", "item", "items") + `, written again since; ` +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.kept", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`, About: AboutKept | AboutUnsent},
+	{ID: "audit.kept", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`, About: AboutKept | AboutUnsent},
 		Source: `list.keptUnread != ""`,
 		Clause: "in a run with kept values, the first page does not depend on them, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
-	{ID: "audit.since", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent, Adds: true},
+	{ID: "audit.since", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent, Adds: true},
 		Source: `list.older * 2 > list.olderOf`,
 		Clause: "most items are from before the kept value that was sent, by more than a day if it is a time",
 		Message: "{list.older} of {list.olderOf} items that were compared are from before the kept value that was sent, the first with " +
 			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, " +
 			"or merge the rows by their key"},
-	{ID: "audit.again", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent},
+	{ID: "audit.again", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent},
 		Source: `list.known > 0 or list.reread != ""`,
 		Clause: "an item that is added to a file is not later than the value that was sent, or with a lag is from before it, " +
 			"or may be of the last unit of earlier windows",
@@ -476,17 +476,17 @@ var auditTable = audits([]Rule{
 			`text(list.known) + ` +
 			`(list.known == 1 ? " item is" : " items are") + " not later than the kept value that was sent"}: rows that earlier runs ` +
 			"have very probably written are added again; merge the rows by their key"},
-	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList, About: AboutKept},
+	{ID: "audit.ahead", Audit: &Auditing{Requires: FactList, About: AboutKept},
 		Source: `list.keptAhead != ""`,
 		Clause: "the time that is kept for the next run is more than a day later than now",
 		Message: "{list.keptAhead} is later than now: the next run begins there, and misses the items that change before that time; " +
 			"keep the greatest time of the other items, and read the list again from its beginning"},
-	{ID: "audit.contract", Auditing: Auditing{Requires: FactFile, Also: unlessFailed, Proof: `list.frozen`,
+	{ID: "audit.contract", Audit: &Auditing{Requires: FactFile, Also: unlessFailed, Proof: `list.frozen`,
 		Unless: "if it is frozen", Usual: true},
 		Source:  `list.drift != ""`,
 		Clause:  "the data differ from a contract file",
 		Message: "the data differ from the contract in {list.file}: {list.drift}"},
-	{ID: "audit.shrank", Auditing: Auditing{Requires: FactFile, Also: unlessFailed},
+	{ID: "audit.shrank", Audit: &Auditing{Requires: FactFile, Also: unlessFailed},
 		Source: `list.had > 2 * list.rows`,
 		Clause: "a list has less than half the rows of the file that it replaces",
 		Message: `the list has ` + counted("list.rows", "row", "rows") + `, less than half of the {list.had} in {list.file}, ` +
@@ -507,7 +507,7 @@ func audits(rows []Rule) []Rule {
 }
 
 // commonAudit holds the rules for jobs whose windows are not split.
-var commonAudit = slices.DeleteFunc(slices.Clone(auditTable), func(r Rule) bool { return r.Splits })
+var commonAudit = slices.DeleteFunc(slices.Clone(auditTable), func(r Rule) bool { return r.Audit.Splits })
 
 // PartitionFacts holds the observations about the partitions of a job. The rules of [PartitionAudits]
 // see it as `partitions`.
@@ -535,21 +535,21 @@ type PartitionFacts struct {
 // partitionAudits is the table of audit rules about the partitions of a job. They are evaluated when all have
 // ended. Their ids are those of [auditTable], so that audit.ignore leaves out both.
 var partitionAudits = audits([]Rule{
-	{ID: "audit.restart",
+	{ID: "audit.restart", Audit: &Auditing{},
 		Source: `partitions.restarted`,
 		Clause: "an onError rule restarted the list of the parent",
 		Message: "the list of {partitions.parent} was restarted, so partitions for its first items ran twice; " +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.missing", Auditing: Auditing{Proof: `partitions.absentInAll`},
+	{ID: "audit.missing", Audit: &Auditing{Proof: `partitions.absentInAll`},
 		Source:  `partitions.absent != ""`,
 		Clause:  "no item of the parent has a path that the job reads",
 		Message: "no item of {partitions.parent} has {partitions.absent}, which {job.id} reads; check the spelling"},
-	{ID: "audit.missing", Auditing: Auditing{Proof: `partitions.of > 1`},
+	{ID: "audit.missing", Audit: &Auditing{Proof: `partitions.of > 1`},
 		Source: `partitions.failed > 0 and partitions.failed == partitions.of`,
 		Clause: "every partition failed and was skipped",
 		Message: `{partitions.of == 1 ? "the only partition" : "each of " + text(partitions.of) + " partitions"} failed and was skipped, ` +
 			"so no item of the list was read: look for a cause that they share"},
-	{ID: "audit.missing", Auditing: Auditing{Proof: `partitions.nilIn == partitions.nilOf`},
+	{ID: "audit.missing", Audit: &Auditing{Proof: `partitions.nilIn == partitions.nilOf`},
 		Source: `partitions.nilIn > 0`,
 		Clause: "a value of the requests is nil in a partition",
 		Message: `{partitions.nil} ({partitions.nilSource}) {partitions.nilParts ? "has a value that is" : "is"} nil ` +
@@ -557,12 +557,12 @@ var partitionAudits = audits([]Rule{
 			`"in " + text(partitions.nilIn) + " of " + text(partitions.nilOf) + " partitions, whose requests lack"} it; ` +
 			`check the path or, if it may be nil, {partitions.nilParts ? "add ?? nil to it" : ` +
 			`"say so: " + partitions.nilSource + " ?? nil"}`},
-	{ID: "audit.repeated",
+	{ID: "audit.repeated", Audit: &Auditing{},
 		Source: `partitions.alike > 1`,
 		Clause: "the first pages of all partitions have the same items",
 		Message: "the first pages of all partitions that have items ({partitions.alike}) have the same items; " +
 			"check the names of the parameters that differ from partition to partition: the API may ignore them"},
-	{ID: "audit.duplicate",
+	{ID: "audit.duplicate", Audit: &Auditing{},
 		Source: `partitions.again > 0 and partitions.alike < 2`,
 		Clause: "items of a partition occur in an earlier one",
 		Message: `{partitions.key == "" ? "earlier windows have the same items, too: " + text(partitions.again) + ` +

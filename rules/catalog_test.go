@@ -75,7 +75,7 @@ func TestAConfigurationUsesAMethodAndGuardsOfTheEmbedder(t *testing.T) {
 	require.Equal(t, "count == 0", ruleOf(t, set, "stamp.empty").Source)
 
 	rule := ruleOf(t, set, "quota")
-	require.True(t, rule.Guard)
+	require.True(t, rule.Stop.Guard)
 	require.Equal(t, "total.items > 50", rule.Source)
 	require.Equal(t, rules.Failed, rule.Outcome)
 	require.Equal(t, "more than 50 items are read", rule.Clause)

@@ -123,7 +123,8 @@ func (l *lowerer) reportPaginationAndScroller(job Job) {
 	}
 	origin := l.origin(Author{}, diag.Join(job.path, "scroller"))
 	const message = "job %s has a pagination and names a scroller, %q (%s)"
-	l.diags.Errorf(diag.Value(job.pagination.path), message, cmp.Or(job.ID, job.label()), job.scroller, origin).WithHint("remove one of them")
+	l.diags.Errorf(diag.Value(job.pagination.path), message, cmp.Or(job.ID, job.label()), job.scroller, origin).
+		WithHint("remove one of them")
 }
 
 // addPagination adds the rules of a pagination. The rules of a pagination with method multiple apply to each
@@ -224,7 +225,7 @@ func addAuditRules(set *Ruleset) {
 	set.Rules = slices.Grow(set.Rules, len(auditTable))
 	for _, r := range auditTable {
 		switch {
-		case r.Splits && !set.Job.splits():
+		case r.Audit.Splits && !set.Job.splits():
 		case slices.Contains(set.IgnoredFindings, r.ID):
 			set.Unused = append(set.Unused, Unused{ID: r.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
 		default:
@@ -237,7 +238,8 @@ func addAuditRules(set *Ruleset) {
 func (l *lowerer) addIgnoredErrors(set *Ruleset) {
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
-			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: RoleOnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
+			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: RoleOnError, OnError: Handling{Do: ErrorContinue},
+			Source:  fmt.Sprintf("status == %d", status),
 			Message: "a response with status {status} is read as a page", Clause: fmt.Sprintf("a response has status %d", status),
 			Origin: l.origin(Author{}, diag.Join(l.cfg.path, "api.http.ignoreErrors")),
 		})

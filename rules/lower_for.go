@@ -63,7 +63,8 @@ func (l *lowerer) reportCycle(set *Ruleset, byID map[string]*Ruleset) {
 		path = append(path, up.Job.ID)
 		if up == set {
 			slices.Reverse(path)
-			l.diags.Errorf(diag.Value(diag.Join(set.Job.path, "for")), "the jobs are parents of each other: %s", strings.Join(path, " → "))
+			l.diags.Errorf(diag.Value(diag.Join(set.Job.path, "for")), "the jobs are parents of each other: %s",
+				strings.Join(path, " → "))
 			for _, id := range path {
 				byID[id].Parent = ""
 			}
@@ -98,7 +99,8 @@ func (l *lowerer) addForRules(set *Ruleset) {
 	for i, v := range set.Job.For {
 		for _, key := range []string{"when", "values", "from", "to", "step"} {
 			s := v.settings.get(key)
-			if s.Value == nil || s.Invalid || key == "values" && v.Constants != nil || key == "step" && (v.Window == nil || !v.Window.Computed) {
+			if s.Value == nil || s.Invalid || key == "values" && v.Constants != nil ||
+				key == "step" && (v.Window == nil || !v.Window.Computed) {
 				continue
 			}
 			source := sourceOf(s.Value)
@@ -115,7 +117,7 @@ func (l *lowerer) addForRules(set *Ruleset) {
 					WithHint(fmt.Sprintf("write %v after the others", v.Name))
 			}
 			set.Rules = slices.Insert(set.Rules, 0, Rule{
-				ID: v.ID("splitWhen"), Role: RoleStop, Source: s.text(), Outcome: Split, Clause: s.text(), Ending: Ending{Drop: true},
+				ID: v.ID("splitWhen"), Role: RoleStop, Source: s.text(), Outcome: Split, Clause: s.text(), Stop: Stopping{Drop: true},
 				Message: "the window is read again in two halves", Origin: l.origin(Author{}, s.path()), ForIndex: i,
 			})
 		}
@@ -131,10 +133,12 @@ func (l *lowerer) addKeepFor(set *Ruleset) {
 	case len(job.For) == 0:
 		l.diags.Errorf(place, "keepFor needs for: a job without variables has one list").WithHint("remove keepFor")
 	case len(set.KeptNames) == 0:
-		l.diags.Errorf(place, "the job keeps no value for the next run").WithHint("add incremental, or keep in the pagination; or remove keepFor")
+		l.diags.Errorf(place, "the job keeps no value for the next run").
+			WithHint("add incremental, or keep in the pagination; or remove keepFor")
 	default:
 		set.Rules = append(set.Rules, Rule{
-			ID: "keepFor", Role: RoleKeepFor, Target: "keepFor", Source: job.KeepFor, Clause: "is", Origin: l.origin(Author{}, job.keepForPath),
+			ID: "keepFor", Role: RoleKeepFor, Target: "keepFor", Source: job.KeepFor,
+			Clause: "is", Origin: l.origin(Author{}, job.keepForPath),
 		})
 	}
 }

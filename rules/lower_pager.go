@@ -124,7 +124,8 @@ func (p *pager) rule(row StopRule, values settings, origin Origin) (Rule, bool) 
 	}
 	outcome := cmp.Or(row.Outcome, Complete)
 	r := Rule{
-		ID: p.id(row.ID), Role: RoleStop, Source: condition, Outcome: outcome, Ending: Ending{Drop: row.Drop, ExpectsRead: row.ExpectsRead},
+		ID: p.id(row.ID), Role: RoleStop, Source: condition, Outcome: outcome,
+		Stop:    Stopping{Drop: row.Drop, ExpectsRead: row.ExpectsRead, Signal: row.Signal},
 		Message: values.expandMessage(row.Message), NamesJob: row.NamesJob,
 		Clause: values.expandText(row.Clause, p.phrases()), Origin: origin,
 	}
@@ -283,7 +284,7 @@ func (p *pager) addGuard(g Guard) {
 		p.addUnused(g.ID, name+" is not set", origin)
 		return
 	}
-	rule.Guard, rule.ExceptPolled, rule.Hint = true, exceptPolled, g.Hint
+	rule.Stop.Guard, rule.Stop.ExceptPolled, rule.Hint = true, exceptPolled, g.Hint
 	if policy == PolicyFail {
 		rule.Outcome = Failed
 	}
@@ -415,7 +416,8 @@ func (p *pager) message(rule setting) string {
 	text := rule.text()
 	if n := strings.Count(text, "{"); len(text) > MaxMessage || n > MaxHoles {
 		p.lowerer.diags.Errorf(diag.Value(rule.path()),
-			"want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces", MaxMessage, MaxHoles, len(text), n)
+			"want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
+			MaxMessage, MaxHoles, len(text), n)
 		return ""
 	}
 	return text
@@ -438,15 +440,16 @@ func (p *pager) addErrorRules() {
 			continue
 		}
 		rule := Rule{
-			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: RoleOnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete,
-			Source: when.text(), Clause: when.text(),
+			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: RoleOnError, Outcome: Complete,
+			OnError: Handling{Do: ErrorAction(object.get("do").text())},
+			Source:  when.text(), Clause: when.text(),
 			Message: p.message(message), CustomMessage: message.text() != "", Origin: p.lowerer.origin(Author{}, when.path()),
 		}
 		on := object.get("on").text()
 		if on != onSuccess {
 			p.add(rule)
 		}
-		rule.OnSuccess = true
+		rule.OnError.OnSuccess = true
 		if on != onErrorStatus {
 			p.add(rule)
 		}

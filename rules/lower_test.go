@@ -154,9 +154,9 @@ func TestUserPartsReplaceTheMethods(t *testing.T) {
 					continue
 				}
 				text := strings.TrimPrefix(r.ID, "nextRequest.") + "=" + r.Source
-				if r.First && r.Subsequent {
+				if r.Part.First && r.Part.Subsequent {
 					text += " both"
-				} else if r.First {
+				} else if r.Part.First {
 					text += " first only"
 				}
 				parts = append(parts, text)

@@ -74,7 +74,7 @@ type Overlay struct {
 // leaves the part out.
 type Part struct {
 	Name         string     // the name of a parameter; if it is empty, the value is an object whose members are merged
-	Each         string     // names a setting that is an object: the row becomes one part for each member, named like it; ${each} is its value
+	Each         string     // names a setting that is an object: each member makes a part, with its name and its value, ${each}
 	Value        string     // expression
 	Only         Conditions // the request has the part only if these are met
 	ValueInWords string     // Value in words, if it reads the response: "the link at links.next"
@@ -97,8 +97,9 @@ type StopRule struct {
 	Clause  string     // completes "stops when …"
 	Message string     // text of the log, with {expressions}
 
-	NamesJob    bool // Message names the job, so the log does not
-	ExpectsRead bool // responses have the values that it reads: if no response has them, the configuration is probably wrong
+	NamesJob    bool   // Message names the job, so the log does not
+	Signal      Signal // what When reads of the response, if a key of the configuration names it
+	ExpectsRead bool   // responses have the values that it reads: if no response has them, the configuration is probably wrong
 }
 
 // The texts of rules that several methods have.
@@ -247,7 +248,8 @@ var builtinMethods = []Method{
 			Params: []Part{
 				{Each: "responseParams", Value: `empty(at(${each})) ? nil : text(at(${each}))`,
 					Only: Conditions{With("responseParams")}, ValueInWords: "the value at ${each} if there is one"},
-				{Value: `at(${responseObject})`, Only: Conditions{With("responseObject")}, ValueInWords: "the members of ${responseObject}"},
+				{Value: `at(${responseObject})`, Only: Conditions{With("responseObject")},
+					ValueInWords: "the members of ${responseObject}"},
 			},
 			OmitParams: If(Without("includeParams")),
 		},
@@ -342,15 +344,17 @@ var builtinMethods = []Method{
 		},
 		Stops: []StopRule{
 			{ID: "keyset.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
-			{ID: "keyset.short", Only: Conditions{With("shortPageEnds")}, When: `count < limit`, Clause: shortClause, Message: shortMessage},
+			{ID: "keyset.short", Only: Conditions{With("shortPageEnds")}, When: `count < limit`,
+				Clause: shortClause, Message: shortMessage},
 			{ID: "keyset.lost", When: `count > 0 and empty(at(items[-1], ${idKey}))`, Outcome: Failed,
 				Clause:  "the last item of a page that does not end the list has no ${idKey}",
 				Message: "the last item of page {page} has no ${idKey}, so the next page cannot be requested"},
 		},
 	},
 	{
-		Name:    "graphql.relay",
-		Doc:     "A GraphQL connection (Relay specification): pageInfo has the cursor of the next page, and a variable of the query carries it.",
+		Name: "graphql.relay",
+		Doc: "A GraphQL connection (Relay specification): pageInfo has the cursor of the next page, " +
+			"and a variable of the query carries it.",
 		Example: Object{{Name: "connection", Value: "data.repository.issues"}},
 		Fields: []Field{
 			{Name: "connection", Kind: KindPath, Required: true, Doc: "path of the connection in the response: data.repository.issues"},
@@ -358,7 +362,8 @@ var builtinMethods = []Method{
 		},
 		Next: Overlay{
 			Body: []Part{{
-				Name: "variables.${variable}", Value: `at(${connection}).pageInfo.endCursor`, ValueInWords: "pageInfo.endCursor of ${connection}",
+				Name: "variables.${variable}", Value: `at(${connection}).pageInfo.endCursor`,
+				ValueInWords: "pageInfo.endCursor of ${connection}",
 			}},
 		},
 		Stops: []StopRule{
@@ -374,7 +379,8 @@ var builtinMethods = []Method{
 					"it has no pageInfo.hasNextPage that is true or false, so the rest of the list is unknown"},
 			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,
 				Clause: "pageInfo.hasNextPage of ${connection} is not true", Message: "pageInfo says that page {page} is the last"},
-			{ID: "graphql.relay.lost", When: `at(${connection}).pageInfo.hasNextPage == true and empty(at(${connection}).pageInfo.endCursor)`,
+			{ID: "graphql.relay.lost",
+				When:    `at(${connection}).pageInfo.hasNextPage == true and empty(at(${connection}).pageInfo.endCursor)`,
 				Outcome: Failed, Clause: "pageInfo of ${connection} says that there is more, and has no endCursor",
 				Message: "pageInfo says that there is more after page {page}, but has no endCursor, so the next page cannot be requested"},
 		},
@@ -392,7 +398,8 @@ var builtinMethods = []Method{
 		Name: Multiple,
 		Doc:  "Different endpoints page differently: each job uses one of several named scrollers.",
 		Fields: []Field{
-			{Name: "scrollers", Kind: KindMap, Each: &Field{Kind: KindNested, Required: true}, Required: true, Doc: "pagination objects by name"},
+			{Name: "scrollers", Kind: KindMap, Each: &Field{Kind: KindNested, Required: true}, Required: true,
+				Doc: "pagination objects by name"},
 			{Name: "default", Kind: KindText, Doc: "the scroller of jobs that name none"},
 		},
 	},

@@ -9,20 +9,26 @@ import (
 
 // Rule is one expression of a job, with its use and its origin. Lowering turns every configuration
 // into a list of rules, and nothing else: the loop knows no method, guard or limit.
+//
+// Every rule has the fields up to Origin. Stop, OnError, Part and Audit belong to one role, or group of roles, each, and
+// are zero in all other rules.
 type Rule struct {
-	ID        string      // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
-	Role      Role        // the use of its value
-	Target    string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
-	Source    string      // the expression
-	Outcome   Outcome     // the outcome of a stopping rule, or of an onError rule that ends the list
-	Do        ErrorAction // the action of an onError rule
-	OnSuccess bool        // the onError rule judges responses with a status of success, instead of error responses
-	ForIndex  int         // of a rule of for, or of a stopping rule that splits windows: the position of the variable in for
-	Shared    bool        // the rule belongs to a pagination with method multiple, and applies to each of its scrollers
+	ID     string // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
+	Role   Role   // the use of its value
+	Target string // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
+	Source string // the expression
+	Shared bool   // the rule belongs to a pagination with method multiple, and applies to each of its scrollers
+	Origin Origin
 
-	Ending
-	Placement
-	Auditing
+	Outcome  Outcome // the outcome of a stopping rule, or of an onError rule that ends the list
+	ForIndex int     // of a rule of for, or of a stopping rule that splits windows: the position of the variable in for
+
+	Stop    Stopping  // of [RoleStop]
+	OnError Handling  // of [RoleOnError]
+	Part    Placement // of the parts of requests: see [Role.Builds]
+	Audit   *Auditing // of [RoleAudit]; shared by all jobs, and never changed
+
+	// The other fields are for people. They have no effect on the requests and the end of a list.
 
 	Clause        string // completes "stops when …" or "starts at …"
 	ValueInWords  string // Source in words, if it reads the response: "the link at links.next"
@@ -30,8 +36,7 @@ type Rule struct {
 	CustomMessage bool   // the user wrote Message
 	NamesJob      bool   // Message names the job
 	Hint          string // hint of the error when a stopping rule fails the run, or for a job whose own value of a part is overridden
-	Origin        Origin
-	Uses          []Use // the settings that a rule of a method depends on
+	Uses          []Use  // the settings that a rule of a method depends on
 }
 
 // BelongsToFor reports whether the rule belongs to a variable of for, or to keepFor.
@@ -39,12 +44,29 @@ func (r Rule) BelongsToFor() bool {
 	return r.Role == RoleFor || r.Role == RoleKeepFor || r.Outcome == Split
 }
 
-// Ending holds the fields of rules with role [RoleStop].
-type Ending struct {
+// Stopping holds the fields of rules with role [RoleStop].
+type Stopping struct {
 	Guard        bool // it is a guard; if it fails the run, the class is policy
 	ExceptPolled bool // it is a guard that is not met if the request is a poll, which its Clause does not say
 	Drop         bool // the page's items are not emitted, which the Clause of a guard does not say
 	ExpectsRead  bool // responses have the values that the rule reads, even if it allows for their absence
+	Signal       Signal
+}
+
+// A Signal is what a stopping rule reads of a response, in the tables of stopping rules. The zero value says nothing of it.
+type Signal string
+
+// The signals.
+const (
+	SignalTotal   Signal = "total"    // the number of items in the list
+	SignalNoTotal Signal = "no total" // that there is no such number
+	SignalFlag    Signal = "flag"     // a flag that says whether there are more pages
+)
+
+// Handling holds the fields of rules with role [RoleOnError].
+type Handling struct {
+	Do        ErrorAction
+	OnSuccess bool // the rule judges responses with a status of success, instead of error responses
 }
 
 // Placement holds the fields of rules that are parts of requests: see [Role.Builds].

@@ -14,11 +14,11 @@ var sharedStops = []sharedStop{
 		When:    `total.items >= ${limitStop.count}`,
 		Clause:  "the limit of ${limitStop.count items} is reached (all items of the last page are kept)",
 		Message: "item limit reached: {total.items} of ${limitStop.count}"}},
-	{"limitStop.field", StopRule{ID: "limitStop.field", Outcome: Complete,
+	{"limitStop.field", StopRule{ID: "limitStop.field", Outcome: Complete, Signal: SignalTotal,
 		When:    `total.items >= number(at(${limitStop.field}))`,
 		Clause:  "the items read reach ${limitStop.field} of the latest response${asNumber}",
 		Message: "the items read ({total.items}) reach ${limitStop.field} of the response"}},
-	{"limitStop.field", StopRule{ID: LimitStopAbsent, Outcome: Complete,
+	{"limitStop.field", StopRule{ID: "limitStop.absent", Outcome: Complete, Signal: SignalNoTotal,
 		When:    `at(${limitStop.field}) == nil`,
 		Clause:  "the response has no ${limitStop.field}",
 		Message: "the response to page {page} has no total at ${limitStop.field}"}},
@@ -34,22 +34,16 @@ var sharedStops = []sharedStop{
 		When:    `total.bytes >= ${forceStop.volume}`,
 		Clause:  "the limit of ${forceStop.volume bytes} of the responses as minified JSON is reached",
 		Message: "volume limit reached: {total.bytes} of ${forceStop.volume bytes}"}},
-	{"nextPageFlag", StopRule{ID: "nextPageFlag", Outcome: Complete, ExpectsRead: true,
+	{"nextPageFlag", StopRule{ID: "nextPageFlag", Outcome: Complete, Signal: SignalFlag, ExpectsRead: true,
 		When: `truthy(has(${nextPageFlag.field}) ? at(${nextPageFlag.field}) : ${nextPageFlag.ifNotSet})` +
 			` == ${nextPageFlag.stopOn}`,
 		Clause:  "${nextPageFlag.field} ${orMissing}counts as ${nextPageFlag.stopOn}",
 		Message: "${nextPageFlag.field} says that page {page} is the last"}},
-	{"hasMore", StopRule{ID: "hasMore", Outcome: Complete,
+	{"hasMore", StopRule{ID: "hasMore", Outcome: Complete, Signal: SignalFlag,
 		When:    `not truthy(at(${hasMore}))`,
 		Clause:  "${hasMore} is missing or counts as false",
 		Message: "${hasMore} says that page {page} is the last"}},
 }
-
-// LimitStopAbsent is the ID of the rule that ends a list whose responses have no total.
-const LimitStopAbsent = "limitStop.absent"
-
-// ReadsFlag reports whether the rule ends a list by a flag of the response.
-func (r Rule) ReadsFlag() bool { return r.ID == "nextPageFlag" || r.ID == "hasMore" }
 
 // optionPages is the stopping rule of an option of the run, not of the configuration
 // ([Options].Pages). It comes after all others: a list that ends on the last page

@@ -51,7 +51,7 @@ func (r *listRun) noAddress() trace.Verdict {
 	verdict := trace.Verdict{Rule: ReasonNextRequest, Met: true}
 	var because []string
 	for _, part := range r.job.Parts {
-		if role := part.Rule.Role; part.Rule.Subsequent && (role == rules.RoleURL || role == rules.RoleEndpoint) {
+		if role := part.Rule.Role; part.Rule.Part.Subsequent && (role == rules.RoleURL || role == rules.RoleEndpoint) {
 			because = append(because, string(role)+" = "+part.Because(r.context()))
 			verdict.Missing = append(verdict.Missing, part.Missing(r.context())...)
 		}
@@ -94,7 +94,8 @@ func (r *listRun) reportOverridden(next requests.Request) {
 			continue
 		}
 		if text, ok := value.Text(param); ok && text != m.Value {
-			remark := fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it", m.Name, m.Value, m.Name, text)
+			remark := fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it",
+				m.Name, m.Value, m.Name, text)
 			r.watcher.NoticeOverridden(r.Redactor.Shown(remark))
 			r.warn("overridden "+m.Name, remark+" (includeParams)")
 		}

@@ -140,7 +140,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 	c.Now = func() time.Time { return sent }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, rule := range r.job.OnErrors {
-		if rule.Rule.OnSuccess != requests.IsPage(response.Status) {
+		if rule.Rule.OnError.OnSuccess != requests.IsPage(response.Status) {
 			continue
 		}
 		ok, err := rule.EvalBool(&r.pooled.machine, &c)
@@ -149,7 +149,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 		}
 		if ok {
 			return errorAction{
-				do: rule.Rule.Do, rule: rule.Rule.ID, outcome: rule.Rule.Outcome,
+				do: rule.Rule.OnError.Do, rule: rule.Rule.ID, outcome: rule.Rule.Outcome,
 				text: r.message(rule, &c), because: r.Redactor.Shown(rule.Because(&c)),
 			}
 		}

@@ -35,7 +35,7 @@ func (r *listRun) judge(page *Page) error {
 			first = stop
 		}
 		page.StoppedBy = append(page.StoppedBy, stop.Rule.ID)
-		if stop.Rule.Drop {
+		if stop.Rule.Stop.Drop {
 			page.Dropped, page.Items, page.Lists = true, document.Items{}, nil
 		}
 	}

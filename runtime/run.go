@@ -115,7 +115,7 @@ func (r *listRun) bind() error {
 	computed := slices.Clone(values)
 	for i, e := range r.job.Computed {
 		switch {
-		case e.Rule.Secret:
+		case e.Rule.Part.Secret:
 			computed[i] = nil
 		case len(r.state.Computed.Value) == len(values):
 			computed[i], values[i] = r.state.Computed.Value[i], r.state.Computed.Value[i]

@@ -69,7 +69,7 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 			order = append(order, text)
 		}
 		guards[text] = append(guards[text], guardInWords(r))
-		if r.rule.ExceptPolled {
+		if r.rule.Stop.ExceptPolled {
 			polled = append(polled, r.ID)
 		} else {
 			unpolled = append(unpolled, r.ID)
@@ -175,7 +175,7 @@ func (t *textWriter) audit(x *JobExplanation) {
 		if does == auditFails && r.except != "" && (t.full || r.usual) {
 			text += ", " + r.except
 		}
-		if r.rule.Adds {
+		if r.rule.Audit.Adds {
 			text += ", if the rows are added to a file"
 		}
 		signs[does] = append(signs[does], text)
@@ -186,7 +186,8 @@ func (t *textWriter) audit(x *JobExplanation) {
 	case fails == nil && t.full:
 		t.writeParagraph(4, fmt.Sprintf("%s if %s", auditWarns, strings.Join(hints, "; ")))
 	case fails == nil:
-		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
+		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them",
+			auditWarns, len(hints)))
 	default:
 		t.writeParagraph(4, auditFails+" if "+strings.Join(fails, "; "))
 		rest := "Other signs only warn; --full lists them."
@@ -202,7 +203,7 @@ func (t *textWriter) audit(x *JobExplanation) {
 // sets ends the list, and these rules.
 func (t *textWriter) decided(x *JobExplanation) (signs, ends []string) {
 	for _, r := range x.Audit {
-		if r.Never == "" && r.rule.Decided && t.explanation.afterAudit(r) == auditFails {
+		if r.Never == "" && r.rule.Audit.Decided && t.explanation.afterAudit(r) == auditFails {
 			signs = append(signs, r.ID)
 		}
 	}
@@ -235,7 +236,7 @@ func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 	}) {
 		var fail []string
 		for _, r := range x.Audit {
-			if slices.Contains(signs, r.ID) && strings.Contains(r.rule.Proof, "list.again") {
+			if slices.Contains(signs, r.ID) && strings.Contains(r.rule.Audit.Proof, "list.again") {
 				fail = append(fail, r.ID)
 			}
 		}
@@ -259,7 +260,7 @@ func (t *textWriter) auditOfLimited(x *JobExplanation) string {
 	}
 	var sought []string
 	for _, r := range x.Audit {
-		if r.Never == "" && slices.Contains(r.rule.Also, rules.Limited) && t.explanation.afterAudit(r) == auditFails {
+		if r.Never == "" && slices.Contains(r.rule.Audit.Also, rules.Limited) && t.explanation.afterAudit(r) == auditFails {
 			sought = append(sought, r.ID)
 		}
 	}
@@ -268,7 +269,7 @@ func (t *textWriter) auditOfLimited(x *JobExplanation) string {
 
 // afterAudit says what a rule of the audit does if it is true, exceptions aside.
 func (e *Explanation) afterAudit(r RuleExplanation) string {
-	if r.Evidence == "" && !r.rule.Adds || e.Dialect == rules.Keboola {
+	if r.Evidence == "" && !r.rule.Audit.Adds || e.Dialect == rules.Keboola {
 		return auditWarns
 	}
 	return auditFails

@@ -44,7 +44,7 @@ func (r *RuleExplanation) side() *Side {
 	if says := r.sentence(); says != "" && says != s.Text {
 		s.Says = append(s.Says, says)
 	}
-	if r.rule.Drop && !r.Guard { // the sentence of a guard says it
+	if r.rule.Stop.Drop && !r.Guard { // the sentence of a guard says it
 		s.Says = append(s.Says, "the items of the page are not written")
 	}
 	if r.rule.CustomMessage {
@@ -63,8 +63,8 @@ func (r *RuleExplanation) identity() string {
 		message = in.Message
 	}
 	return fmt.Sprintf("%q", []any{
-		in.Role, in.Target, in.Source, r.Outcome, in.Do, in.OnSuccess, in.Drop, in.Guard, in.First, in.Subsequent, in.Common, in.ExpectsRead,
-		message, r.Never != "",
+		in.Role, in.Target, in.Source, r.Outcome, in.OnError.Do, in.OnError.OnSuccess, in.Stop.Drop, in.Stop.Guard,
+		in.Part.First, in.Part.Subsequent, in.Part.Common, in.Stop.ExpectsRead, message, r.Never != "",
 	})
 }
 

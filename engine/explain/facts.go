@@ -29,13 +29,13 @@ func exitStatus(class failure.Class) string { return fmt.Sprintf("exit status %d
 // run.
 func statusOf(r rules.Rule) int {
 	switch {
-	case r.Role == rules.RoleOnError && r.Do == rules.ErrorFail:
+	case r.Role == rules.RoleOnError && r.OnError.Do == rules.ErrorFail:
 		return failure.API.ExitStatus()
-	case r.Role == rules.RoleOnError && r.Do == rules.ErrorRestart:
+	case r.Role == rules.RoleOnError && r.OnError.Do == rules.ErrorRestart:
 		return failure.Policy.ExitStatus()
 	case r.Role != rules.RoleStop || r.Outcome != rules.Failed:
 		return 0
-	case r.Guard:
+	case r.Stop.Guard:
 		return failure.Policy.ExitStatus()
 	}
 	return failure.Response.ExitStatus()
@@ -103,7 +103,8 @@ func explainOrigins(cfg *rules.Config) string {
 	}
 	switch {
 	case rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin:
-		return "A link, endpoint or redirect to another origin than that of api.baseUrl is followed, without credentials and other secrets. " +
+		return "A link, endpoint or redirect to another origin than that of api.baseUrl is followed, " +
+			"without credentials and other secrets. " +
 			"At a private address, such as one of a local network, it fails the run (" + statusPolicy + "), unless its host is that of " +
 			"api.baseUrl, or api.allowedOrigins has the address."
 	case len(allowed) > 0:

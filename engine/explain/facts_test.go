@@ -111,7 +111,7 @@ func TestEveryEndIsToldWithItsOutcomeAndStatus(t *testing.T) {
 				r, rule := one.Stops[at], stop.Rule
 				wantStatus := 0
 				if rule.Outcome == rules.Failed {
-					wantStatus = map[bool]int{true: 6, false: 5}[rule.Guard]
+					wantStatus = map[bool]int{true: 6, false: 5}[rule.Stop.Guard]
 				}
 				require.Equal(t, rule.Outcome, r.Outcome, "%s, rule %s", c.Name, rule.ID)
 				require.Equal(t, wantStatus, r.Status, "%s, rule %s", c.Name, rule.ID)
@@ -125,7 +125,7 @@ func TestEveryEndIsToldWithItsOutcomeAndStatus(t *testing.T) {
 				}
 			}
 			for at, rule := range one.OnError {
-				want := map[rules.ErrorAction]int{rules.ErrorFail: 3, rules.ErrorRestart: 6}[job.OnErrors[at].Rule.Do]
+				want := map[rules.ErrorAction]int{rules.ErrorFail: 3, rules.ErrorRestart: 6}[job.OnErrors[at].Rule.OnError.Do]
 				require.Equal(t, want, rule.Status, "%s, rule %s", c.Name, rule.ID)
 				if want > 0 {
 					require.Contains(t, rule.action(), fmt.Sprintf("exit status %d", want))
@@ -142,7 +142,7 @@ func TestEveryEndIsToldWithItsOutcomeAndStatus(t *testing.T) {
 func meaningOf(t *testing.T, rule rules.Rule) string {
 	t.Helper()
 	switch {
-	case rule.Outcome == rules.Failed && rule.Guard:
+	case rule.Outcome == rules.Failed && rule.Stop.Guard:
 		return "status 6"
 	case rule.Outcome == rules.Failed:
 		return "status 5"

@@ -47,7 +47,8 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	x.NoNext = j.noNext()
 	if cfg.MaxPartitions > 0 && len(j.Children) > 0 && !j.Spec().Emits && j.Paged() {
 		x.Enough = &RuleExplanation{
-			ID: runtime.ReasonPartitionLimit, Outcome: rules.Limited, Clause: fmt.Sprintf("one of the partitions of the jobs for its items, "+
+			ID: runtime.ReasonPartitionLimit, Outcome: rules.Limited,
+			Clause: fmt.Sprintf("one of the partitions of the jobs for its items, "+
 				"of which a run has %d, is left out after a page", cfg.MaxPartitions),
 			Origin: rules.Origin{Path: "config.limits.partitions"}, rule: rules.Rule{Role: roleNoNext},
 		}
@@ -116,34 +117,35 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 	switch {
 	case j.isUnaudited(r):
 		return "the list always ends by a rule after which it is not sought"
-	case r.IsAbout(rules.AboutKept) && len(j.Keeps) == 0:
+	case r.Audit.IsAbout(rules.AboutKept) && len(j.Keeps) == 0:
 		return "no value is kept (keep)"
-	case r.IsAbout(rules.AboutUnsent) && j.KeptUse() == compile.KeptFromFirst:
+	case r.Audit.IsAbout(rules.AboutUnsent) && j.KeptUse() == compile.KeptFromFirst:
 		return "the first request, a stopping rule or the filter reads the kept values"
-	case r.IsAbout(rules.AboutSent) && len(j.SentCursors()) == 0 && (r.Adds || j.Reread() == nil):
+	case r.Audit.IsAbout(rules.AboutSent) && len(j.SentCursors()) == 0 && (r.Audit.Adds || j.Reread() == nil):
 		return "the first request sends no kept value that is the greatest of the items"
-	case r.IsAbout(rules.AboutNumber) && !slices.ContainsFunc(j.Stops, endsByCount):
+	case r.Audit.IsAbout(rules.AboutNumber) && !slices.ContainsFunc(j.Stops, endsByCount):
 		return "no stopping rule reads a total or a number of pages in responses"
-	case r.IsAbout(rules.AboutLinks) &&
+	case r.Audit.IsAbout(rules.AboutLinks) &&
 		(!j.Ruleset.IncludeParams || len(j.Request.Params) == 0 || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
-	case r.IsAbout(rules.AboutPosition) && !j.ByPosition():
+	case r.Audit.IsAbout(rules.AboutPosition) && !j.ByPosition():
 		return "no request names a position in the list"
-	case r.IsAbout(rules.AboutAhead) && j.WhySequential() != "":
+	case r.Audit.IsAbout(rules.AboutAhead) && j.WhySequential() != "":
 		return "no page is requested ahead"
-	case r.OnError == rules.ErrorRestart && !j.restarts():
+	case r.Audit.OnError == rules.ErrorRestart && !j.restarts():
 		return "no onError rule has the action restart"
-	case r.IsAbout(rules.AboutKey) && j.Spec().Key == nil &&
+	case r.Audit.IsAbout(rules.AboutKey) && j.Spec().Key == nil &&
 		!slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.Window != nil }):
 		return "the items have no key (key)"
 	case len(j.For) > 0 && slices.ContainsFunc(rules.PartitionAudits(), func(about rules.Rule) bool { return about.ID == r.ID }):
 		return "" // another rule with this id compares the partitions
-	case r.IsAbout(rules.AboutPages) && j.hasOnePage():
+	case r.Audit.IsAbout(rules.AboutPages) && j.hasOnePage():
 		return "the list has one page"
-	case r.IsAbout(rules.AboutKey) && j.Spec().Key == nil && r.ID != "audit.duplicate":
+	case r.Audit.IsAbout(rules.AboutKey) && j.Spec().Key == nil && r.ID != "audit.duplicate":
 		return "the items have no key (key)"
-	case r.OnError != "" && !slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == r.OnError }):
-		return fmt.Sprintf("no onError rule has the action %s", r.OnError)
+	case r.Audit.OnError != "" &&
+		!slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.OnError.Do == r.Audit.OnError }):
+		return fmt.Sprintf("no onError rule has the action %s", r.Audit.OnError)
 	}
 	return ""
 }
@@ -151,7 +153,7 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 // restarts reports whether an onError rule restarts the list of the job or of an ancestor.
 func (j explainer) restarts() bool {
 	for job := j.Job; job != nil; job = job.Parent {
-		if slices.ContainsFunc(job.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorRestart }) {
+		if slices.ContainsFunc(job.OnErrors, func(c *compile.Trigger) bool { return c.Rule.OnError.Do == rules.ErrorRestart }) {
 			return true
 		}
 	}
@@ -174,12 +176,12 @@ func (j explainer) whyUnreached(s *compile.Trigger, endOfEmpty *compile.Trigger)
 	}
 	bound, _ := j.Prover().Bound(s.Expression)
 	switch {
-	case !s.Rule.Guard:
+	case !s.Rule.Stop.Guard:
 		return ""
 	case j.hasOnePage() && (bound.Most > 1 ||
 		slices.ContainsFunc([]string{"samePage", "repeatedExchange", "sameItems", "repeatedItems", "emptyPages"}, reads)):
 		return "the list has one page"
-	case s.Rule.ExceptPolled && j.OnlyPolls():
+	case s.Rule.Stop.ExceptPolled && j.OnlyPolls():
 		return "every request after the first is a poll"
 	case endOfEmpty != nil && reads("emptyPages") && j.Prover().Condition(s.Expression) != language.Always:
 		return endOfEmpty.Rule.ID + " ends the list at the first empty page"
@@ -191,12 +193,12 @@ func (j explainer) whyUnreached(s *compile.Trigger, endOfEmpty *compile.Trigger)
 // evaluated.
 func (j explainer) isUnaudited(r rules.Rule) bool {
 	only, ok := j.OnlyPage()
-	if !ok || only.Rule.Outcome == rules.Complete || slices.Contains(r.Also, only.Rule.Outcome) {
+	if !ok || only.Rule.Outcome == rules.Complete || slices.Contains(r.Audit.Also, only.Rule.Outcome) {
 		return false
 	}
 	before := j.Stops[:slices.Index(j.Stops, only)]
-	return !slices.ContainsFunc(before, func(s *compile.Trigger) bool { return s.Rule.Outcome == rules.Complete && !s.Rule.Guard }) &&
-		!slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorStop })
+	return !slices.ContainsFunc(before, func(s *compile.Trigger) bool { return s.Rule.Outcome == rules.Complete && !s.Rule.Stop.Guard }) &&
+		!slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.OnError.Do == rules.ErrorStop })
 }
 
 // endsByCount reports whether a stopping rule ends a complete list by a total or a number of pages that the API states.
@@ -224,46 +226,48 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	r, redact := e.Rule, j.redact
 	x := RuleExplanation{
 		ID: r.ID, Source: redact(r.Source), ValueInWords: redact(r.ValueInWords),
-		Outcome: r.Outcome, Do: string(r.Do), Success: r.OnSuccess, Drop: r.Drop,
+		Outcome: r.Outcome, Do: string(r.OnError.Do), Success: r.OnError.OnSuccess, Drop: r.Stop.Drop,
 		clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
-		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, perPartition: r.PerPartition,
-		except: r.Unless, usual: r.Usual,
-		Status: statusOf(r), calls: e.Calls(),
+		First: r.Part.First, FirstOnly: r.Role.Builds() && !r.Part.Subsequent, perPartition: r.Part.PerPartition,
+		Guard: r.Stop.Guard, rule: r, Status: statusOf(r), calls: e.Calls(),
 	}
-	if r.FirstBy != nil {
-		by := *r.FirstBy
+	if r.Part.FirstBy != nil {
+		by := *r.Part.FirstBy
 		x.FirstBy = &by
 	}
-	if r.Derived != "" && !j.Counted() {
-		x.except, x.usual = r.Derived, true
-	}
-	if r.ProofCompares && j.hasOnePage() {
-		x.Evidence = ""
+	if audit := r.Audit; audit != nil {
+		x.except, x.usual = audit.Unless, audit.Usual
+		if audit.Derived != "" && !j.Counted() {
+			x.except, x.usual = audit.Derived, true
+		}
+		if !audit.ProofCompares || !j.hasOnePage() {
+			x.Evidence = audit.Proof
+		}
 	}
 	if x.clause == x.Source {
 		x.clause = redact(e.InWords())
 	}
-	if r.Role == rules.RoleOnError && r.Do != rules.ErrorStop {
+	if r.Role == rules.RoleOnError && r.OnError.Do != rules.ErrorStop {
 		x.Outcome = ""
 	}
-	if r.Do == rules.ErrorRestart {
+	if r.OnError.Do == rules.ErrorRestart {
 		x.MaxRestarts = compile.MaxRestarts
 	}
 	for _, read := range e.Reads {
 		x.Reads = append(x.Reads, redact(read.String()))
 	}
-	if r.Guard && slices.Contains(x.Reads, "emptyWindow") && j.mayHaveEmptyWindows() {
+	if r.Stop.Guard && slices.Contains(x.Reads, "emptyWindow") && j.mayHaveEmptyWindows() {
 		x.exceptions = []string{"both pages are empty and the requests keep changing"}
 	}
 	exceptions := x.exceptions
-	if r.ExceptPolled {
+	if r.Stop.ExceptPolled {
 		exceptions = append([]string{unlessPolled}, exceptions...)
 	}
 	x.Clause = x.clause + x.dropped() + unless(exceptions)
 	if r.Role == rules.RoleParam && r.Target == "" && j.Job != nil {
 		x.lists = j.listsInQuery()
 	}
-	if r.Guard {
+	if r.Stop.Guard {
 		x.dialect = j.Ruleset.Dialect
 	}
 	if r.Role.Addresses() {
@@ -364,7 +368,8 @@ func (j explainer) items() ItemsExplanation {
 			x.Otherwise += fmt.Sprintf("; of XML, each element of this name is an item; NDJSON or CSV fails the run (%s)", statusResponse)
 			break
 		}
-		x.Where += "; each line or row of NDJSON and CSV " + detected + tableInWords(response) + "; a row of CSV is " + rowInWords(response) + ")"
+		x.Where += "; each line or row of NDJSON and CSV " + detected + tableInWords(response) +
+			"; a row of CSV is " + rowInWords(response) + ")"
 		if field == nil {
 			x.Otherwise += ", and so does XML"
 		}
@@ -380,7 +385,8 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 			"it has nothing but text; no such element, or status 204, is " + none
 	}
 	if rules.SwitchesOf(j.Ruleset.Dialect).EmptyIsAbsent {
-		return fmt.Sprintf(`the elements of a list %s are the items; nothing, null, 0, "0", an empty text or false there, or status 204, is %s; `+
+		return fmt.Sprintf(`the elements of a list %s are the items; `+
+			`nothing, null, 0, "0", an empty text or false there, or status 204, is %s; `+
 			"any other value is one item", there, none)
 	}
 	starred, response := 0, "as the response"
@@ -395,7 +401,8 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 	if starred > 0 && starred == len(lists) {
 		return fmt.Sprintf("the elements of a list %s are items, and any other value except null is one item; nothing there, or "+
 			"status 204, is %s; "+
-			"a text, number or boolean in place of the response, or of the list or object before *, fails the run (%s)", there, none, statusResponse)
+			"a text, number or boolean in place of the response, or of the list or object before *, fails the run (%s)",
+			there, none, statusResponse)
 	}
 	text := fmt.Sprintf("the elements of a list %s are the items, and an object is one item; nothing, null or {} there, or status "+
 		"204, is %s; "+
@@ -463,7 +470,8 @@ func (j explainer) noNext() *RuleExplanation {
 	}
 	if part := j.NilAddress(); part != nil {
 		return &RuleExplanation{
-			ID: compile.ReasonNextRequest, Source: "true", Outcome: rules.Complete, Clause: "there is no next request: " + part.ID + " is nil",
+			ID: compile.ReasonNextRequest, Source: "true", Outcome: rules.Complete,
+			Clause: "there is no next request: " + part.ID + " is nil",
 			Origin: part.Origin, rule: rules.Rule{Role: roleNoNext},
 		}
 	}

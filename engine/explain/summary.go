@@ -85,7 +85,7 @@ func (x *JobExplanation) endClauses() map[string][]string {
 // "safety". It keeps the exception for polls if the job waits before requests.
 func repeats(r RuleExplanation) string {
 	clause := r.clause
-	if r.rule.ExceptPolled {
+	if r.rule.Stop.ExceptPolled {
 		clause += unless([]string{unlessPolled})
 	}
 	return clause

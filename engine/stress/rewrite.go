@@ -54,7 +54,8 @@ func (l *loss) otherEnds(replaced bool) (conditions []string) {
 	for _, e := range l.job.Stops {
 		r := e.Rule
 		ofMethod := r.Origin.By.Kind == rules.AuthorMethod
-		if r.Outcome == rules.Complete && !r.Guard && !slices.Contains(l.stopped, r.ID) && !(replaced && ofMethod) && r.Source != atEmptyPage {
+		if r.Outcome == rules.Complete && !r.Stop.Guard && !slices.Contains(l.stopped, r.ID) &&
+			!(replaced && ofMethod) && r.Source != atEmptyPage {
 			conditions = append(conditions, r.Source)
 		}
 	}
@@ -121,7 +122,7 @@ func (l *loss) asExpression(p value.Object, advance advance) value.Object {
 	}
 	for _, e := range l.job.Parts {
 		r := e.Rule
-		if r.First != l.job.Parts[0].Rule.First {
+		if r.Part.First != l.job.Parts[0].Rule.Part.First {
 			return nil
 		}
 		path := []string{string(r.Role)}
@@ -134,7 +135,7 @@ func (l *loss) asExpression(p value.Object, advance advance) value.Object {
 		return nil
 	}
 	request = request.With("includeParams", l.job.Ruleset.IncludeParams)
-	if l.job.Parts[0].Rule.First {
+	if l.job.Parts[0].Rule.Part.First {
 		request = request.With("applyToFirst", true)
 	}
 	return l.withSettings(p, state, request)

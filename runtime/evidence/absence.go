@@ -113,7 +113,7 @@ func (s absenceSearch) suspectsAbsence(watch compile.Watch, hints *rules.Hints) 
 		return !slices.ContainsFunc(s.subject.watches, func(other compile.Watch) bool {
 			return other.Link && slices.Contains(s.memory.Had, other.String())
 		})
-	case watch.Rule.ExpectsRead:
+	case watch.Rule.Stop.ExpectsRead:
 		return slices.Contains(s.end.StoppedBy, watch.Rule.ID)
 	}
 	return !watch.Optional

@@ -37,8 +37,8 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 	var findings []trace.Finding
 	for i := range w.last.subject.job.Ruleset.Rules {
 		listed := &w.last.subject.job.Ruleset.Rules[i]
-		if listed.Role != rules.RoleAudit || listed.Requires&^facts != 0 ||
-			end.Outcome != rules.Complete && !slices.Contains(listed.Also, end.Outcome) {
+		if listed.Role != rules.RoleAudit || listed.Audit.Requires&^facts != 0 ||
+			end.Outcome != rules.Complete && !slices.Contains(listed.Audit.Also, end.Outcome) {
 			continue
 		}
 		rule := compile.AuditTrigger(listed)
@@ -183,7 +183,7 @@ func (p *lastPage) howEnded() (again, chosen bool) {
 		}
 		rule, kind := &p.subject.job.Stops[by].Rule, p.subject.job.Stops[by].Rule.Origin.By.Kind
 		readsTotal := slices.ContainsFunc(p.subject.job.Stops[by].Reads, func(r language.Read) bool { return r.Root == "total" })
-		again = again || i == 0 && rule.Guard && kind == rules.AuthorDefault
+		again = again || i == 0 && rule.Stop.Guard && kind == rules.AuthorDefault
 		chosen = chosen || kind == rules.AuthorConfig && !(again && readsTotal)
 	}
 	return again && !chosen, chosen
