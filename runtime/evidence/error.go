@@ -27,6 +27,7 @@ type errorMemory struct {
 	Alone      *loneItem `json:"alone,omitempty"`      // the only item of page 1, until a page with several items follows
 	Ended      bool      `json:"ended,omitempty"`      // whether a page in NDJSON or CSV ends with the end of a line
 	HadOthers  bool      `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
+	Kinds      bool      `json:"kinds,omitempty"`      // whether the items of page 1 are of several kinds; see [haveKinds]
 	FirstNulls bool      `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
 	Only       OnlyItems `json:"only,omitzero"`
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -30,7 +31,7 @@ func (s errorSearch) noticeListForObject() {
 }
 
 // noticeErrorItem notices an item without an identifier that is an error: it has only members that errors
-// usually have, and none of the members of the first item of the list. The only item of page 1 is certainly
+// usually have, and none of the members of a usual item of the list. The only item of page 1 is certainly
 // an error if it says so under a name that has no other meaning.
 func (s errorSearch) noticeErrorItem(item []byte) {
 	if item == nil {
@@ -39,10 +40,9 @@ func (s errorSearch) noticeErrorItem(item []byte) {
 	object, _ := membersOf(item)
 	names := s.first.FirstNames
 	if s.context.Page == 1 {
-		first, _ := membersOf(s.reading.Compared[0])
-		names = namesOf(first)
+		names = usualNames(slices.Values(s.reading.Compared))
 	}
-	isMild := false
+	isMild := s.mayBeKind(object, s.reading.Compared)
 	switch isMember := func(m rules.Member) bool { return slices.Contains(names, m.Name) }; {
 	case s.context.Page == 1 && s.context.Count == 1:
 		isMild = !apinames.HasError(object)
@@ -52,6 +52,40 @@ func (s errorSearch) noticeErrorItem(item []byte) {
 	if !s.hasError() {
 		s.reportError("an item is "+shortText(object), mayBeItemIf(isMild))
 	}
+}
+
+// mayBeKind reports whether an item with an error may be of one of several kinds, each wrapped in its name, given the items of
+// the page: {"click": {…}}, {"view": {…}}, {"error": {…}}. Items of two other kinds must be among them, or on page 1.
+func (s errorSearch) mayBeKind(item rules.Object, items [][]byte) bool {
+	return kindOf(item) != "" && (s.memory.Kinds || haveKinds(items, kindOf(item)))
+}
+
+// haveKinds reports whether each of some items is wrapped in the name of its kind, and there are two kinds other than the
+// given one.
+func haveKinds(items [][]byte, except string) bool {
+	var kinds []string
+	for _, raw := range items {
+		object, _ := membersOf(raw)
+		kind := kindOf(object)
+		if kind == "" {
+			return false
+		}
+		if kind != except {
+			kinds = lists.AppendNew(kinds, kind)
+		}
+	}
+	return len(kinds) > 1
+}
+
+// kindOf returns the name of the only member of an object if its value is an object, and otherwise "".
+func kindOf(item rules.Object) string {
+	if len(item) != 1 {
+		return ""
+	}
+	if _, wraps := value.Members(item[0].Value); !wraps {
+		return ""
+	}
+	return item[0].Name
 }
 
 // noticeListOfErrors notices that the only list of the only page has the name of errors: {"Errors": [{"Message": "bad"}]}.

@@ -38,8 +38,7 @@ func (s errorSearch) noticeLastLine() {
 	first := s.context.Page == 1 && n == 0
 	names := s.first.FirstNames
 	if n > 0 {
-		members, _ := membersOf(lines[0])
-		names = namesOf(members)
+		names = usualNames(slices.Values(lines[:n]))
 	}
 	isLikeItem := func(m rules.Member) bool {
 		return first && !apinames.Key(m.Name).NamesErrors() || !first && slices.Contains(names, m.Name)
@@ -48,7 +47,8 @@ func (s errorSearch) noticeLastLine() {
 	switch isLike := slices.ContainsFunc(last, isLikeItem); {
 	case !isLike:
 		if slices.ContainsFunc(last, apinames.IsError) || n > 0 && slices.ContainsFunc(last, apinames.MayBeError) {
-			s.reportError("its last line is "+shortText(last)+", which has no member of the other lines", rules.DoubtNone)
+			s.reportError("its last line is "+shortText(last)+", which has no member of the other lines",
+				mayBeItemIf(s.mayBeKind(last, lines[:n])))
 		}
 	case n > 0 && isEnvelope(lines[n]) && !slices.ContainsFunc(lines[:n], isEnvelope):
 		s.reportError("its last line is "+wording.Clip(string(lines[n]), maxShown)+", and no other line is an error", rules.DoubtNone)
@@ -146,7 +146,8 @@ var (
 		return regexp.MustCompile(`(?i)^\W*(?:(?:warning|note|notice|error|info)\W+)?(?:truncated\W*$|` +
 			`maximum (?:number of )?(?:rows|records|results)\b.*\b(?:exceeded|reached)\b|` +
 			`(?:only|showing)(?: the)? first [\d.,]+ (?:of [\d.,]+ )?(?:rows|records|results|items|entries|lines)\b|` +
-			`(?:the |this |your )?(?:row|record|result|output|data|file|export|response)s?\b.*\b(?:truncated|exceeded|omitted|limit reached)\b)`)
+			`(?:the |this |your )?(?:row|record|result|output|data|file|export|response)s?` +
+			`\b.*\b(?:truncated|exceeded|omitted|limit reached)\b)`)
 	})
 )
 
@@ -176,5 +177,6 @@ func hasTotalWord(row []any) bool {
 
 var totalWord = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^\W*(?:grand )?totals?(?: (?:rows|records|results|items|count))?\W*$|` +
-		`^(?:rows|records|(?:row|record) count|summe|gesamt(?:summe)?|suma|somme|totale|итого|合計|合计|总计)\W*$`)
+		`^(?:rows|records|(?:row|record) count|summe|gesamt(?:summe)?|suma|somme|totale|` +
+		`итого|合計|合计|总计)\W*$`)
 })

@@ -13,6 +13,7 @@ type loneItem struct {
 	Text  string   `json:"text"`
 	Names []string `json:"names"`           // names of its members, apart from an identifier that is null or tells of a failure
 	Error bool     `json:"error,omitempty"` // whether it looks like an error
+	Kind  bool     `json:"kind,omitempty"`  // whether it may be wrapped in the name of its kind; see [kindOf]
 }
 
 // loneItemOf returns the only item of a page. It returns nil if the item is no object.
@@ -21,7 +22,7 @@ func loneItemOf(item []byte) *loneItem {
 	if !ok {
 		return nil
 	}
-	lone := &loneItem{Text: shortText(object), Error: slices.ContainsFunc(object, apinames.MayBeError)}
+	lone := &loneItem{Text: shortText(object), Error: slices.ContainsFunc(object, apinames.MayBeError), Kind: kindOf(object) != ""}
 	for _, m := range object {
 		text, _ := m.Value.(string)
 		if !apinames.IsIdentifier(m.Name) || !value.Empty(m.Value) && !apinames.SaysFailure(text) {
@@ -36,8 +37,11 @@ func (l *loneItem) sharesWith(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(l.Names, name) })
 }
 
-// rememberAlone remembers the only item of page 1, for the pages after it.
+// rememberAlone remembers the only item of page 1, and whether its items are of several kinds, for the pages after it.
 func (s errorSearch) rememberAlone() {
+	if s.mayHaveStranger() {
+		s.memory.Kinds = haveKinds(s.reading.Compared, "")
+	}
 	if s.context.Count == 1 && s.context.Status < http.StatusBadRequest && s.mayHaveStranger() {
 		s.memory.Alone = loneItemOf(s.reading.Compared[0])
 	}
@@ -76,5 +80,6 @@ func (s errorSearch) reportStranger(item *loneItem, page int, others string) {
 	if s.hasError() || s.facts.Error != "" && !item.Error {
 		return
 	}
-	s.reportErrorOf(page, "its only item is "+item.Text+", which has no member of the items of "+others, mayBeItemIf(!item.Error))
+	s.reportErrorOf(page, "its only item is "+item.Text+", which has no member of the items of "+others,
+		mayBeItemIf(!item.Error || item.Kind && s.memory.Kinds))
 }

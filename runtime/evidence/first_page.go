@@ -58,7 +58,10 @@ func (s comparison) lostItems() bool {
 // list. They are nil if page 1 has no item of it.
 func (s comparison) firstNames(index int) []string {
 	if s.context.Page == 1 {
-		s.rememberFirst()
+		if index < len(s.reading.Lists) {
+			return s.namesOfItem(index)
+		}
+		return nil
 	}
 	if s.subject.severalLists() == nil {
 		return s.first.FirstNames

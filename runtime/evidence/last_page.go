@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 
@@ -122,19 +123,33 @@ func (p *lastPage) outline() (outline []string) {
 // maxFirstPaths is the largest number of paths remembered from the first page.
 const maxFirstPaths = 256
 
-// namesOfItem returns the names of the members of the first item of a list of the page that is not null, given the
-// index of the list. They are nil if the list has no such item, or it is not an object.
+// namesOfItem returns the names of the members of a usual item of a list of the page, given the index of the list; see
+// [usualNames].
 func (p *lastPage) namesOfItem(index int) []string {
 	if p.reading.Found[index] == scan.Object {
 		return nil
 	}
-	for raw := range p.reading.Lists[index].Items.All() {
-		if raw[0] != 'n' {
+	return usualNames(p.reading.Lists[index].Items.All())
+}
+
+// usualNames returns the names of the members of the first of some items that is an object, and does not report an error, or
+// of the first one that is not null, if none of the first items is. They are nil if there is no such item.
+func usualNames[B ~[]byte](items iter.Seq[B]) (names []string) {
+	searched := 0
+	for raw := range items {
+		if raw[0] == 'n' {
+			continue
+		}
+		isUsual := isObject(raw) && !document.IsErrorObject(raw)
+		if names == nil || isUsual {
 			members, _ := membersOf(raw)
-			return namesOf(members)
+			names = namesOf(members)
+		}
+		if searched++; isUsual || searched == maxSearched {
+			break
 		}
 	}
-	return nil
+	return names
 }
 
 // membersOf returns the members of an item, and whether it is an object that is not very large.
