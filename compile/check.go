@@ -32,6 +32,7 @@ func (c *compilation) checkJob(j *Job) {
 		c.warnOfOverriddenParams(j)
 		c.warnOfMissingEnd(j)
 		c.warnOfSameRequest(j)
+		c.warnOfWait(j)
 	}
 }
 
@@ -213,6 +214,14 @@ func (c *compilation) warnOfSameRequest(j *Job) {
 	if last != nil {
 		c.warn(*last, "let it read a value that changes, such as page, state or body",
 			"the next request never changes: its parts have the same values after every page")
+	}
+}
+
+// warnOfWait finds a wait that fails every run.
+func (c *compilation) warnOfWait(j *Job) {
+	if _, _, err := j.Analysis().ConstantWait(); err != nil {
+		wait := j.NextParts[slices.IndexFunc(j.NextParts, isWait)]
+		c.warn(wait.Rule, "", "the run fails before the request for page 2: %s", err)
 	}
 }
 

@@ -58,6 +58,10 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 	const expression = `{"method": "expression", "nextRequest": `
 	for _, c := range []struct{ name, pagination, want string }{
 		{"never true", `{"method": "pagenum", "stopRules": ["count < 0"]}`, "stopRules[0]: count < 0 is never true"},
+		{"a negative wait", expression + `{"params": {"p": "page"}, "after": "-5"}, "stopRules": ["body.done"]}`,
+			"nextRequest.after: the run fails before the request for page 2: want a wait of 0 or more, got -5"},
+		{"a wait that is too long", expression + `{"params": {"p": "page"}, "after": "25h"}, "stopRules": ["body.done"]}`,
+			"nextRequest.after: the run fails before the request for page 2: want a wait of at most 24h0m0s, got \"25h0m0s\""},
 		{"always true", `{"method": "pagenum", "stopRules": ["count >= 0"]}`,
 			"stopRules[0]: count >= 0 is always true: stopRules[0] stops after the first page"},
 		{"always true, one of two being a constant", `{"method": "pagenum", "stopRules": ["page > 0 and true"]}`, "is always true"},

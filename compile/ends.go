@@ -2,6 +2,7 @@ package compile
 
 import (
 	"slices"
+	"time"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -53,17 +54,27 @@ func (a Analysis) OnlyPolls() bool {
 	if len(a.job.Parts) != 1 || len(a.job.NextParts) != 1 || !a.job.Ruleset.IncludeParams && len(a.job.Request.Params) > 0 {
 		return false
 	}
-	after := a.job.NextParts[0]
-	if after.Rule.Role != rules.RoleAfter || len(after.Reads) > 0 {
-		return false
-	}
-	v, err := after.Value(&language.Machine{}, &rules.Context{}, language.MaxValueBytes)
-	if err != nil {
-		return false
-	}
-	wait, err := waitOf(v)
-	return err == nil && wait > 0
+	wait, known, err := a.ConstantWait()
+	return known && err == nil && wait > 0
 }
+
+// ConstantWait returns the wait before each request after the first, or the error that it fails the run with. It reports false
+// if there is none, or if responses or the run decide about it.
+func (a Analysis) ConstantWait() (wait time.Duration, known bool, err error) {
+	i := slices.IndexFunc(a.job.NextParts, isWait)
+	if i < 0 || len(a.job.NextParts[i].Reads) > 0 {
+		return 0, false, nil
+	}
+	v, err := a.job.NextParts[i].Value(&language.Machine{}, &rules.Context{}, language.MaxValueBytes)
+	if err != nil {
+		return 0, false, nil //nolint:nilerr // an expression that fails without values need not fail in a run
+	}
+	wait, err = waitOf(v)
+	return wait, true, err
+}
+
+// isWait reports whether an expression gives the wait before a request.
+func isWait(e *language.Expression) bool { return e.Rule.Role == rules.RoleAfter }
 
 // NilAddress returns the rule of an address of the next page that is always nil, as {"url": "nil"} is. It
 // returns nil if there is none. With such a rule, the list has one page.

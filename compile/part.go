@@ -184,6 +184,9 @@ func waitOf(v any) (time.Duration, error) {
 		return 0, nil
 	}
 	seconds, ok := secondsOf(v)
+	if d, isDuration := v.(time.Duration); isDuration {
+		v = d.String()
+	}
 	switch {
 	case !ok:
 		return 0, fmt.Errorf("want a duration, or a number of seconds, got %s", language.Described(v))

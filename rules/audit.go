@@ -225,12 +225,12 @@ var auditTable = audits([]Rule{
 		Proof:  `list.counted and (not list.backToZero or hints.pages > ` + fullPages + `)`,
 		Unless: "unless the configuration begins in the middle of the list, or a link leads from page 1 to a page 0, which may not exist"},
 		Source: `list.preceded != "" and not (list.backToZero and (hints.total == total.items or hints.pages == ` + fullPages + `))`,
-		Clause: "page 1 says that there are pages before it",
+		Clause: "page 1 says that pages are before it",
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
 			"if the API counts its pages from 0, set firstPage to 0"},
 	{ID: "audit.capped", Audit: &Auditing{Requires: FactShort,
 		Proof:  `hints.size == count and hints.total != count and hints.more != false`,
-		Unless: "if the response states that size, and neither a total nor a flag says that the list is complete", Usual: true},
+		Unless: "if the response states its size, but not that the list is complete", Usual: true},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil and hints.total != count` +
 			` or hints.more == true or hints.more != false and (hints.size == count and hints.total != count or ` +
 			`(hints.size == count or hints.total != count) and count in ` + roundCounts + `))`,
@@ -246,7 +246,8 @@ var auditTable = audits([]Rule{
 			` or not hints.totalIsRough and (count == limit or page > 1 and count == hints.largestPage)`,
 		Unless: "if the last page has a sign of more, or is full and the number is a lower bound", Usual: true},
 		Source: `list.bound != ""`,
-		Clause: "a number that the response calls a lower bound or an estimate has ended the list",
+		Clause: "a total with a usual name, such as numFound, that the response calls a lower bound or an estimate, or a number of pages " +
+			"beside it, has ended the list",
 		Message: `{list.bound}, which the response calls {hints.totalIsRough ? "an estimate" : "a lower bound"}, has ended the list: ` +
 			"there may be more; end it by another setting"},
 	{ID: "audit.lowered", Audit: &Auditing{Requires: FactShort, About: AboutPages, Proof: statedSize,
@@ -269,7 +270,7 @@ var auditTable = audits([]Rule{
 			` and not (hints.totalIsRough or list.chosen)`,
 		Unless: "unless it is an estimate or, as beside currency, an amount of money", Decided: true},
 		Source:  `hints.total > total.items`,
-		Clause:  "a total exceeds the items read",
+		Clause:  "the total of the last page, or else of page 1, exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}" + endedAgain},
 	{ID: "audit.pages", Audit: &Auditing{Requires: FactPages, Proof: `list.stuck or list.again`,
 		Unless: "if the same page has come again", Usual: true, ProofCompares: true},
@@ -280,13 +281,13 @@ var auditTable = audits([]Rule{
 			"but the number of pages read is {total.pages}" + endedAgain},
 	{ID: "audit.surplus", Audit: &Auditing{Requires: FactTotal},
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
-		Clause:  "the items read exceed a total",
+		Clause:  "the items read exceed the total of the last page",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
 	{ID: "audit.more", Audit: &Auditing{Requires: FactMore,
 		Proof:  `not (hints.moreRead or hints.moreIsRough or list.chosen)`,
 		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.more == true`,
-		Clause:  "a flag says that there is more",
+		Clause:  "the last page has a flag that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
 	{ID: "audit.noFlag", Audit: &Auditing{Requires: FactList, About: AboutPages},
 		Source: `list.moreBefore != "" and hints.total != total.items and (count == limit or count in ` + roundCounts + `)`,
@@ -357,7 +358,7 @@ var auditTable = audits([]Rule{
 		Message: counted("list.sameKey", "item has", "items have") + ` the key of an earlier one, ` +
 			"the first on page {list.sameKeyPage} ({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); " +
 			"each item is compared with those before it, the latest 65536: merging writes the last of each key"},
-	{ID: "audit.ambiguous", Audit: &Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
+	{ID: "audit.ambiguous", Audit: &Auditing{Requires: FactList, About: AboutKey | AboutPartitions, Also: afterAnyOther},
 		Source: `list.ambiguous > 0`,
 		Clause: "partitions have other items with one key, which merging loses",
 		Message: counted("list.ambiguous", "item has", "items have") + ` the key ({list.keyPaths}) of an item of an earlier partition, ` +
@@ -400,20 +401,21 @@ var auditTable = audits([]Rule{
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
 	{ID: "audit.moved", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
-		Clause: "a later page has its list at another place",
+		Clause: "a later page lacks the list, but has one of objects that page 1 lacks",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
 	{ID: "audit.noList", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `list.lostPage > 0`,
 		Unless: "unless it has null or {} in its place, or another list of several"},
 		Source: `(list.lostPage > 0 or list.gapPage > 0) and list.movedPage == 0 and list.error == ""`,
-		Clause: "a page between others has no list of items",
+		Clause: "a page between others has no list",
 		Message: `{list.lostPage > 0 ? "page " + text(list.lostPage) + " has no list of items, not even an empty one, although" : ` +
 			`"page " + text(list.gapPage) + " has nothing, null or an empty object in place of the list at " + list.gapList + ", and"} ` +
 			"pages before and after it have items; items may be missing: request that page again"},
 	{ID: "audit.bareEnd", Audit: &Auditing{Requires: FactList, About: AboutPages},
 		Source: `(list.barePage > 0 and list.barePage == page or list.absentPage > 0 and list.absentPage == page)` +
 			` and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
-		Clause: "the last page has no list of items, although pages before it have items",
+		Clause: "the last page has no list of items and nothing else of page 1, or lacks one of several lists, although pages before " +
+			"it have items",
 		Message: `page {page}, with which the list ended, has no {list.barePage > 0 ? "list of items" : "list at " + list.absentList}, ` +
 			"not even an empty one: if that is how the API fails, items are missing"},
 	{ID: "audit.errorEnd", Audit: &Auditing{Requires: FactList, OnError: ErrorStop},

@@ -66,6 +66,9 @@ type AuthType struct {
 	request func(a *Auth, base string) string // describes the request that obtains them, which is repeated to renew them; nil: none
 }
 
+// inQuery says where a query has a parameter of the credentials.
+const inQuery = "after the other parameters or in place of one of the same name"
+
 var authTypes = []AuthType{
 	{Name: AuthBasic, Doc: "a user name and a password (RFC 7617)", Required: []string{"username", "#password"},
 		summary: func(*Auth) string {
@@ -80,8 +83,10 @@ var authTypes = []AuthType{
 		summary: func(a *Auth) string { return "a fixed key, in the header " + a.Values["name"] },
 		places:  func(a *Auth) []string { return []string{a.Values["name"] + ": ***"} }},
 	{Name: AuthQuery, Doc: "a key in the query", Required: []string{"name", "#value"},
-		summary: func(a *Auth) string { return "a fixed key, in the parameter " + a.Values["name"] },
-		places:  func(a *Auth) []string { return []string{"the parameter " + a.Values["name"] + "=***"} }},
+		summary: func(a *Auth) string {
+			return "a fixed key, in the query parameter " + a.Values["name"] + ", " + inQuery
+		},
+		places: func(a *Auth) []string { return []string{"the parameter " + a.Values["name"] + "=***"} }},
 	{Name: AuthOAuth2, Doc: "a token that an OAuth 2.0 token endpoint issues", Required: []string{"tokenUrl"}, Optional: []string{
 		"grant", "clientId", "#clientSecret", "clientAuth", "#refreshToken", "username", "#password",
 		"scopes", "params", "renewBefore", "allowHttp",
@@ -93,7 +98,11 @@ var authTypes = []AuthType{
 	{Name: AuthLogin, Doc: "what the response of a login gives", Required: []string{"loginRequest", "apiRequest"},
 		Optional: []string{"expires", "renewBefore"}, Scope: ScopeLogin,
 		summary: func(a *Auth) string {
-			return fmt.Sprintf("the values that the response of %s %s gives, %s", a.Login.Method, a.Login.label(), a.renewed())
+			place := ""
+			if slices.ContainsFunc(a.Parts, func(p AuthPart) bool { return p.Role == RoleParam }) {
+				place = " (those in the query are " + inQuery + ")"
+			}
+			return fmt.Sprintf("the values that the response of %s %s gives%s, %s", a.Login.Method, a.Login.label(), place, a.renewed())
 		},
 		request: func(a *Auth, base string) string {
 			place := a.Login.label()
@@ -105,7 +114,7 @@ var authTypes = []AuthType{
 	{Name: AuthSign, Doc: "a signature that expressions compute", Optional: []string{"params", "headers"}, Scope: ScopeSign,
 		summary: func(a *Auth) string {
 			text := "the values of these expressions, computed for each attempt, whose time is now(): " +
-				"params are added to the query, then headers are set"
+				"params are added to the query, " + inQuery + ", then headers are set"
 			if !a.Independent {
 				text += ", and each sees those before it"
 			}
@@ -386,7 +395,8 @@ func (j *Job) sent() []sent {
 	}
 	body := sent{"in the body", names(j.Body)}
 	if j.Method == http.MethodPost {
-		params.place, body.place = strings.Replace(params.place, "in the body", "in the body, which is JSON", 1), "in the body, which is JSON"
+		body.place = "in the body, which is JSON"
+		params.place = strings.Replace(params.place, "in the body", body.place, 1)
 	}
 	return []sent{params, body, {"in the headers", names(j.Headers)}}
 }

@@ -54,12 +54,12 @@ type Context struct {
 	Input map[string]any `expr:"input" phase:"job" declared:"inputs" doc:"values that the run sets, by their names in inputs"`
 	Job   JobFacts       `expr:"job" phase:"job" doc:"the job"`
 
-	Partition map[string]any `expr:"partition" phase:"job" declared:"for" doc:"the variables of for, by their names; order is partition.order"`
+	Partition map[string]any `expr:"partition" phase:"job" declared:"for" doc:"the variables of for, by name; order is partition.order"`
 
-	SamePage         bool `expr:"samePage" doc:"whether it equals the last response, ignoring whitespace and guards.ignore; false in onError"`
-	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this list was the same, and so was its response"`
+	SamePage         bool `expr:"samePage" doc:"whether its body is the last one, but for whitespace and guards.ignore; false in onError"`
+	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request was the same, and so was the body of its response"`
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
-	SameItems        int  `expr:"sameItems" saved:"true" range:"0..page" doc:"pages in a row, up to this one, with the same items; 0 if empty"`
+	SameItems        int  `expr:"sameItems" saved:"true" range:"0..page" doc:"pages in a row to this one with the same items; 0 if empty"`
 
 	RepeatedItems int `expr:"repeatedItems" saved:"true" range:"0..page" doc:"pages in a row with only items of earlier pages"`
 	EmptyPages    int `expr:"emptyPages" saved:"true" range:"0..page" doc:"pages in a row without an item; see guards.emptyPages"`
@@ -69,9 +69,9 @@ type Context struct {
 	Polled bool `expr:"polled" doc:"whether this request repeats the previous one after a wait (nextRequest.after)"`
 
 	Item    any `expr:"item" scope:"item" doc:"the item that filter or fields is about"`
-	Key     any `expr:"key" scope:"item" doc:"below a star of dataField over an object: the name of the member with the item; nil in a list"`
+	Key     any `expr:"key" scope:"item" doc:"below a star of dataField over an object: the name of the member with the item; else nil"`
 	Login   any `expr:"login" phase:"job" scope:"login" doc:"the response of the login: status, headers and body"`
-	Request any `expr:"request" phase:"job" scope:"sign" doc:"the request to sign, as it is sent: method, url, path, query, headers and body"`
+	Request any `expr:"request" phase:"job" scope:"sign" doc:"the request to sign as it is sent: method, url, path, query, headers, body"`
 
 	UUID func() string `expr:"uuid" phase:"job" scope:"sign" doc:"a random UUID; the same for the whole request"`
 

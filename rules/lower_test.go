@@ -90,9 +90,9 @@ func TestClausesSayNumbersAndPathsAsTheyApply(t *testing.T) {
 		{"a flag that does not", `{"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true, "ifNotSet": false}}`,
 			"nextPageFlag", "last counts as true"},
 		{"no ignored paths", `{"method": "pagenum"}`, "samePage",
-			"a response is identical to the previous one"},
+			"a response has the same body as the previous one"},
 		{"ignored paths", `{"method": "pagenum", "guards": {"ignore": ["meta.took", "at"]}}`, "samePage",
-			"a response is identical to the previous one, ignoring body.meta.took, body.at"},
+			"a response has the same body as the previous one, ignoring body.meta.took, body.at"},
 		{"a path as it is written", `{"method": "response.url", "urlKey": "a/b", "delimiter": "/", "hasMore": "x\\.y"}`, "hasMore",
 			`x\.y is missing or counts as false`},
 	} {

@@ -116,15 +116,16 @@ type Subjects uint16
 
 // The subjects, which can be combined.
 const (
-	AboutKept     Subjects = 1 << iota // values that the job keeps for the next run
-	AboutUnsent                        // first requests that do not depend on these values
-	AboutSent                          // the kept value that the first request sends
-	AboutNumber                        // a number in responses with which a stopping rule compares those of items or pages
-	AboutLinks                         // links whose parameters those of the job override
-	AboutPosition                      // requests that name positions in the list
-	AboutPages                         // several pages of the list, which are compared
-	AboutKey                           // the key of the items
-	AboutAhead                         // pages that are requested ahead of their turn
+	AboutKept       Subjects = 1 << iota // values that the job keeps for the next run
+	AboutUnsent                          // first requests that do not depend on these values
+	AboutSent                            // the kept value that the first request sends
+	AboutNumber                          // a number in responses with which a stopping rule compares those of items or pages
+	AboutLinks                           // links whose parameters those of the job override
+	AboutPosition                        // requests that name positions in the list
+	AboutPages                           // several pages of the list, which are compared
+	AboutKey                             // the key of the items
+	AboutAhead                           // pages that are requested ahead of their turn
+	AboutPartitions                      // several partitions, which are compared
 )
 
 // IsAbout reports whether the rule is about a subject, besides others.

@@ -610,9 +610,9 @@ type NextRequest struct {
 // Guards is the object `guards`: what to do when an API makes no progress: `stop`, `fail` or
 // `ignore`.
 type Guards struct {
-	// A response is identical to the previous one; default "stop".
+	// A response has the same body as the previous one; default "stop".
 	SamePage string `config:"samePage"`
-	// An earlier request is repeated and gets the same response (a loop); default "fail".
+	// A repeated request gets the same body again (a loop); default "fail".
 	RepeatedExchange string `config:"repeatedExchange"`
 	// Three pages in a row have the same items, by their identifiers, in different wrappers; default
 	// "fail".

@@ -89,7 +89,7 @@ func (j explainer) bounds() BoundsExplanation {
 // describeWaits says that the requests wait, if they do.
 func (j explainer) describeWaits() string {
 	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role == rules.RoleAfter })
-	if i < 0 {
+	if wait, known, _ := j.ConstantWait(); i < 0 || known && wait == 0 {
 		return ""
 	}
 	return fmt.Sprintf("; each request after the first waits (%s)", j.NextParts[i].Rule.ID)

@@ -109,7 +109,7 @@ func (t *textWriter) failures(x *JobExplanation) {
 		title = "on any other error"
 	}
 	t.writeHeading(title)
-	t.writeParagraph(4, x.unretried()+t.explanation.Retries.String())
+	t.writeParagraph(4, x.unretried()+t.explanation.Retries.String()+t.nextRun(x))
 	t.writeParagraph(4, fmt.Sprintf("An expression that fails, or any other complete body that cannot be read (%s), fails the run "+
 		"(%s) at once. "+
 		"So does a response above a limit of api.http%s, or an expression above its limits (%s).",
@@ -124,6 +124,17 @@ func (t *textWriter) failures(x *JobExplanation) {
 	if t.explanation.Origins != "" {
 		t.writeParagraph(4, t.explanation.Origins)
 	}
+}
+
+// nextRun says what the next run with a state does. In full, [JobExplanation.afterFailure] says more.
+func (t *textWriter) nextRun(x *JobExplanation) string {
+	switch {
+	case t.full:
+		return ""
+	case len(x.Keep) > 0 || x.Items.Added:
+		return " With --state, a run continues one that failed, or begins with the kept values."
+	}
+	return " With --state, a run continues one that failed, or starts over."
 }
 
 // unretried says that an onError rule leaves no status for the retries.

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,6 +107,8 @@ type RetryExplanation struct {
 	limit   transport.RateLimit // the configured headers of the rate limit
 	wait    Waits
 	timeout time.Duration // the configured timeout; 0 means no timeout
+
+	otherMethods bool // whether requests have another method than GET
 }
 
 // PaceExplanation says what limits the pace of the requests of a run.
@@ -134,7 +137,7 @@ type JobExplanation struct {
 	Ignore        []string               `json:"ignore,omitempty" doc:"paths that the same-page check ignores (guards.ignore)"`
 	Limit         any                    `json:"limit,omitempty" doc:"page size in effect"`
 	LimitFrom     *rules.Origin          `json:"limitFrom,omitempty" doc:"where the page size was set"`
-	Computed      []RuleExplanation      `json:"computed,omitempty" doc:"values of the requests, computed before the first of each partition"`
+	Computed      []RuleExplanation      `json:"computed,omitempty" doc:"values of requests, computed before the first of each partition"`
 	State         []RuleExplanation      `json:"state,omitempty" doc:"variables, before the first request and after each page"`
 	Next          []RuleExplanation      `json:"nextRequest,omitempty" doc:"parts of the requests, which override the job's own"`
 	IncludeParams bool                   `json:"includeParams" doc:"the job's parameters are sent with every request"`
@@ -165,7 +168,7 @@ type RequestExplanation struct {
 	Method  string   `json:"method" doc:"HTTP method"`
 	URL     string   `json:"url" doc:"address; what only a response can tell is in braces"`
 	Headers []string `json:"headers,omitempty" doc:"names of the headers that the configuration sets"`
-	Body    string   `json:"body,omitempty" doc:"body; what only a response can tell is in braces, in JSON in quotes, which only a text has"`
+	Body    string   `json:"body,omitempty" doc:"what only a response can tell is in braces, in JSON in quotes, which only a text has"`
 
 	sent    []string // the headers that a run sends although the configuration does not set them
 	headers []string // the headers with their values, unless they may be secrets
@@ -188,8 +191,10 @@ type ItemsExplanation struct {
 	Files []string `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
 	Added bool     `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
 
+	objects                  bool     // whether all of them are objects
 	ordered                  bool     // whether they are in the order of several paths
 	keepers                  []string // ids of the jobs whose kept values decide this, if they are not those of the job alone
+	parents                  []string // ids of the job and its ancestors, as far as other jobs are for their items
 	beside, published, added string   // conditions under which the files are replaced, and under which rows are added
 	ofEvidence               string   // what the next run also does for a list with evidence; empty if evidence only warns
 }
@@ -218,7 +223,7 @@ type RuleExplanation struct {
 
 	MaxRestarts int             `json:"maxRestarts,omitempty" doc:"how often the rule restarts the list at most; items are written again"`
 	Bound       *language.Bound `json:"bound,omitempty" doc:"of a stop: when it is true at the latest; absent: the responses decide"`
-	Evidence    string          `json:"evidence,omitempty" doc:"when a finding of the audit is evidence, which fails the run; absent: never"`
+	Evidence    string          `json:"evidence,omitempty" doc:"when a finding of the audit is evidence, which fails a run; absent: never"`
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule         rules.Rule
@@ -229,6 +234,7 @@ type RuleExplanation struct {
 	dialect      string   // of a guard
 	later        bool     // ValueInWords is only that of requests after the first
 	leftOut      bool     // it is a part of the request that is left out, since no page size is set
+	runsChildren bool     // jobs are for the items of its list
 	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
 	base         string   // of an address: where a relative one is resolved
 	lists        string   // of an object of params: how lists and objects in it are written
@@ -271,6 +277,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		e.Inputs = append(e.Inputs, InputExplanation{in.Name, run.Redact(inputInWords(in))})
 	}
 	e.Auth = explainAuth(run.Auth, cfg.Auth, cfg.BaseURL, run.Redact)
+	e.Retries.otherMethods = e.Auth != nil && strings.HasPrefix(e.Auth.Request, "POST ") || slices.ContainsFunc(jobs, hasOtherMethods)
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name
 	}
@@ -287,6 +294,12 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 	return e
 }
 
+// hasOtherMethods reports whether requests of a job have another method than GET.
+func hasOtherMethods(j *compile.Job) bool {
+	setsMethod := func(e *language.Expression) bool { return e.Rule.Role == rules.RoleVerb }
+	return j.Request.Verb() != "GET" || slices.ContainsFunc(j.Parts, setsMethod)
+}
+
 // explainAuth describes the credentials, which may have no expressions.
 func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redact func(string) string) *AuthExplanation {
 	if auth == nil {
@@ -301,11 +314,12 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redac
 	case rules.AuthLogin:
 		x.Errors = fmt.Sprintf("its errors are those of any request, as below, with two exceptions. Any other status that is no page, "+
 			"also a redirect or 401, "+
-			"fails the run at once (%s). A response without a value that is read of it, such as HTML, fails it, too (%s)", statusAPI, statusResponse)
+			"fails the run at once (%s). A response without a value that is read of it, such as HTML, fails it, too (%s)",
+			statusAPI, statusResponse)
 	}
 	if auth.Values["grant"] == rules.GrantRefresh {
-		x.Says += "; if the API replaces the refresh token, the new one is saved in the file of --tokens, or with --state FILE in FILE.tokens, " +
-			"and the next run uses it; without them, it is lost when the run ends"
+		x.Says += "; if the API replaces the refresh token, the new one is saved in the file of --tokens, or with --state FILE in " +
+			"FILE.tokens, and the next run uses it; without them, it is lost when the run ends"
 	}
 	if c != nil {
 		for _, e := range c.Expressions() {

@@ -272,7 +272,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		},
 		{"no request", `"type": "bearer", "#token": "a"`, "a fixed token, in the header Authorization: Bearer", ""},
 		{"a password in a header", `"type": "basic", "username": "a", "#password": "b"`, "the user name in username and the password in #password, as base64 of both with a colon between them", ""},
-		{"a signature", `"type": "sign", "headers": {"X-Sign": "md5(request.body)"}`, "params are added to the query, then headers are set, and each sees those before it", ""},
+		{"a signature", `"type": "sign", "headers": {"X-Sign": "md5(request.body)"}`, "params are added to the query, after the other parameters or in place of one of the same name, then headers are set, and each sees those before it", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "authentication": {`+c.auth+`}}, "config": {"jobs": [{"endpoint": "users"}]}}`, nil)
@@ -379,6 +379,6 @@ func TestTheExceptionsOfGuardsAreToldAsSuch(t *testing.T) {
 		"stopRules": ["body.done"]}}, "config": {"jobs": [{"endpoint": "export"}]}}`, nil)
 	text := strings.Join(strings.Fields(x.String()), " ")
 	require.Contains(t, text, "normal ends: the list is complete (exit status 0, if the audit finds no evidence) when samePage")
-	require.Contains(t, text, "identical to the previous one (the duplicate is not written), unless the request is a poll")
+	require.Contains(t, text, "the same body as the previous one (the duplicate is not written), unless the request is a poll")
 	require.Contains(t, text, "This does not hold for a poll, which repeats the previous request after a wait (nextRequest.after), except for maxPages.")
 }

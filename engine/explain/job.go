@@ -110,6 +110,7 @@ func (x *JobExplanation) describeRules(j explainer) {
 	for i, s := range j.AuditTriggers() {
 		x.Audit[i].Never = cmp.Or(j.WhyNever(s), j.whyUnnoticed(s.Rule))
 	}
+	j.addPartitionSigns(x.Audit)
 }
 
 // whyUnnoticed returns why a rule of the audit has no effect, if the list cannot have what the rule is about.
@@ -132,17 +133,12 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no request names a position in the list"
 	case r.Audit.IsAbout(rules.AboutAhead) && j.WhySequential() != "":
 		return "no page is requested ahead"
-	case r.Audit.OnError == rules.ErrorRestart && !j.restarts():
-		return "no onError rule has the action restart"
-	case r.Audit.IsAbout(rules.AboutKey) && j.Spec().Key == nil &&
-		!slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.Window != nil }):
-		return "the items have no key (key)"
-	case len(j.For) > 0 && slices.ContainsFunc(rules.PartitionAudits(), func(about rules.Rule) bool { return about.ID == r.ID }):
-		return "" // another rule with this id compares the partitions
 	case r.Audit.IsAbout(rules.AboutPages) && j.hasOnePage():
 		return "the list has one page"
-	case r.Audit.IsAbout(rules.AboutKey) && j.Spec().Key == nil && r.ID != "audit.duplicate":
+	case r.Audit.IsAbout(rules.AboutKey) && j.Spec().Key == nil:
 		return "the items have no key (key)"
+	case r.Audit.IsAbout(rules.AboutPartitions) && !j.maySeveral():
+		return "there is one partition at most"
 	case r.Audit.OnError != "" &&
 		!slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.OnError.Do == r.Audit.OnError }):
 		return fmt.Sprintf("no onError rule has the action %s", r.Audit.OnError)
@@ -251,7 +247,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		x.Outcome = ""
 	}
 	if r.OnError.Do == rules.ErrorRestart {
-		x.MaxRestarts = compile.MaxRestarts
+		x.MaxRestarts, x.runsChildren = compile.MaxRestarts, len(j.Children) > 0
 	}
 	for _, read := range e.Reads {
 		x.Reads = append(x.Reads, redact(read.String()))
@@ -327,6 +323,7 @@ func (j explainer) items() ItemsExplanation {
 	case x.Format == rules.FormatNDJSON:
 		x.Where = "each line of the response (NDJSON)"
 	case x.Format == rules.FormatCSV:
+		x.objects = response.Columns != nil || response.Header
 		x.Where = "each row of the response (CSV" + tableInWords(response) + "), " + rowInWords(response)
 	case field == nil:
 		x.Where = "the response if it is a list, otherwise the only list in its root (no dataField)"

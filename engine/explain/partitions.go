@@ -79,9 +79,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it%s. "+
 			"It runs for the items of a page before the next page of %[2]s%[4]s.", reads, x.Parent, filtered, split))
 	}
-	if text := j.withoutValue(); text != "" {
-		sentences = append(sentences, text)
-	}
+	sentences = append(sentences, j.withoutValue()...)
 	for i := range j.For {
 		v := &j.For[i]
 		if v.Window == nil {
@@ -118,33 +116,90 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 
 // ifAllFail says what happens if all partitions fail, unless there is only one.
 func (j explainer) ifAllFail() string {
-	if !slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return len(v.Constants) != 1 }) {
+	if !j.maySeveral() {
 		return ""
 	}
 	return " If all fail, and there are several, the audit fails the run (audit.missing)."
 }
 
-// withoutValue names the values of items of ancestors that requests send, and without which parts are left out.
-func (j explainer) withoutValue() string {
-	var paths []string
-	for _, e := range j.Computed {
-		if !j.ExpectsValue(e) {
-			continue
-		}
-		for _, r := range e.Reads {
-			paths = lists.AppendNew(paths, j.redact(keypath.Format(r.Path[0], r.Path[1:])))
-		}
-	}
-	if paths == nil {
-		return ""
-	}
-	does := auditFails
-	if j.Ruleset.Dialect == rules.Keboola {
-		does = auditWarns
-	}
-	return fmt.Sprintf("If an item has no %s, that part of the request is left out; if no item has it, audit.missing %s.",
-		wording.OrList(paths), does)
+// maySeveral reports whether the job may have several partitions.
+func (j explainer) maySeveral() bool {
+	return slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return len(v.Constants) != 1 })
 }
+
+// withoutValue says what happens without the values of items of ancestors that the job reads: requests lack a part, or
+// cannot be made, fields are null, or no item is chosen.
+func (j explainer) withoutValue() (sentences []string) {
+	var inAddress, sent, inFields, inConditions []string
+	for _, e := range j.Computed {
+		for _, r := range e.Reads {
+			switch {
+			case j.ExpectsValue(e):
+				sent = lists.AppendNew(sent, j.redact(keypath.Format(r.Path[0], r.Path[1:])))
+			case e.Rule.Role.Addresses() && slices.ContainsFunc(j.RequiredItemPaths, j.isReadBy(r)):
+				inAddress = lists.AppendNew(inAddress, j.redact(keypath.Format(r.Path[0], r.Path[1:])))
+			}
+		}
+	}
+	for _, path := range j.RequiredItemPaths {
+		switch name := j.redact(keypath.Format(j.For[0].Name, path)); {
+		case slices.Contains(sent, name) || slices.Contains(inAddress, name):
+		case j.FillsFromItem(path):
+			inFields = append(inFields, name)
+		case !j.CopiesFromItem(path):
+			inConditions = append(inConditions, name)
+		}
+	}
+	fails := " or, if no item has it, " + auditFails
+	ofFields := auditFails + ", or warns if there is only one partition"
+	if j.Ruleset.Dialect == rules.Keboola {
+		fails, ofFields = "", "warns"
+	}
+	for _, kind := range []struct {
+		paths []string
+		says  string
+	}{
+		{inAddress, "If an item has no %s, or an empty one, its partition fails (" + statusResponse + ")."},
+		{sent, "If an item has no %s, that part of the request is left out, and audit.missing warns" + fails + "."},
+		{inFields, "If an item has no %s, fields read nil; if no item has it, audit.missing " + ofFields + "."},
+		{inConditions, "If no item has %s, and there is no partition, audit.missing warns."},
+	} {
+		if kind.paths != nil {
+			sentences = append(sentences, fmt.Sprintf(kind.says, wording.OrList(kind.paths)))
+		}
+	}
+	return sentences
+}
+
+// isReadBy returns a function that reports whether a read is about a path of the item that the job runs for.
+func (j explainer) isReadBy(r language.Read) func(path []string) bool {
+	return func(path []string) bool {
+		return len(r.Path) > 0 && r.Is(language.PartitionField) && r.Path[0] == j.For[0].Name && slices.Equal(r.Path[1:], path)
+	}
+}
+
+// addPartitionSigns adds the signs that the audit finds only when all partitions have ended to those of the same id, in whose
+// place they are if a list cannot have those. Signs that may be evidence are told with the partitions.
+func (j explainer) addPartitionSigns(signs []RuleExplanation) {
+	found := map[string]bool{
+		"audit.restart":   j.Parent != nil && explainer{Job: j.Parent}.restarts(),
+		"audit.repeated":  j.maySeveral(),
+		"audit.duplicate": j.maySeveral() && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
+	}
+	for _, of := range rules.PartitionAudits() {
+		i := slices.IndexFunc(signs, func(r RuleExplanation) bool { return r.ID == of.ID })
+		switch {
+		case i < 0 || !found[of.ID]:
+		case signs[i].Never == "":
+			signs[i].Clause += ", or " + of.Clause
+		default:
+			signs[i].Clause, signs[i].Never = of.Clause, ""
+		}
+	}
+}
+
+// hasWindows reports whether the values of a variable are windows.
+func hasWindows(v compile.ForVariable) bool { return v.Window != nil }
 
 // readsNow reports whether an expression, which may be nil, reads the time of the run.
 func readsNow(e *language.Expression) bool {
@@ -153,7 +208,8 @@ func readsNow(e *language.Expression) bool {
 
 // emptyInterval says what happens if windows end before they begin, unless both bounds are constants.
 func emptyInterval(v *compile.ForVariable, isFirst bool) string {
-	if !slices.ContainsFunc([]*language.Expression{v.From, v.To}, func(e *language.Expression) bool { return e != nil && len(e.Reads) > 0 }) {
+	readsValues := func(e *language.Expression) bool { return e != nil && len(e.Reads) > 0 }
+	if !slices.ContainsFunc([]*language.Expression{v.From, v.To}, readsValues) {
 		return ""
 	}
 	equal, none := "If for.%[1]s.from equals for.%[1]s.to, there is no window; if it is later or greater, ", "there is none"

@@ -29,10 +29,10 @@ type Waits struct {
 func (r RetryExplanation) String() string {
 	if r.Max == 0 {
 		return fmt.Sprintf("It fails the run: no request is retried (api.http.maxRetries). The exit status is %d for a request "+
-			"without a complete response%s, %d for an unknown host, an untrusted certificate and any other status of 400 or above, and %d for "+
-			"another status than "+requests.PageStatuses+"%s. %s%s",
-			failure.Transient.ExitStatus(), r.transient(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(), redirects,
-			strings.TrimSuffix(r.describeTimeouts(), " "))
+			"without a complete response%s, %d for an unknown host, an untrusted certificate and any other status of 400 or above, and "+
+			"%d for another status than "+requests.PageStatuses+"%s. %s. %s",
+			failure.Transient.ExitStatus(), r.transient(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(),
+			r.redirects(), strings.TrimSuffix(r.describeTimeouts(), " "))
 	}
 	subject := "A request without a complete response"
 	if len(r.Statuses) > 0 {
@@ -45,16 +45,20 @@ func (r RetryExplanation) String() string {
 		"(a success gives 1/%d back; a wait that the API gives costs 1/%[5]d); with none left, the run fails. %[6]s"+
 		"An unknown host or an untrusted certificate fails it at once (%s). "+
 		"With status 200, %s; then the run fails (%s). %s"+
-		"%s"+
-		"Any other status fails the run (%s, or %d below 400)%s.",
+		"%s, and so does any other status (%d below 400)%s.",
 		subject, wording.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun, transport.SuccessesForRetry,
 		r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
-		r.describeWaits(), redirects, statusAPI, failure.Response.ExitStatus(), r.renewed())
+		r.describeWaits(), r.redirects(), failure.Response.ExitStatus(), r.renewed())
 }
 
 // redirects says which redirects are followed.
-var redirects = fmt.Sprintf("Up to 10 redirects are followed; one more, or a 301 or 302 of another method than GET, fails the "+
-	"run (%s). ", statusAPI)
+func (r RetryExplanation) redirects() string {
+	other := ""
+	if r.otherMethods {
+		other = ", or a 301 or 302 of another method than GET,"
+	}
+	return fmt.Sprintf("Up to 10 redirects are followed; one more%s fails the run (%s)", other, statusAPI)
+}
 
 // doubtful says how often a body is retried that a proxy, or a server that is just starting, may send with status 200.
 func (r RetryExplanation) doubtful() string {
@@ -102,8 +106,8 @@ func (r RetryExplanation) describeTimeouts() string {
 	case r.wait.Pause == 0:
 		return "A response that is cut off counts as none. "
 	case r.timeout == 0:
-		return fmt.Sprintf("A response that is cut off, does not begin within %s, is not complete after %s%s counts as none (api.http.timeout). ",
-			inWords(r.wait.Begin), inWords(r.wait.Response), pauses)
+		return fmt.Sprintf("A response that is cut off, does not begin within %s, is not complete after %s%s counts as none "+
+			"(api.http.timeout). ", inWords(r.wait.Begin), inWords(r.wait.Response), pauses)
 	}
 	late := fmt.Sprintf(", is not complete after %s (api.http.timeout)", inWords(r.timeout)) + pauses
 	if r.timeout <= r.wait.Pause {

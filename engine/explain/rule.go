@@ -260,8 +260,12 @@ func (r RuleExplanation) action() string {
 	case string(rules.ErrorRetry):
 		return "the request is retried, as one without a response is"
 	case string(rules.ErrorRestart):
+		children := ""
+		if r.runsChildren {
+			children = ", and the jobs for them run again"
+		}
 		return fmt.Sprintf("the list starts again from the first request, at most %d times, and then the run fails "+
-			"(exit status %d); items that were written come again, so that they are there twice", r.MaxRestarts, r.Status)
+			"(exit status %d); items that were written come again, so that they are there twice%s", r.MaxRestarts, r.Status, children)
 	case string(rules.ErrorFail):
 		return fmt.Sprintf("the run fails (exit status %d)", r.Status)
 	}

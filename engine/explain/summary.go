@@ -10,7 +10,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // summary describes a job in a few sentences: its requests, its ends, its bounds.
@@ -111,7 +110,13 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 		case p.FirstOnly, e.IsName("limit") && (p.First || x.Limit == nil): // as in the first request, or omitted
 		case p.rule.Target != "" && j.later(x, p, e) == "nil": // omitted
 		case p.rule.Role == rules.RoleAfter:
-			wait = fmt.Sprintf("after a wait of %s, ", waitInWords(p.Source))
+			if constant, known, err := j.ConstantWait(); err != nil {
+				return fmt.Sprintf("fails the run (%s) because of nextRequest.after: %s", statusResponse, err)
+			} else if !known {
+				wait = fmt.Sprintf("after a wait of %s, ", p.Source)
+			} else if constant > 0 {
+				wait = fmt.Sprintf("after a wait of %s, ", inWords(constant))
+			}
 		case p.rule.Role.Addresses():
 			steps = append(steps, "requests "+unquoted(j.later(x, p, e)))
 		case p.First && step == 1:
@@ -148,14 +153,6 @@ func unquoted(source string) string {
 		return text
 	}
 	return source
-}
-
-// waitInWords says how long a wait is if the expression is a number or a duration.
-func waitInWords(source string) string {
-	if n, err := strconv.Atoi(source); err == nil {
-		return wording.Counted(n, "second")
-	}
-	return strings.Trim(source, "\"'")
 }
 
 // partName is the name of a part of a request: "offset", "url".

@@ -195,6 +195,9 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 	if slices.ContainsFunc(x.Shape, func(r RuleExplanation) bool { return r.rule.Role == rules.RoleSet && len(r.Reads) > 0 }) {
 		items += "; other members stay, and a member that is nil becomes null"
 	}
+	if slices.Contains(shapes(x.Shape), "fields") && !x.Items.objects {
+		items += `; an item that is no object becomes {"value": …}`
+	}
 	t.writeSection(items, x.Shape)
 	t.writeSection("for the next run", x.Keep)
 	if x.KeepSays != "" {

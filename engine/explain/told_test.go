@@ -85,7 +85,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
 			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.noList, audit.errorBody and audit.contract can fail the run."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
-			"a total exceeds the items read (audit.total), if the same request has brought the same page again, unless it is an estimate or, as beside currency, an amount of money; a number of pages"},
+			"the total of the last page, or else of page 1, exceeds the items read (audit.total), if the same request has brought the same page again, unless it is an estimate or, as beside currency, an amount of money; a number of pages"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
@@ -146,7 +146,10 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a number in a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "a < b numbers are compared by their value, and so are a number and a text"},
 		{"params of a response", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+"}"),
 			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is no object fails the run (exit status 5)"},
-		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more, or a 301 or 302 of another method than GET, fails the run (exit status 3)."},
+		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more fails the run (exit status 3), and so does any other status (5 below 400)."},
+		{"redirects of another method", config("", users+`, "method": "POST"}`), "one more, or a 301 or 302 of another method than GET, fails the run (exit status 3), and so does any other status"},
+		{"redirects of a token request", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
+			"one more, or a 301 or 302 of another method than GET, fails the run"},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
 		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (all are, save one that fails the run and those of its last 10 ms; 200 ms if it was killed), and replaces the rows after it (on standard output, they come again); after exit status 0, it requests everything again, and after evidence the lists that have it. Without --state, every run requests everything."},
 		{"a retry", config("", users+"}"), "All requests share 20 retries (a success gives 1/5 back; a wait that the API gives costs 1/5); with none left, the run fails."},
@@ -192,7 +195,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a function of the expression language", config(`, "pagination": {"method": "pagenum", "stopRules": ["find(items, .id > 5) != nil"]}`, users+"}"),
 			"find(list, predicate) the first element for which the predicate is true, nil if there is none #, .name in a predicate, the element of the list, and its member name; a list that is nil is empty"},
 		{"an amount of money", config(`, "pagination": {"method": "pagenum"}`, users+"}"),
-			"a total exceeds the items read (audit.total), unless it is an estimate or, as beside currency, an amount of money;"},
+			"the total of the last page, or else of page 1, exceeds the items read (audit.total), unless it is an estimate or, as beside currency, an amount of money;"},
 		{"a private address", config(`, "dialect": "keboola"`, users+"}"),
 			"At a private address, such as one of a local network, it fails the run (exit status 6), unless its host is that of api.baseUrl, or api.allowedOrigins has the address."},
 		{"the halves of a window whose end is included", config("", users+`, "for": {"w": {"from": 0, "to": 8, "granularity": 1, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
@@ -217,7 +220,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"If for.w.from equals for.w.to, there is no window; if it is later or greater, there is none, and the log warns (exit status 0)."},
 		{"an interval up to now", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "now()", "granularity": "1d", "step": "1d"}}, "params": {"w": {"expr": "w.from"}}}`),
 			"If for.w.from is later or greater than for.w.to, the run fails (exit status 2)."},
-		{"a member that is nil", config("", users+`, "fields": {"a": "item.b"}}`), "each item, after the rules have seen the page; other members stay, and a member that is nil becomes null fields.a item.b"},
+		{"a member that is nil", config("", users+`, "fields": {"a": "item.b"}}`), "each item, after the rules have seen the page; other members stay, and a member that is nil becomes null; an item that is no object becomes {\"value\": …} fields.a item.b"},
 		{"a key in the query", config(`, "authentication": {"type": "query", "name": "key", "#value": "s"}`, users+"}"), "Accept-Encoding: zstd, gzip, the parameter key=***"},
 		{"evidence in dialect keboola", config(`, "dialect": "keboola"`, users+"}"), "If the list ends without an error, the file is replaced"},
 		{"an end by the limit on partitions", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `, "emit": false},
@@ -235,7 +238,6 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a flag that is missing", config(`, "pagination": {"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`, users+"}"),
 			"no response has a flag or another path that rules read (audit.missing), if a sign of more, such as a total, is read by no rule"},
 		{"a contract", config("", users+"}"), "the data differ from a contract file (audit.contract), if it is frozen"},
-		{"the signs of JSON", config("", users+"}"), "Signs of more are read from bodies and from headers, such as Link and X-Total-Count."},
 		{"the signs of CSV", config("", users+`, "response": {"format": "csv"}}`), "Signs of more are read from headers, such as Link and X-Total-Count, not from rows."},
 		{"a star in dialect keboola", config(`, "dialect": "keboola"`, users+`, "dataField": "data.*"}`), "at data.* of the response (* is a member of that name)"},
 		{"a date in a form that is given", config("", users+`, "incremental": {"cursor": "at", "param": "since", "format": "2006-01-02"}}`),
@@ -297,8 +299,8 @@ func TestFactsOfChildrenAreTold(t *testing.T) {
 	text := toldOf(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [
 		{"id": "orders", "endpoint": "orders", "incremental": {"cursor": "at", "param": "since"}},
 		{"id": "lines", "endpoint": "lines", "for": {"order": {"items": "orders"}}, "params": {"group": {"expr": "order.group"}}}]}}`)
-	require.Contains(t, text, "If an item has no order.group, that part of the request is left out; "+
-		"if no item has it, audit.missing fails the run (exit status 9).")
+	require.Contains(t, text, "If an item has no order.group, that part of the request is left out, and audit.missing warns or, "+
+		"if no item has it, fails the run (exit status 9).")
 	require.Contains(t, text, "Without kept values of orders, the file is replaced if no job of the tree fails")
 	require.Contains(t, text, "Saved for this job, and read by no other, in the --kept or --state file")
 }
@@ -321,7 +323,7 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 		"audit.token only warns if the configuration reads the sign (but not audit.token after samePage).")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
 	_, hints, _ = strings.Cut(hints, "audit, at the end of a list ")
-	require.Contains(t, hints, "a total exceeds the items read (audit.total); a number of pages")
+	require.Contains(t, hints, "the total of the last page, or else of page 1, exceeds the items read (audit.total); a number of pages")
 	require.NotContains(t, hints, "unless")
 	require.NotContains(t, hints, "if the same request")
 }
@@ -365,4 +367,77 @@ func TestSignsThatCannotBeFoundAreNotInEffect(t *testing.T) {
 	require.Equal(t, "no onError rule has the action restart", parts["audit.restart"])
 	windows := never("", `, "for": {"w": {"from": 1, "to": 9, "step": 3}}, "params": {"k": {"expr": "w.from"}}`)
 	require.Empty(t, windows["audit.duplicate"], "windows may have the same items")
+}
+
+// What readers of the ninth trial missed: each fact is told where it applies, and nowhere else.
+func TestAFactIsToldWhereItApplies(t *testing.T) {
+	config := func(api, job string) string {
+		return `{"api": {"baseUrl": "https://x.example/v1/"` + api + `}, "config": {"jobs": [` + job + `]}}`
+	}
+	const (
+		paged = `, "pagination": {"method": "pagenum"}`
+		users = `{"id": "users", "endpoint": "users"`
+		posts = `{"id": "posts", "endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}`
+		team  = `{"id": "posts", "endpoint": "posts", "params": {"t": {"expr": "user.team"}}, "for": {"user": {"items": "users"`
+	)
+	for _, c := range []struct{ name, with, without, told string }{
+		{"the place of a key in the query", config(`, "authentication": {"type": "query", "name": "key", "#value": "s"}`, users+"}"),
+			config(`, "authentication": {"type": "header", "name": "key", "#value": "s"}`, users+"}"),
+			"in the query parameter key, after the other parameters or in place of one of the same name"},
+		{"the place of a parameter of a login", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"params": {"t": "login.body.t"}}}`, users+"}"),
+			config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"headers": {"t": "login.body.t"}}}`, users+"}"),
+			"gives (those in the query are after the other parameters or in place of one of the same name), shared"},
+		{"items of a parent after a failure", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
+			"(on standard output, they come again), taking the items of users on saved pages from the state, without"},
+		{"evidence in a tree", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
+			"after exit status 0, it requests everything again, and after evidence, also in one job alone, its whole tree."},
+		{"an item without a value of the address", config("", users+"}, "+posts+"}"), config("", users+"}, "+team+"}}}"),
+			"If an item has no user.id, or an empty one, its partition fails (exit status 5)."},
+		{"a field without its value", config("", users+"}, "+posts+`, "fields": {"a": "user.name"}}`), config("", users+"}, "+posts+`, "fields": {"a": "user.name ?? 1"}}`),
+			"If an item has no user.name, fields read nil; if no item has it, audit.missing fails the run (exit status 9), or warns if there is only one partition."},
+		{"a condition without its value", config("", users+"}, "+team+`, "when": "user.on"}}}`), config("", users+"}, "+team+"}}}"),
+			"If no item has user.on, and there is no partition, audit.missing warns."},
+		{"a restart of a parent", config(paged[:len(paged)-1]+`, "onError": [{"when": "status == 410", "do": "restart"}]}`, users+"}, "+posts+"}"),
+			config(paged[:len(paged)-1]+`, "onError": [{"when": "status == 410", "do": "restart"}]}`, users+"}"),
+			"so that they are there twice, and the jobs for them run again"},
+		{"items that are no objects", config("", users+`, "fields": {"a": "item"}}`), config("", users+`, "filter": "item.a"}`),
+			`an item that is no object becomes {"value": …}`},
+		{"rows of CSV are objects", config("", users+`, "response": {"format": "csv", "header": false}, "fields": {"a": "item"}}`),
+			config("", users+`, "response": {"format": "csv"}, "fields": {"a": "item"}}`), `an item that is no object becomes {"value": …}`},
+		{"a wait that fails", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "-5"}, "stopRules": ["body.done"]}`, users+"}"),
+			config(`, "pagination": {"method": "expression", "nextRequest": {"after": "body.n"}, "stopRules": ["body.done"]}`, users+"}"),
+			"then fails the run (exit status 5) because of nextRequest.after: want a wait of 0 or more, got -5."},
+		{"a wait of a duration", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "30m"}, "stopRules": ["body.done"]}`, users+"}"),
+			config(`, "pagination": {"method": "expression", "nextRequest": {"after": "nil"}, "stopRules": ["body.done"]}`, users+"}"), "then after a wait of 30 minutes, sends"},
+		{"that requests wait", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "30m"}, "stopRules": ["body.done"]}`, users+"}"),
+			config(`, "pagination": {"method": "expression", "nextRequest": {"after": "nil"}, "stopRules": ["body.done"]}`, users+"}"), "each request after the first waits"},
+		{"partitions that are alike", config("", users+"}, "+posts+"}"), config("", users+"}"), "the first pages of all partitions have the same items (audit.repeated)"},
+		{"partitions that are alike, beside pages", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
+			"although another request was made, or the first pages of all partitions have the same items (audit.repeated)"},
+		{"a key in several partitions", config("", users+"}, "+posts+`, "key": "id"}`), config("", users+`, "key": "id"}, `+posts+"}"),
+			"two items have the same key, or items of a partition occur in an earlier one (audit.duplicate)"},
+		{"other items with one key", config("", users+"}, "+posts+`, "key": "id"}`), config("", users+`, "key": "id"}`), "(audit.ambiguous)"},
+		{"a list that has moved", config(paged, users+"}"), config("", users+"}"),
+			"a later page lacks the list, but has one of objects that page 1 lacks (audit.moved);"},
+		{"the end with a bare page", config(paged, users+"}"), config("", users+"}"),
+			"the last page has no list of items and nothing else of page 1, or lacks one of several lists, although pages before it have items (audit.bareEnd)"},
+		{"a lower bound", config(paged[:len(paged)-1]+`, "limitStop": {"field": "numFound"}}`, users+"}"), config(paged, users+"}"),
+			"a total with a usual name, such as numFound, that the response calls a lower bound or an estimate, or a number of pages beside it, has ended the list (audit.bound)"},
+	} {
+		require.Contains(t, toldOf(t, c.with), c.told, c.name)
+		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
+	}
+	text := toldOf(t, config(paged, users+"}"))
+	for _, told := range []string{"the items read exceed the total of the last page (audit.surplus)", "the last page has a flag that there is more (audit.more)",
+		"Signs are known by their usual names, such as total, hasMore and next, in bodies and in headers, such as Link and X-Total-Count.",
+		"a repeated request gets the same body again (a loop)"} {
+		require.Contains(t, text, told)
+	}
+	short := func(config string) string {
+		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
+	}
+	require.Contains(t, short(config(paged, users+"}")), "With --state, a run continues one that failed, or starts over.")
+	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
+		"With --state, a run continues one that failed, or begins with the kept values.")
+	require.NotContains(t, text, "or starts over", "--full says more of it")
 }

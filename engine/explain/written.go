@@ -22,6 +22,9 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 		if len(job.Keeps) > 0 {
 			x.Added, x.keepers = true, append(x.keepers, job.ID())
 		}
+		if len(job.Children) > 0 {
+			x.parents = append(x.parents, job.ID())
+		}
 	}
 	if slices.Equal(x.keepers, []string{j.ID()}) {
 		x.keepers = nil
@@ -41,7 +44,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	case x.Added:
 		x.ofEvidence = ", and so does a list with evidence, which saves none"
 	case isTree:
-		x.ofEvidence = ", and after evidence the trees that have it"
+		x.ofEvidence = ", and after evidence, also in one job alone, its whole tree"
 	default:
 		x.ofEvidence = ", and after evidence the lists that have it"
 	}
@@ -83,7 +86,8 @@ func (x ItemsExplanation) signs(full bool) string {
 	case x.Format == rules.FormatCSV:
 		return "Signs of more are read from headers, such as Link and X-Total-Count, not from rows. "
 	case full:
-		return "Signs of more are read from bodies and from headers, such as Link and X-Total-Count. "
+		return "Signs are known by their usual names, such as total, hasMore and next, in bodies and in headers, such as Link and " +
+			"X-Total-Count. "
 	}
 	return ""
 }
@@ -98,15 +102,22 @@ func (x *JobExplanation) afterFailure() string {
 		begins = "begins after the last page that was saved (all are, save one that fails the run and those of its last 10 ms; " +
 			"200 ms if it was killed), and replaces the rows after it (on standard output, they come again)"
 	}
+	if x.Items.parents != nil {
+		begins += fmt.Sprintf(", taking the items of %s on saved pages from the state", wording.AndList(x.Items.parents))
+	}
+	var done []string
 	if x.Partitions != nil {
-		begins += ", without partitions that are complete"
+		done = append(done, "partitions that are complete")
 	}
 	if x.Items.beside != "" {
 		evidence := ""
 		if x.Items.ofEvidence != "" {
 			evidence = " without evidence"
 		}
-		begins += ", without jobs that have ended" + evidence + ", also by a limit"
+		done = append(done, "jobs that have ended"+evidence+", also by a limit")
+	}
+	if done != nil {
+		begins += ", without " + strings.Join(done, " and without ")
 	}
 	again, without := "it requests everything again", "--state"
 	if x.Items.Added {
