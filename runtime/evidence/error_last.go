@@ -13,11 +13,11 @@ import (
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
-// noticeLastLine notices a page in NDJSON or CSV whose last line is not an item: a message of the server in place of a row,
-// or an error, which has no member of the other lines, or nothing but errors: {"type": "ERROR", "object": {"status": "Failure"}}.
+// noticeLastLine notices a page in NDJSON or CSV whose last line is not an item: a message of the server in place of a row, or
+// an error, which has no member of the other lines, or nothing but errors: {"type": "ERROR", "object": {"status": "Failure"}}.
 // A text about a failure is one, too, if the others are objects. If the line shares members with the others but lacks their
-// identifier, and they lack its error, it may still be an item. The only line of the first page is an error if
-// [apinames.IsErrorObject] says so.
+// identifier, and they lack its error, it may still be an item, and so it may if they share the name of a kind. The only line
+// of the first page is an error if [apinames.IsErrorObject] says so.
 func (s errorSearch) noticeLastLine() {
 	lines := s.reading.Compared
 	if !s.reading.Lines || len(lines) == 0 || s.subject.listsErrors {
@@ -43,13 +43,16 @@ func (s errorSearch) noticeLastLine() {
 	isLikeItem := func(m rules.Member) bool {
 		return first && !apinames.Key(m.Name).NamesErrors() || !first && slices.Contains(names, m.Name)
 	}
-	isEnvelope := func(line []byte) bool { members, _ := membersOf(line); return apinames.IsErrorEvent(members) }
+	isEnvelope := func(line []byte) bool { return apinames.IsErrorEvent(lineMembers(line)) }
 	switch isLike := slices.ContainsFunc(last, isLikeItem); {
 	case !isLike:
 		if slices.ContainsFunc(last, apinames.IsError) || n > 0 && slices.ContainsFunc(last, apinames.MayBeError) {
 			s.reportError("its last line is "+shortText(last)+", which has no member of the other lines",
 				mayBeItemIf(s.mayBeKind(last, lines[:n])))
 		}
+	case slices.ContainsFunc(last, apinames.MayBeError) && apinames.Trailer(lines, lineMembers) != nil:
+		s.reportError("its last line is "+shortText(last)+", which has no member of the other lines but the name of its kind",
+			rules.DoubtItem)
 	case n > 0 && isEnvelope(lines[n]) && !slices.ContainsFunc(lines[:n], isEnvelope):
 		s.reportError("its last line is "+wording.Clip(string(lines[n]), maxShown)+", and no other line is an error", rules.DoubtNone)
 	default:
@@ -62,6 +65,12 @@ func (s errorSearch) noticeLastLine() {
 			s.reportError("its last line is "+shortText(last)+", which has no identifier", rules.DoubtItem)
 		}
 	}
+}
+
+// lineMembers returns the members of a line, if it is an object.
+func lineMembers(line []byte) rules.Object {
+	members, _ := membersOf(line)
+	return members
 }
 
 // isFailureText reports whether a line is a text that tells of a failure.

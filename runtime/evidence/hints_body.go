@@ -18,7 +18,7 @@ func (p *lastPage) hintsInBody() []foundHint {
 	if !p.reading.HasContent() || p.isItem() {
 		return s.found
 	}
-	s.trailer = p.trailer()
+	s.trailer, s.rough = p.trailer()
 	if err := p.reading.Visit(s.wants, s.visit); err != nil {
 		return s.found[:0]
 	}
@@ -54,7 +54,8 @@ func (p *lastPage) isItem() bool {
 // A bodySearch collects the hints in the body of a response.
 type bodySearch struct {
 	*lastPage
-	trailer rules.Object // last line of the page, if it only describes the list
+	trailer rules.Object // last line of the page, if it describes the list
+	rough   bool         // whether that line has other members, so that it may be an item
 	found   []foundHint
 	records []foundHint // values of [apinames.JQGridRecords], which may be totals
 }
@@ -125,7 +126,10 @@ func (s *bodySearch) add(hint foundHint, kind apinames.HintKind, rank int, rough
 	if n := len(hint.path); n > 1 && hint.path[n-2] != "0" && !apinames.Key(hint.path[n-2]).MayHold(hint.path[n-1], kind) {
 		return
 	}
-	hint.kind, hint.rank, hint.rough = kind, rank, rough
+	if s.rough && !slices.Contains([]apinames.HintKind{apinames.HintTotal, apinames.HintNext, apinames.HintMore, apinames.HintLast}, kind) {
+		return
+	}
+	hint.kind, hint.rank, hint.rough = kind, rank, rough || s.rough
 	s.found = append(s.found, hint)
 }
 
@@ -144,20 +148,23 @@ func (s *bodySearch) addRecords() {
 	}
 }
 
-// trailer returns the last line of a page in NDJSON if it only describes the list, as {"truncated": true} does: no
-// other line that is compared has one of its members. It is nil for any other page.
-func (p *lastPage) trailer() rules.Object {
+// trailer returns the last line of a page in NDJSON if it describes the list, as {"truncated": true} does, and whether it
+// has other members, too: {"type": "summary", "total": 250}. No other line that is compared has one of its members, save
+// the name of a kind, and it has no identifier. It is nil for any other page.
+func (p *lastPage) trailer() (last rules.Object, rough bool) {
+	lines := p.reading.Compared
 	if !p.reading.Lines {
-		return nil
+		return nil, false
 	}
-	last := apinames.Trailer(p.reading.Compared, func(line []byte) rules.Object { members, _ := membersOf(line); return members })
-	other := func(m rules.Member) bool {
-		return apinames.Key(m.Name).Hints() == nil && !apinames.Key(m.Name).HoldsHints()
+	last = apinames.Trailer(lines, lineMembers)
+	describes := func(m rules.Member) bool {
+		return apinames.Key(m.Name).MayBeHint() || apinames.Key(m.Name).HoldsHints()
 	}
-	if slices.ContainsFunc(last, other) {
-		return nil
+	identifies := func(m rules.Member) bool { return apinames.IsIdentifier(m.Name) }
+	if !slices.ContainsFunc(last, describes) || slices.ContainsFunc(last, identifies) || haveKinds(lines[:len(lines)-1], "") {
+		return nil, false
 	}
-	return last
+	return last, slices.ContainsFunc(last, func(m rules.Member) bool { return !describes(m) })
 }
 
 // visitMembers is [document.Reading.Visit] for a decoded object at a path.
