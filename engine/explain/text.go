@@ -370,8 +370,14 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 		}
 		if len(x.Items.Files) > 0 {
 			text += "The items of the last page are written"
-			if i := slices.IndexFunc(x.Stops, func(r RuleExplanation) bool { return r.Drop && r.Never == "" }); i >= 0 {
-				text += ", except after " + x.Stops[i].ID
+			var dropping []string
+			for _, r := range x.Stops {
+				if r.Drop && r.Never == "" {
+					dropping = append(dropping, r.ID)
+				}
+			}
+			if dropping != nil {
+				text += ", except after " + wording.OrList(dropping)
 			}
 			text += "."
 		}

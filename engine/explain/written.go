@@ -125,11 +125,34 @@ func (x *JobExplanation) afterFailure() string {
 	}
 	pages += "With --state FILE, the run after one that failed or was interrupted " + begins +
 		"; after exit status 0, " + again + x.Items.ofEvidence
-	if slices.Contains(x.cutOff(), string(rules.Limited)) {
-		pages += " (after --fail-on limited, it requests nothing, and without that flag it publishes the rows)"
-	}
-	pages += ". Without " + without + ", every run requests everything. "
+	pages += x.afterFailOn() + ". Without " + without + ", every run requests everything. "
 	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
+}
+
+// afterFailOn says what the run after one does that --fail-on has failed, as the end of a sentence.
+func (x *JobExplanation) afterFailOn() string {
+	var phrases, others []string
+	for _, outcome := range x.cutOff() {
+		if outcome == string(rules.Limited) {
+			phrases = append(phrases, "after --fail-on limited, it requests nothing, and without that flag it publishes the rows")
+		} else {
+			others = append(others, outcome)
+		}
+	}
+	if others != nil {
+		all := "the list"
+		switch {
+		case x.Items.parents != nil:
+			all = "the whole tree"
+		case x.Partitions != nil:
+			all = "all partitions"
+		}
+		phrases = append(phrases, fmt.Sprintf("after --fail-on %s, it requests %s again", wording.OrList(others), all))
+	}
+	if phrases == nil {
+		return ""
+	}
+	return " (" + strings.Join(phrases, "; ") + ")"
 }
 
 // outputInWords says where the items go, and in which form.
