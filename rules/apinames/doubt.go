@@ -14,10 +14,16 @@ import (
 var doubts = []struct {
 	names []string
 	says  func(v any) bool
+	isOwn bool // whether an object with an identifier may have the member as a part of its own
 }{
-	{resultCodes, isCodeOfError},
-	{stateNames, func(v any) bool { text, _ := v.(string); return unsettled().MatchString(text) || isFailureWord(v) }},
-	{[]string{"warnings"}, warns},
+	{resultCodes, func(v any) bool { return isCodeOfError(v) || isRefusal(v) }, false},
+	{[]string{"code"}, isRefusal, true},
+	{stateNames, func(v any) bool { text, _ := v.(string); return unsettled().MatchString(text) || isFailureWord(v) }, true},
+	{[]string{"warnings"}, warns, false},
+	{[]string{
+		"ready", "isReady", "dataReady", "authenticated", "isAuthenticated", "authorized", "isAuthorized", "loggedIn", "isLoggedIn",
+	}, func(v any) bool { flag, ok := Flag(v); return ok && !flag }, true},
+	{[]string{"retryAfter", "retryAfterSeconds", "retryAfterMs", "retryIn"}, ErrorSign{Kind: ErrorCount}.Matches, false},
 }
 
 // stateNames are the names of what says whether a result is ready, and jobs the objects that have them, too.
@@ -30,13 +36,13 @@ var (
 )
 
 // DoubtsIn returns the paths of the members of a body without items that may say why its list is empty: a code of an error
-// as E001, a word for a result that is not ready or has failed, or warnings. The state of an object with an identifier is its own, save
-// that of a job.
+// as E001 or 50001, a word or a flag for a result that is not ready or has failed, a time to wait, or warnings. The state of an
+// object with an identifier is its own, save that of a job.
 func DoubtsIn(body any) (paths [][]string) {
 	for parent, object := range errorObjects(body) {
 		hasID := slices.ContainsFunc(object, func(m value.Member) bool { return IsIdentifier(m.Name) })
 		for _, m := range object {
-			if i := indexOfDoubt(m); i >= 0 && !(hasID && AlikeAny(m.Name, stateNames)) {
+			if i := indexOfDoubt(m); i >= 0 && !(hasID && doubts[i].isOwn) {
 				paths = append(paths, append(slices.Clip(parent), m.Name))
 			}
 		}
@@ -70,6 +76,14 @@ func isCodeOfError(v any) bool {
 }
 
 var codeOfError = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^E[-_]?0*[1-9][0-9]*$`) })
+
+// isRefusal reports whether a value is a code of an API's own that is hardly one of success: those are often round.
+func isRefusal(v any) bool {
+	text, ok := value.Text(v)
+	return ok && ownCode().MatchString(text) && !roundCode().MatchString(text)
+}
+
+var roundCode = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[12]0+$`) })
 
 // warns reports whether warnings say something else than that there is nothing, or that something is deprecated.
 func warns(v any) bool {

@@ -163,12 +163,15 @@ func (s errorSearch) noticeErrorWithoutItems() {
 }
 
 // noticeDoubt notices a member beside an empty list that may say why it is empty, given the page. A value that the request
-// sent, or page 1 has, says nothing.
+// sent, or page 1 has, says nothing, and a rule that decides knows what it means.
 func (s errorSearch) noticeDoubt(page *rules.Context) {
 	for _, path := range apinames.DoubtsIn(page.Body) {
 		read := language.Read{Root: "body", Path: path}
 		v, _ := read.Lookup(page)
 		text, _ := v.(string)
+		if slices.ContainsFunc(s.subject.decisives, s.readsTo(path)) {
+			continue
+		}
 		if s.facts.Error == "" && !s.isKnown(read.String()) && !s.saysEmpty(v, page) && !contains(s.context.Sent.Params, text) {
 			s.reportError(read.String()+" is "+shortText(v)+errorMessage(page, path)+", and there are no items", rules.DoubtItem)
 		}

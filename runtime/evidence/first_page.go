@@ -12,6 +12,7 @@ import (
 type firstPage struct {
 	First      trace.Sent `json:"first"`                // first request, without its secrets
 	FirstPaths []string   `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
+	FirstPlace string     `json:"firstPlace,omitempty"` // where its list was found without dataField; see [document.Reading]
 	FirstNames []string   `json:"firstNames,omitempty"` // names of the members of the first item of the first page
 
 	// FirstFailures are the paths of the errors and messages of the first page that tell of a failure, although it has the
@@ -34,6 +35,7 @@ func (s comparison) rememberFirst() {
 		return
 	}
 	s.first.FirstPaths, s.first.FirstNames, s.first.NamesByList = s.outline(), nil, nil
+	s.first.FirstPlace = s.reading.Place
 	s.rememberStatuses()
 	for i := range s.reading.Lists {
 		names := s.namesOfItem(i)
@@ -51,7 +53,17 @@ func (s comparison) rememberFirst() {
 func (s comparison) lostItems() bool {
 	c := s.context
 	return c.Page > 1 && c.Status < http.StatusBadRequest && s.reading.HasContent() && s.reading.Bytes <= maxErrorBody &&
-		!s.reading.HasField && len(s.first.FirstPaths) > 0
+		!s.hasList() && len(s.first.FirstPaths) > 0
+}
+
+// hasOtherList reports whether the list of a page was found without dataField, and at another place than that of page 1.
+func (s comparison) hasOtherList() bool {
+	return s.context.Page > 1 && s.reading.Place != "" && s.first.FirstPlace != "" && s.reading.Place != s.first.FirstPlace
+}
+
+// hasList reports whether a page has the list of items, even null or empty. An empty list at another place is not that list.
+func (s comparison) hasList() bool {
+	return s.reading.HasField && !(s.context.Count == 0 && s.hasOtherList())
 }
 
 // firstNames returns the names of the members of the first item of a list on page 1, given the index of the

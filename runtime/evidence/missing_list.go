@@ -49,7 +49,7 @@ func (s gapSearch) noticeGap() {
 	switch {
 	case c.Count > 0 && s.memory.WithoutList > 0 && s.facts.LostPage == 0:
 		s.facts.LostPage = s.memory.WithoutList
-	case !s.reading.HasField && c.Count == 0 && s.hadItems && s.memory.WithoutList == 0:
+	case !s.hasList() && c.Count == 0 && s.hadItems && s.memory.WithoutList == 0:
 		s.memory.WithoutList = c.Page
 	}
 	s.facts.AbsentPage = 0

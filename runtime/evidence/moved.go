@@ -17,8 +17,8 @@ func (s gapSearch) notice() {
 	if s.facts.MovedPage > 0 {
 		return
 	}
-	if place := s.reading.Place; c.Count > 0 && place != "" && len(s.first.FirstPaths) > 0 && !slices.Contains(s.first.FirstPaths, place) {
-		s.facts.MovedPage, s.facts.MovedTo, s.facts.MovedRead = c.Page, wording.Clip(place, 200), true
+	if c.Count > 0 && s.hasOtherList() {
+		s.facts.MovedPage, s.facts.MovedTo, s.facts.MovedRead = c.Page, wording.Clip(s.reading.Place, 200), true
 		return
 	}
 	if place := s.movedElement(); place != "" {
