@@ -146,12 +146,12 @@ func (j explainer) withoutValue() (sentences []string) {
 		case slices.Contains(sent, name) || slices.Contains(inAddress, name):
 		case j.FillsFromItem(path):
 			inFields = append(inFields, name)
-		case !j.CopiesFromItem(path):
+		case !j.CopiesFromItem(path) && j.choosesBy(path):
 			inConditions = append(inConditions, name)
 		}
 	}
 	fails := " or, if no item has it, " + auditFails
-	ofFields := auditFails + ", or warns if there is only one partition"
+	ofFields := auditFails + ", or warns if there is at most one partition"
 	if j.Ruleset.Dialect == rules.Keboola {
 		fails, ofFields = "", "warns"
 	}
@@ -169,6 +169,17 @@ func (j explainer) withoutValue() (sentences []string) {
 		}
 	}
 	return sentences
+}
+
+// choosesBy reports whether a condition about the items of the parent reads a path of them, or a list of values does. In
+// dialect keboola, an item without such a list fails the run.
+func (j explainer) choosesBy(path []string) bool {
+	reads := func(e *language.Expression) bool {
+		return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return j.isReadBy(r)(path) })
+	}
+	return slices.ContainsFunc(j.For, func(v compile.ForVariable) bool {
+		return reads(v.When) || reads(v.Values) && j.Ruleset.Dialect != rules.Keboola
+	})
 }
 
 // isReadBy returns a function that reports whether a read is about a path of the item that the job runs for.

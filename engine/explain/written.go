@@ -32,7 +32,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	if slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return other.Emits && other.ID != j.ID() }) {
 		x.beside = ", job by job,"
 		if j.Parent != nil || len(j.Children) > 0 {
-			x.beside = ", among those of the other jobs without a name,"
+			x.beside = ", mixed with those of the other jobs, whose lines do not name the job,"
 		}
 	}
 	evidence, hasEvidence, haveEvidence, orEvidence := " or evidence", ", and has no evidence", ", and have no evidence", " or has evidence"
