@@ -301,7 +301,8 @@ var auditTable = audits([]Rule{
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page" + endedAgain},
 	{ID: "audit.ceiling", Audit: &Auditing{Requires: FactMany},
-		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
+		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.items in [1000, 2000, 5000]` +
+			` and (total.pages > 1 or limit == nil and hints.total == nil and hints.more == nil)`,
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},

@@ -30,9 +30,9 @@ var doubts = []struct {
 var (
 	stateNames = []string{
 		"status", "state", "jobStatus", "jobState", "queryStatus", "queryState", "executionStatus", "executionState",
-		"reportStatus", "exportStatus", "taskStatus", "processingStatus",
+		"reportStatus", "exportStatus", "taskStatus", "processingStatus", "asyncStatus",
 	}
-	jobs = []string{"job", "query", "execution", "export", "report", "task"}
+	jobs = []string{"job", "query", "execution", "export", "report", "task", "reportRequestStatus"}
 )
 
 // DoubtsIn returns the paths of the members of a body without items that may say why its list is empty: a code of an error

@@ -29,6 +29,7 @@ const (
 	ErrorEntry  ErrorKind = "entry"  // a list with a message that calls itself an error, or has a code of one: [{"type": "error"}]
 	ErrorRemark ErrorKind = "remark" // a text that begins with the words runtime error
 	ErrorList   ErrorKind = "list"   // a list that is not empty
+	ErrorState  ErrorKind = "state"  // a word for a result that is not ready, or not whole
 	ErrorCut    ErrorKind = "cut"    // a text that says that results are truncated, or a list or an object with such a text
 
 	ErrorDiagnostic ErrorKind = "diagnostic" // an object or a list with a diagnostic of SRU, other than that of a position after the end
@@ -149,7 +150,8 @@ var nextToData = sync.OnceValue(func() []ErrorSign {
 		signsOf(ErrorFlag, "timedOut", "partial", "isPartial", "partialResults", "incompleteResults", "incompleteSearch",
 			"terminatedEarly", "hasErrors", "hasError", "isIncomplete", "partialData", "partialResult", "isPartialResult",
 			"incompleteData", "incompleteResult", "resultsIncomplete", "partialFailure",
-			"searchCutoff", // Typesense
+			"searchCutoff",         // Typesense
+			"dataLossFromOtherRow", // Google Analytics
 		),
 		signsOf(ErrorList, "partialErrors", "shardFailures",
 			"unprocessedTraceIds", "failures", // AWS
@@ -163,12 +165,14 @@ var nextToData = sync.OnceValue(func() []ErrorSign {
 			"overallStatus",                // Salesforce
 			"requestStatus",                // Notion
 			"warnings", "warning", "infos", // Prometheus, EIA
+			"exceptions", // Kusto
 		),
 		[]ErrorSign{
 			{[]string{"_shards", "failed"}, ErrorCount},
 			{[]string{"responseHeader", "partialResults"}, ErrorFlag},
 			{[]string{"_clusters", "skipped"}, ErrorCount}, {[]string{"_clusters", "failed"}, ErrorCount},
 			{[]string{"_clusters", "partial"}, ErrorCount},
+			{[]string{"columns", "columnErrors"}, ErrorList}, // Adobe Analytics
 		},
 	))
 })
@@ -209,6 +213,7 @@ var aboveLists = []ErrorSign{
 	{[]string{"remark"}, ErrorRemark}, // Overpass
 	{[]string{"status"}, ErrorStatus}, {[]string{"responseStatus"}, ErrorStatus},
 	{[]string{"meta", "status"}, ErrorStatus},
+	{[]string{"status"}, ErrorState}, {[]string{"meta", "status"}, ErrorState},
 }
 
 // containersNextToData are the objects beside a list in which the signs of nextToData count, too.
@@ -466,7 +471,7 @@ func (s ErrorSign) MayMatch(raw []byte) bool {
 		return word == "true" || strings.EqualFold(word, `"true"`)
 	case ErrorDenial:
 		return word == "false" || strings.EqualFold(word, `"false`)
-	case ErrorStatus:
+	case ErrorStatus, ErrorState:
 		return raw[0] == '"' && s.Matches(string(raw[1:len(raw)-1]))
 	case ErrorRemark:
 		return raw[0] == '"' && s.Matches(string(raw[1:min(len(raw), len(runtimeError)+1)]))
@@ -508,6 +513,9 @@ func (s ErrorSign) Matches(v any) bool {
 		return len(list) > 0
 	case ErrorCut:
 		return saysCut(v)
+	case ErrorState:
+		text, _ := v.(string)
+		return unfinished().MatchString(text)
 	}
 	return isErrorValue(v)
 }
@@ -544,9 +552,10 @@ func saysCut(v any) bool { return slices.ContainsFunc(value.Texts(v), cutWords()
 var cutWords = sync.OnceValue(func() *regexp.Regexp {
 	const noun = `(results?|result set|responses?|returns?|data|rows|records|series|list|output)`
 	const state = `(truncated|incomplete|partial|cut off)`
-	return regexp.MustCompile(`(?i)\b` + noun + ` (is |are |was |were |has been |have been )?` + state + `\b` +
+	return regexp.MustCompile(`(?i)\b` + noun + ` (is |are |was |were |has been |have been |may be )?` + state + `\b` +
 		`|\b` + state + ` ` + noun + `\b` +
-		`|^` + state + `$|\btoo many (results|rows|records)\b|\bonly the first\b|\bresults hold data from\b|^receive series from ` +
+		`|^` + state + `$|\btoo many (results|rows|records)\b|\bonly the first\b` +
+		`|\bresult set has exceeded\b|\bresults hold data from\b|^receive series from ` +
 		`|^unreachable$|^more ?data ?available$`)
 })
 
@@ -566,7 +575,9 @@ func isErrorEntry(v any) bool {
 var severities = []string{"severity", "level", "type"}
 
 // IsCode reports whether the sign is a number or a word that may also say that there are no items.
-func (s ErrorSign) IsCode() bool { return s.Kind == ErrorCode || s.Kind == ErrorStatus }
+func (s ErrorSign) IsCode() bool {
+	return s.Kind == ErrorCode || s.Kind == ErrorStatus || s.Kind == ErrorState
+}
 
 // isFailureWord reports whether a value is a word of failure.
 func isFailureWord(v any) bool {
@@ -636,6 +647,11 @@ func (k Key) IsOwnCode(v any) bool {
 // unsettled matches a word for a result that is not ready.
 var unsettled = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(processing|running|pending|queued|in[ _]?progress|scheduled|partial|partial[ _]?data|incomplete)$`)
+})
+
+// unfinished matches such a word if it seldom says what the items of a list have in common, as pending does.
+var unfinished = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(processing|running|queued|in[ _]?progress|partial|partial[ _]?data|incomplete)$`)
 })
 
 // SaysPending reports whether a text says that a result is not ready, or was given up: PENDING, EXPORT_IN_PROGRESS. Words

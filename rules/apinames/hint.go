@@ -110,6 +110,7 @@ var hintTable = []struct {
 		"nextchunkinternallink",  // Databricks
 		"nextfrom",               // VK
 		"nextopenid",             // WeChat
+		"searchcontinue",         // Wikidata
 		"nextpath", "nextposition", "nextiterator", "nextsearchafter", "nextbookmark", "nextpartitionkey", "nextkeymarker",
 		"nextuploadidmarker", "nextscrollid", "nextcursorid", "nextcursortoken", "nextsearchtoken", "nextpaginationtoken", "nextpagemarker",
 		"continuetoken", "continuationkey", "continuationid",
@@ -120,12 +121,12 @@ var hintTable = []struct {
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
 		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit", "moredataavailable", "resultstruncated", "limitreached",
 		"resulttruncated", "truncatedresults", "maxresultsreached", "exceededlimit", "exceedslimit", "toomanyresults", "searchlimitreached",
-		"moretocome", "moreitemsavailable", "havemore", "havemoreresults", "hasadditional", "rowstruncated", "limitexceeded", restCount,
+		"moretocome", "moreitemsavailable", "havemore", "havemoreresults", "hasadditional", "rowstruncated", "limitexceeded",
 		"hasmorestreams", "hasmoredeliverystreams", "hasmoreshards", // Kinesis
 		"hasmoreentries", "moreentries", "moredataexists", "hasadditionalpages", "hasanotherpage", "ismoreavailable", "ismoredata",
 		"thereismore", "resultslimited", "isresulttruncated", "resultsettruncated",
 		"datatruncated", "responsetruncated", "listtruncated", "outputtruncated", "wastruncated",
-	}, join("hasmore", nouns, "s"), join("more", nouns, "savailable"), join("more", nouns, "s"), join("max", nouns, "sreached"),
+	}, restCounts, join("hasmore", nouns, "s"), join("more", nouns, "savailable"), join("more", nouns, "s"), join("max", nouns, "sreached"),
 		join("max", nouns, "sexceeded"), join("", []string{"result", "results", "row", "record", "size"}, "limitreached"),
 		join("", []string{"result", "results", "row", "record", "size"}, "limitexceeded")), []string{"nextpage", "incomplete", "next"}},
 	{HintLast, slices.Concat([]string{
@@ -386,11 +387,14 @@ func HintNames(kind HintKind) []string {
 	return nil
 }
 
-// restCount is the bare name of a number of items that are still to come, which Kubernetes sends.
-const restCount = "remainingitemcount"
+// restCounts are the bare names of numbers of items that the response lacks.
+var restCounts = []string{
+	"remainingitemcount", // Kubernetes
+	"sumotherdoccount",   // Elasticsearch
+}
 
-// IsRestCount reports whether a number under the key is that of the items that are still to come.
-func (k Key) IsRestCount() bool { return Alike(string(k), restCount) }
+// IsRestCount reports whether a number under the key is that of the items that the response lacks.
+func (k Key) IsRestCount() bool { return AlikeAny(string(k), restCounts) }
 
 // IsNextPageNumber reports whether a number under the key, which hints at the next page, is a page number.
 func (k Key) IsNextPageNumber() bool {
@@ -421,12 +425,12 @@ var describing = sync.OnceValue(func() map[string]bool {
 
 // Bare names of tokens and of positions of the next page that also have other meanings; see [Key.IsRoughNext].
 var (
-	roughTokens  = []string{"offset", "iterator", "cursor", "after", "marker", "moreurl"}
+	roughTokens  = []string{"offset", "iterator", "cursor", "after", "marker", "bookmark", "moreurl"}
 	roughOffsets = []string{"nextoffset", "nextstart", "nextskip", "nextstartat", "nextstartindex", "nextpagestart"}
 )
 
 // IsRoughNext reports whether a value may be a token of the next page, or its position, by a name that also has
-// other meanings: the text under offset, iterator, cursor, after or marker, or the number under next_offset, which some APIs
+// other meanings: the text under offset, iterator, cursor, after, marker or bookmark, or the number under next_offset, which some APIs
 // send on every page. The text under more_url may lead to a description.
 func (k Key) IsRoughNext(v any) bool {
 	var buffer [maxBare]byte

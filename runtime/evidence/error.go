@@ -168,11 +168,10 @@ func (s errorSearch) noticeDoubt(page *rules.Context) {
 	for _, path := range apinames.DoubtsIn(page.Body) {
 		read := language.Read{Root: "body", Path: path}
 		v, _ := read.Lookup(page)
-		text, _ := v.(string)
 		if slices.ContainsFunc(s.subject.decisives, s.readsTo(path)) {
 			continue
 		}
-		if s.facts.Error == "" && !s.isKnown(read.String()) && !s.saysEmpty(v, page) && !contains(s.context.Sent.Params, text) {
+		if s.facts.Error == "" && !s.isKnown(read.String()) && !s.saysEmpty(v, page) && !s.wasSent(v) {
 			s.reportError(read.String()+" is "+shortText(v)+errorMessage(page, path)+", and there are no items", rules.DoubtItem)
 		}
 	}
@@ -224,7 +223,7 @@ func (s errorSearch) noticeSign(signs []apinames.ErrorSign, page *rules.Context)
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
 		v, present := read.Lookup(page)
-		if !present || !s.isError(sign, v, page, s.reading.HasField) {
+		if !present || !s.isError(sign, v, page, s.reading.HasField) || sign.Kind == apinames.ErrorState && s.wasSent(v) {
 			continue
 		}
 		parent := sign.Keys[:len(sign.Keys)-1]
@@ -245,6 +244,12 @@ func (s errorSearch) noticeSign(signs []apinames.ErrorSign, page *rules.Context)
 			return
 		}
 	}
+}
+
+// wasSent reports whether the request has a text as a parameter, so that the response may only repeat it.
+func (p *lastPage) wasSent(v any) bool {
+	text, ok := v.(string)
+	return ok && contains(p.context.Sent.Params, text)
 }
 
 // isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the

@@ -123,7 +123,9 @@ func (s *bodySearch) visit(path []string, v any) {
 
 // add adds a hint of a kind, unless the object that has it holds no hints of that kind.
 func (s *bodySearch) add(hint foundHint, kind apinames.HintKind, rank int, rough bool) {
-	if n := len(hint.path); n > 1 && hint.path[n-2] != "0" && !apinames.Key(hint.path[n-2]).MayHold(hint.path[n-1], kind) {
+	parent := hint.path[:len(hint.path)-1]
+	above, _ := s.subject.holder(parent)
+	if n := len(parent); n > above && parent[n-1] != "0" && !apinames.Key(parent[n-1]).MayHold(hint.path[n], kind) {
 		return
 	}
 	if s.rough && !slices.Contains([]apinames.HintKind{apinames.HintTotal, apinames.HintNext, apinames.HintMore, apinames.HintLast}, kind) {
