@@ -113,6 +113,8 @@ type ListFacts struct {
 	BeyondPage  int    `expr:"beyondPage" doc:"a page after the last one that was requested ahead and has items of its own; 0: none"`
 	BeyondCount int    `expr:"beyondCount" doc:"the number of its items"`
 	EndStatus   int    `expr:"endStatus" doc:"the status of the error response with which an onError rule ended the list; 0: none did"`
+	LandedPage  int    `expr:"landedPage" doc:"the first page without items that was redirected elsewhere; 0: none"`
+	LandedPath  string `expr:"landedPath" doc:"this path"`
 	BarePage    int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
 
 	Error      string     `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
@@ -419,6 +421,11 @@ var auditTable = audits([]Rule{
 			"it have items",
 		Message: `page {page}, with which the list ended, has no {list.barePage > 0 ? "list of items" : "list at " + list.absentList}, ` +
 			"not even an empty one: if that is how the API fails, items are missing"},
+	{ID: "audit.redirected", Audit: &Auditing{Requires: FactList},
+		Source: `list.landedPage > 0 and hints.total != total.items`,
+		Clause: "a page without items comes from a path to which no page before it was redirected",
+		Message: "page {list.landedPage}, which has no items, was redirected to {list.landedPath}: " +
+			"if that is no page of the list, such as one for logging in, items are missing"},
 	{ID: "audit.errorEnd", Audit: &Auditing{Requires: FactList, OnError: ErrorStop},
 		Source: `list.endStatus >= 500 or list.endStatus in [401, 408, 429]`,
 		Clause: "an onError rule ends the list at a failure of the server, a rate limit or a refused credential",

@@ -37,11 +37,21 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	c.Polled = request.After > 0 && c.Prev != nil && sent == previous
 	record.RepeatOf = r.compare(reading, sent)
 	r.remember(sent)
-	r.watcher.Notice(evidence.Page{Reading: reading, Header: f.Header, Sent: shown, Request: sent, Previous: previous})
+	r.watcher.Notice(evidence.Page{
+		Reading: reading, Header: f.Header, Sent: shown, Request: sent, Previous: previous, Landed: r.landed(f),
+	})
 	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
 	return &Page{
 		Items: reading.Items, Lists: r.setTypes(reading.Lists), Record: record, members: reading.Members, values: reading.Values,
 	}, nil
+}
+
+// landed returns the address after redirects, without its secrets, or "" if there was none.
+func (r *listRun) landed(f fetchResult) string {
+	if f.URL == f.call.URL {
+		return ""
+	}
+	return redact.Parameters(r.Redactor.Text(f.URL))
 }
 
 // describePage sets the part of the context that describes a page and the list up to it.

@@ -27,6 +27,7 @@ type history struct {
 	cursorMemory
 	sizeMemory
 	positionMemory
+	redirectMemory
 	nestedMemory
 	gapMemory
 	pathMemory

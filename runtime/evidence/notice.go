@@ -16,6 +16,7 @@ type Page struct {
 	Sent     trace.Sent      // the request for the page, without its secrets
 	Request  document.Digest // of the request for the page
 	Previous document.Digest // of the request for the page before it; zero if there is none
+	Landed   string          // the address after redirects, without its secrets; empty if there was none
 }
 
 // Notice compares a page with the facts about its list, and logs oddities that affect the rules.
@@ -37,6 +38,7 @@ func (w *Watcher) Notice(page Page) {
 	w.since.notice(p)
 	w.sizes().notice()
 	w.positions().notice()
+	w.redirects().notice(page.Landed)
 	w.nested().notice()
 	w.gaps().notice()
 	w.absences().noticePaths()

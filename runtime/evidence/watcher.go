@@ -63,6 +63,10 @@ func (w *Watcher) positions() positionSearch {
 	return positionSearch{&w.last, &w.history.positionMemory}
 }
 
+func (w *Watcher) redirects() redirectSearch {
+	return redirectSearch{&w.last, &w.history.redirectMemory}
+}
+
 func (w *Watcher) nested() nestedSearch { return nestedSearch{&w.last, &w.history.nestedMemory} }
 
 func (w *Watcher) gaps() gapSearch {
