@@ -88,7 +88,7 @@ type ListFacts struct {
 	Chosen      bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
 	Again       bool   `expr:"again" doc:"whether nothing but a page that came again has ended the list, as guards do by default"`
 	Reached     bool   `expr:"reached" doc:"whether an error follows as many items as page 1 states as the total, but does not have itself"`
-	Negative    string `expr:"negative" doc:"the negative total or number of pages that ended the list: body.total = -1; empty: none"`
+	Negative    string `expr:"negative" doc:"the total or number of pages that ended the list, if it is negative or a fraction: body.total = -1; empty: none"`
 	Bound       string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
 	Counted     bool   `expr:"counted" doc:"whether no response decides about the next request, so that only numbers of items end the list"`
@@ -241,7 +241,7 @@ var auditTable = audits([]Rule{
 			"the API may cap its pages at {count}: set limit to {count}"},
 	{ID: "audit.negative", Audit: &Auditing{Requires: FactList, Proof: `true`, About: AboutNumber},
 		Source:  `list.negative != ""`,
-		Clause:  "a negative number has ended the list",
+		Clause:  "a negative number or a fraction has ended the list",
 		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
 	{ID: "audit.bound", Audit: &Auditing{Requires: FactList, About: AboutNumber,
 		Proof: `hints.more == true and not hints.moreIsRough or hints.next != nil and not hints.nextIsRough` +

@@ -98,7 +98,7 @@ type Origin struct {
 	Elements bool     // whether the response is XML
 	Ended    bool     // whether the response is NDJSON or CSV and ends with the end of a line
 	Open     bool     // whether it is NDJSON or CSV and ends within a line, with its connection, so that it may be cut off
-	Columns  []string // names of the columns in the header of a response in CSV; nil without a header, or if response.columns names them
+	Columns  []string // the header of a response in CSV; nil without one
 	Header   int      // the first line of a response in CSV that is a row, although it equals the header; 0: none is
 }
 

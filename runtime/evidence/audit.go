@@ -3,6 +3,7 @@ package evidence
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,10 +157,13 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	if hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
 		facts.MoreBefore = cmp.Or(h.FirstMore, w.absences().lostFlag())
 	}
+	if at := p.unmetFlag(); hints.More == nil && at != "" {
+		hints.More, hints.MoreAt, hints.MoreRead = true, at, true
+	}
 	facts.NextGone, facts.Short = h.FirstNext && hints.Next == nil, p.isShort()
 	facts.Counted = p.subject.job.Analysis().Counted()
 	facts.Again, facts.Chosen = p.howEnded()
-	facts.Negative, facts.Bound = p.negative(), p.bound(hints)
+	facts.Negative, facts.Bound = p.uncountable(), p.bound(hints)
 	if total, ok := hints.Total.(int); ok && hints.TotalIsLeast && total <= c.Total.Items {
 		hints.Total = nil // it says nothing about the end
 	}
@@ -197,13 +201,29 @@ func (p *lastPage) isShort() bool {
 	})
 }
 
-// negative returns the first negative total or number of pages, with its path, by which rules ended the list, or "" if
-// one of these rules has read none.
-func (p *lastPage) negative() string {
+// unmetFlag returns the path of the first flag of the last response by which a setting would have ended the list, but did not, so
+// that the flag says that there is more; "" if there is none.
+func (p *lastPage) unmetFlag() string {
+	for _, stop := range p.subject.job.Stops {
+		if stop.Rule.Stop.Signal != rules.SignalFlag || slices.Contains(p.end.StoppedBy, stop.Rule.ID) {
+			continue
+		}
+		for _, read := range stop.Reads {
+			if v, present := read.Lookup(p.context); present && !read.Has && read.InBody() && v != nil {
+				return read.String()
+			}
+		}
+	}
+	return ""
+}
+
+// uncountable returns the first total or number of pages that is negative or a fraction, with its path, by which rules ended
+// the list, or "" if one of these rules has read none.
+func (p *lastPage) uncountable() string {
 	return p.countThatEnded(func(v any) bool {
 		text, isText := value.Text(v)
 		n, err := strconv.ParseFloat(text, 64)
-		return isText && err == nil && n < 0
+		return isText && err == nil && (n < 0 || n != math.Trunc(n))
 	})
 }
 

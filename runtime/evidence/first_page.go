@@ -14,6 +14,7 @@ type firstPage struct {
 	FirstPaths []string   `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
 	FirstPlace string     `json:"firstPlace,omitempty"` // where its list was found without dataField; see [document.Reading]
 	FirstNames []string   `json:"firstNames,omitempty"` // names of the members of the first item of the first page
+	Header     []string   `json:"header,omitempty"`     // the header of the first page in CSV, if it has rows
 
 	// FirstFailures are the paths of the errors and messages of the first page that tell of a failure, although it has the
 	// list. FirstStatuses are its other values with such names, save messages, by their paths.
@@ -36,6 +37,9 @@ func (s comparison) rememberFirst() {
 	}
 	s.first.FirstPaths, s.first.FirstNames, s.first.NamesByList = s.outline(), nil, nil
 	s.first.FirstPlace = s.reading.Place
+	if s.first.Header = nil; s.context.Count > 0 {
+		s.first.Header = s.reading.Columns
+	}
 	s.rememberStatuses()
 	for i := range s.reading.Lists {
 		names := s.namesOfItem(i)

@@ -183,7 +183,7 @@ func (s hintSearch) hintsOf() []foundHint {
 			found = append(found, foundHint{kind: hint.Kind, at: place, value: v, by: readsHeader(hint.Name)})
 		}
 	}
-	found = s.appendLink(found)
+	found = s.appendCounts(s.appendLink(found))
 	for i := range found {
 		_, found[i].lists = s.subject.holder(found[i].path[:max(0, len(found[i].path)-1)])
 	}
@@ -211,6 +211,21 @@ func (s hintSearch) appendLink(found []foundHint) []foundHint {
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: s.readsNextLink})
 	case next == nil && (relNext().MatchString(text) || slices.ContainsFunc(s.subject.decisives, s.readsNextLink) && isCutOff(text)):
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, whose next link cannot be read,", value: text})
+	}
+	return found
+}
+
+// appendCounts appends the totals and numbers of pages that stopping rules read: the configuration says what they are, whatever
+// their names.
+func (s hintSearch) appendCounts(found []foundHint) []foundHint {
+	for _, count := range s.subject.counts {
+		if v, present := count.read.Lookup(s.context); present {
+			hint := foundHint{kind: count.kind, at: count.read.String(), value: v, by: count.isRead}
+			if hint.inBody = count.read.InBody(); hint.inBody {
+				hint.path = count.read.Path
+			}
+			found = append(found, hint)
+		}
 	}
 	return found
 }

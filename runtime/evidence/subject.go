@@ -20,11 +20,12 @@ type Subject struct {
 	watches    []compile.Watch
 	decisives  []language.Read
 	paging     []language.Read // the values that rules read of a response, except of its items
-	readsItems bool            // whether the next request reads items
-	keys       [][]string      // paths of the values that identify an item; nil if no values do
-	keyPaths   string          // the same, for people
-	stableKeys bool            // whether windows without keys are compared by identifiers, and by what [document.StableDigest] covers
-	noNil      NilCounts       // the count of a partition in which no value is nil
+	counts     []statedCount
+	readsItems bool       // whether the next request reads items
+	keys       [][]string // paths of the values that identify an item; nil if no values do
+	keyPaths   string     // the same, for people
+	stableKeys bool       // whether windows without keys are compared by identifiers, and by what [document.StableDigest] covers
+	noNil      NilCounts  // the count of a partition in which no value is nil
 	sent       []compile.SentCursor
 	keptUnread bool       // whether the first page does not depend on the values that the job keeps
 	lists      []itemList // the lists of a page; nil without dataField
@@ -32,6 +33,39 @@ type Subject struct {
 	beside      []apinames.ErrorSign   // signs of errors next to items
 	besidePaths func() *document.Paths // their paths, and those of messages
 	listsErrors bool                   // whether the job lists errors on purpose
+}
+
+// A statedCount is a value of a response with which a stopping rule compares the number of items, or of pages, that were read.
+type statedCount struct {
+	read language.Read
+	kind apinames.HintKind // [apinames.HintTotal] or [apinames.HintPages]
+}
+
+// isRead reports whether a rule with a read knows the value.
+func (c statedCount) isRead(read language.Read) bool { return read.String() == c.read.String() }
+
+// statedCountsOf returns the numbers that the stopping rules of a job read.
+func statedCountsOf(job *compile.Job) (counts []statedCount) {
+	for _, stop := range job.Stops {
+		reads := func(names ...string) bool {
+			return slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return slices.Contains(names, r.String()) })
+		}
+		kind := apinames.HintKind("")
+		switch {
+		case reads("total.items"):
+			kind = apinames.HintTotal
+		case reads("page", "total.pages"):
+			kind = apinames.HintPages
+		default:
+			continue
+		}
+		for _, read := range stop.StatedCounts() {
+			if read.InResponse() {
+				counts = append(counts, statedCount{read, kind})
+			}
+		}
+	}
+	return counts
 }
 
 // An itemList is a path of items of a job.
@@ -76,8 +110,8 @@ func NewSubject(job *compile.Job) *Subject {
 	beside := apinames.ErrorSignsNextToData(job.Spec().DataField.Places())
 	watched := lists.Map(a.Watches(), func(w compile.Watch) language.Read { return w.Read })
 	return &Subject{
-		paging: readsOfPaging(watched, a.Decisive()),
-		job:    job, watches: a.Watches(), decisives: a.Decisive(), readsItems: a.NextReads("items"),
+		paging: readsOfPaging(watched, a.Decisive()), counts: statedCountsOf(job),
+		job: job, watches: a.Watches(), decisives: a.Decisive(), readsItems: a.NextReads("items"),
 		keys: lists.Map(paths, keypath.Split), keyPaths: strings.Join(paths, ", "),
 		stableKeys: len(paths) == 0 && slices.ContainsFunc(job.For, isWindow),
 		lists:      itemListsOf(job.Spec().DataField),

@@ -48,8 +48,8 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if first && err == nil && c.origin.Columns != nil {
-			err = checkDelimiter(c.origin.Columns, row)
+		if first && err == nil && header != nil && c.options.Response.Columns == nil {
+			err = checkDelimiter(header, row)
 		}
 		if err == nil && columns != nil && len(row) != len(columns) {
 			line, _ := r.FieldPos(0)
@@ -135,6 +135,7 @@ func (c *Converter) columns(r *csv.Reader) (header, names []string, err error) {
 		return nil, nil, err
 	}
 	header = slices.Clone(row)
+	c.origin.Columns = header
 	if o.Columns == nil {
 		return header, header, c.checkHeader(header)
 	}
@@ -144,7 +145,7 @@ func (c *Converter) columns(r *csv.Reader) (header, names []string, err error) {
 	return header, o.Columns, nil
 }
 
-// checkHeader checks the names in a header, and notes them.
+// checkHeader checks the names in a header.
 func (c *Converter) checkHeader(names []string) error {
 	seen := make(map[string]bool, len(names))
 	for i, name := range names {
@@ -160,7 +161,6 @@ func (c *Converter) checkHeader(names []string) error {
 		}
 		seen[name] = true
 	}
-	c.origin.Columns = names
 	return nil
 }
 
