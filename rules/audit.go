@@ -88,7 +88,7 @@ type ListFacts struct {
 	Chosen      bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
 	Again       bool   `expr:"again" doc:"whether nothing but a page that came again has ended the list, as guards do by default"`
 	Reached     bool   `expr:"reached" doc:"whether an error follows as many items as page 1 states as the total, but does not have itself"`
-	Negative    string `expr:"negative" doc:"the total or number of pages that ended the list, if it is negative or a fraction: body.total = -1; empty: none"`
+	Negative    string `expr:"negative" doc:"the negative total or number of pages, or the fraction, that ended the list: body.total = -1; empty: none"`
 	Bound       string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
 	Counted     bool   `expr:"counted" doc:"whether no response decides about the next request, so that only numbers of items end the list"`
@@ -214,6 +214,10 @@ const statedSize = `hints.size == count and list.short and not list.nextGone and
 const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead or hints.moreIsRough)` +
 	` or hints.next != nil and not (hints.nextRead or hints.nextIsRough)` +
 	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
+
+// lastIsEmpty is met if the last of the pages that the response states has no items: a list whose first page is number 0 may have
+// been read from number 1.
+const lastIsEmpty = `count == 0 and hints.total == nil and hints.pages == total.pages`
 
 // endedAgain is the part of a message that says that a page which came again has ended the list.
 const endedAgain = `{list.again ? "; the page before came again, which ended the list: ` +
@@ -438,9 +442,11 @@ var auditTable = audits([]Rule{
 			counted("list.beyondCount", "item", "items") + ` that no page of the list has: the API may have pages in the middle that are ` +
 			"empty or short; let the list end by a total or a flag, or at the second empty page in a row"},
 	{ID: "audit.noPages", Audit: &Auditing{Requires: FactPages},
-		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
-		Clause:  "a number of pages is 0, although items were read",
-		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
+		Source: `total.items > 0 and (hints.pages == 0 and not (lower(hints.pagesAt) contains "last") or ` + lastIsEmpty + `)`,
+		Clause: "a number of pages is 0, although items were read, or the last of the pages is empty",
+		Message: `{hints.pages == 0 ? hints.pagesAt + " is 0, but the number of items read is " + text(total.items) + "; there may be more" : ` +
+			`"page " + text(page) + " is empty, although " + hints.pagesAt + " is " + text(hints.pages) + ` +
+			`"; if the API counts its pages from 0, set firstPage"}`},
 	{ID: "audit.errorBody", Audit: &Auditing{Requires: FactList, Also: unlessFailed,
 		Proof: `list.errorDoubt == "" and not list.reached`,
 		Unless: "unless it may be part of an item, since its object has an identifier, may only say that a partition is empty, " +
