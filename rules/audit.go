@@ -88,7 +88,7 @@ type ListFacts struct {
 	Chosen      bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
 	Again       bool   `expr:"again" doc:"whether nothing but a page that came again has ended the list, as guards do by default"`
 	Reached     bool   `expr:"reached" doc:"whether an error follows as many items as page 1 states as the total, but does not have itself"`
-	Negative    string `expr:"negative" doc:"the negative total or number of pages, or the fraction, that ended the list: body.total = -1; empty: none"`
+	Negative    string `expr:"negative" doc:"the negative or broken number that ended the list as a total, of items or pages; empty: none"`
 	Bound       string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more; empty: none"`
 	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
 	Counted     bool   `expr:"counted" doc:"whether no response decides about the next request, so that only numbers of items end the list"`
@@ -444,8 +444,8 @@ var auditTable = audits([]Rule{
 	{ID: "audit.noPages", Audit: &Auditing{Requires: FactPages},
 		Source: `total.items > 0 and (hints.pages == 0 and not (lower(hints.pagesAt) contains "last") or ` + lastIsEmpty + `)`,
 		Clause: "a number of pages is 0, although items were read, or the last of the pages is empty",
-		Message: `{hints.pages == 0 ? hints.pagesAt + " is 0, but the number of items read is " + text(total.items) + "; there may be more" : ` +
-			`"page " + text(page) + " is empty, although " + hints.pagesAt + " is " + text(hints.pages) + ` +
+		Message: `{hints.pages == 0 ? hints.pagesAt + " is 0, but the number of items read is " + text(total.items) + ` +
+			`"; there may be more" : "page " + text(page) + " is empty, although " + hints.pagesAt + " is " + text(hints.pages) + ` +
 			`"; if the API counts its pages from 0, set firstPage"}`},
 	{ID: "audit.errorBody", Audit: &Auditing{Requires: FactList, Also: unlessFailed,
 		Proof: `list.errorDoubt == "" and not list.reached`,

@@ -270,7 +270,9 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 			}
 			f, _ := fieldNamed(authenticationFields, name)
 			if c, ok := computed(field.path(), field.Value); ok && f.Kind != KindMap {
-				c.Secret = hidden
+				if c.Secret = hidden; hidden {
+					d.hideKeysIn(c.Source)
+				}
 				auth.Computed[plain] = c
 				return true
 			}

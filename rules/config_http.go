@@ -175,8 +175,7 @@ func (d *decoder) readHeaders(s setting, headers *Object, secret *[]string) {
 // header reads the value of a header: text, or a computed value.
 func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
 	if c, ok := computed(path, v); ok {
-		c.Secret = c.Secret || hidden
-		return c, true
+		return d.computedSecret(path, name, c, hidden), true
 	}
 	if !hidden {
 		d.hidePlainSecret(path, name, v)

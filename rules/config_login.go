@@ -76,6 +76,7 @@ func (d *decoder) authParts(role Role, s setting) []AuthPart {
 			d.diags.Errorf(diag.Value(memberPath), "%s needs an expression, got %s", m.Name, describe(m.Value))
 			continue
 		}
+		d.hideKeysIn(source)
 		parts = append(parts, AuthPart{Role: role, Name: strings.TrimPrefix(m.Name, "#"), Source: source, Path: memberPath})
 	}
 	return parts

@@ -25,12 +25,14 @@ func (r *reader) paramsOf(path string, object Object) Object {
 func (r *reader) param(path string, m Member) Member {
 	if name, hidden := strings.CutPrefix(m.Name, "#"); hidden {
 		if c, ok := computed(path, m.Value); ok {
-			c.Secret = true
-			return Member{Name: name, Value: c}
+			return Member{Name: name, Value: r.computedSecret(path, name, c, true)}
 		}
 		r.warnOfTemplate(path, m.Value, true)
 		text, _ := r.secret(path, m.Value, true)
 		return Member{Name: name, Value: text}
+	}
+	if c, ok := computed(path, m.Value); ok {
+		return Member{Name: m.Name, Value: r.computedSecret(path, m.Name, c, false)}
 	}
 	r.hidePlainSecret(path, m.Name, m.Value)
 	return Member{Name: m.Name, Value: r.paramValue(path, m.Value)}

@@ -25,11 +25,34 @@ func (r *reader) hide(secrets ...string) {
 // hidePlainSecret hides the value of a header or a parameter that looks like a secret,
 // although its key has no #, and warns of it: other programs may print it.
 func (r *reader) hidePlainSecret(path, name string, v any) {
-	text, _ := v.(string)
-	if !secret.IsValue(name, text) {
-		return
+	if text, _ := v.(string); secret.IsValue(name, text) {
+		r.hide(text)
+		r.warnOfPlainSecret(path, name)
 	}
-	r.hide(text)
+}
+
+// computedSecret returns the computed value of a header or a parameter as a secret, if its key has a # or the name of a
+// credential. The texts in its expression that look like keys are secrets, too: an expression is printed.
+func (r *reader) computedSecret(path, name string, c Computed, hidden bool) Computed {
+	named := r.dialect != Keboola && secret.IsCredential(name) // there, # marks the attributes that are secrets
+	if c.Secret = c.Secret || hidden || named; !c.Secret {
+		return c
+	}
+	r.hideKeysIn(c.Source)
+	if named && !hidden {
+		r.warnOfPlainSecret(path, name)
+	}
+	return c
+}
+
+// hideKeysIn hides the texts in an expression that look like keys.
+func (r *reader) hideKeysIn(source string) {
+	for _, span := range secret.KeysIn(source) {
+		r.hide(source[span[0]:span[1]])
+	}
+}
+
+func (r *reader) warnOfPlainSecret(path, name string) {
 	r.diags.Warnf(diag.Key(path), "%s looks like a secret under a key without #", name).
 		WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", "#"+name))
 }

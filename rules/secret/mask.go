@@ -197,7 +197,8 @@ func (m *masker) value(line int) {
 }
 
 // publicKeys are the keys of objects that may stand for a secret, or declare one: a reference to the
-// environment, an expression, and an input whose name is that of a secret. Only the value of default may be one.
+// environment, an expression, and an input whose name is that of a secret. Only the value of default may be one, and the texts
+// in an expression that [KeysIn] returns.
 var publicKeys = []string{"env", "expr", "doc", "pattern", "secret"}
 
 const defaultKey = "default"
@@ -220,7 +221,9 @@ func (m *masker) brackets() {
 			case isKey && slices.Contains(publicKeys, word):
 				public = true
 				continue
-			case public, isKey && word == defaultKey, t.kind == plainWord && isConstant(word):
+			case public:
+				m.hideKeys(t.start, t.end)
+			case isKey && word == defaultKey, t.kind == plainWord && isConstant(word):
 			default:
 				m.hide(t.start, t.end)
 			}
@@ -253,6 +256,7 @@ func (m *masker) below(line int) {
 		body := m.text[next : next+lineLength(m.text[next:])]
 		switch key, written, isKey := strings.Cut(body[min(following, len(body)):], ":"); {
 		case isKey && slices.Contains(publicKeys, key):
+			m.hideKeys(next+len(body)-len(written), next+len(body))
 		case isKey && key == defaultKey:
 			m.hide(next+len(body)-len(strings.TrimLeft(written, " ")), next+len(body))
 		default:
@@ -297,6 +301,13 @@ func (m *masker) hide(start, end int) {
 	var decoded string
 	if json.Unmarshal([]byte(`"`+written+`"`), &decoded) == nil && decoded != written {
 		m.secrets = append(m.secrets, decoded)
+	}
+}
+
+// hideKeys hides the texts in an expression that may be keys.
+func (m *masker) hideKeys(start, end int) {
+	for _, span := range KeysIn(m.text[start:end]) {
+		m.hide(start+span[0], start+span[1])
 	}
 }
 

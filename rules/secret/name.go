@@ -145,6 +145,31 @@ func kindOf(c byte) byte {
 	return 0
 }
 
+// IsCredential reports whether a header, parameter or key of that name carries a credential and nothing else: api_key, password.
+func IsCredential(name string) bool { return sure(name) }
+
+// KeysIn returns the spans of the texts in an expression that may be keys or passwords, and are no paths, addresses or
+// times: each has letters and digits, and is not short. The expression may be written as JSON escapes it.
+func KeysIn(source string) (spans [][2]int) {
+	for _, at := range literals().FindAllStringSubmatchIndex(source, -1) {
+		for group := 2; group < len(at); group += 2 {
+			if start, end := at[group], at[group+1]; start >= 0 && isKey(source[start:end]) {
+				spans = append(spans, [2]int{start, end})
+			}
+		}
+	}
+	return spans
+}
+
+// literals matches the texts in an expression.
+var literals = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`'((?:[^'\\]|\\.)*)'|\\?"((?:[^"\\]|\\[^"])*)\\?"|` + "`([^`]*)`")
+})
+
+func isKey(text string) bool {
+	return len(text) >= shortestSeldom && random(text) && !strings.ContainsAny(text, ".:/") || IsRandom(text) || IsIssued(text)
+}
+
 func sure(name string) bool {
 	name = plain(name)
 	return slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) })

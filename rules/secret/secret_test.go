@@ -87,6 +87,8 @@ func TestSecretsInTheTextOfAConfigurationAreMasked(t *testing.T) {
 		{"a comment that begins with a colon", "#: rule page: \"token\"\n#:   and: more\n\"#token\": S\n"},
 		{"an object of that name", `{"scrollers": {"token": {"method": "cursor"}}, "password": {"S": "S"}}`},
 		{"an expression", `{"#token": {"expr": "'a' + input.b"}, "a": {"b": "c"}}`},
+		{"a key in an expression", `{"#token": {"expr": "'S' + input.b + \"S\""}, "a": {"expr": "'x23456789012'"}}`},
+		{"a key in an expression of YAML", "'#token':\n  expr: input.b + 'S'\nother: x\n"},
 		{"an expression and a secret", `{"#a": {"expr": "input.b"}, "#b": ["S", {"expr": "input.c"}, "S"]}`},
 		{"an input that is secret", `{"inputs": {"k": {"secret": true, "doc": "all of it"}, "l": {"secret":false}}}`},
 		{"an input whose name is that of a secret", `{"inputs": {"client_secret": {"doc": "the secret", "default": "S", "pattern": "[a-z]+", "secret": true}}}`},
