@@ -82,7 +82,7 @@ var hintTable = []struct {
 		"numberofrecords", "numberofitems", "totalavailable", "totalrowcount", "rowsbeforelimitatleast", "hits",
 		"nhits", "fullresultsize", "totalreview", "totalreviews", "totalnumberofresults", "totalresources", "resultsfullcount",
 		"totalitemsinview", "totalrecordcount", "itemstotal", "ntotal", "overallcount", "counttotal", "collectionsize",
-		"totalmatchcount", "totalentrycount", "numberofhits", "numberofmatches", "resulttotal",
+		"totalmatchcount", "totalentrycount", "totalnumberofentries", "numberofhits", "numberofmatches", "resulttotal",
 		"totalsetsize",
 		"totalderegistros", // Omie
 		"totalregistros",
@@ -168,19 +168,19 @@ var containers = setOf(slices.Concat([]string{
 	"hits", "response", "result", "searchresults", "additionaldata", "resultinfo", "pager",
 	"searchinfo", "searchinformation", "responseheader",
 	"responseresults", "responsedetails", "resultsetmetadata", "manifest", "records",
-	"attr",             // attributes of XML in JSON
-	"view",             // Hydra
-	"context",          // STAC
-	"paginationoutput", // eBay
-	"pagingmetadata",   // Wix
-	"metainformation",  // Fortnox
-	"resultset",        // NOAA
-	"stats",            // Dimensions
-	"summary",          // Facebook
-	"tokenpagination",  // Google Play
-	"extra",            // dbt
-	"resultinf",        // e-Stat
-	"searchmetadata",   // Twitter
+	"attr",                                 // attributes of XML in JSON
+	"view",                                 // Hydra
+	"context",                              // STAC
+	"paginationoutput", "paginationresult", // eBay
+	"pagingmetadata",  // Wix
+	"metainformation", // Fortnox
+	"resultset",       // NOAA
+	"stats",           // Dimensions
+	"summary",         // Facebook
+	"tokenpagination", // Google Play
+	"extra",           // dbt
+	"resultinf",       // e-Stat
+	"searchmetadata",  // Twitter
 	"header", "headers", "attributes", "properties", "navigation", "paginator",
 }, join("page", about, ""), join("paging", about, ""), join("pagination", about, ""), join("list", about, ""), join("result", about, ""),
 	join("query", about, "")))
@@ -607,10 +607,13 @@ func (k Key) SplitList() (list, sign string, ok bool) {
 }
 
 // CountsList reports whether a number under the key is that of the items of a list with the given name: total_users,
-// users_count, release-group-count for release-groups.
+// users_count, total_users_count, release-group-count for release-groups.
 func (k Key) CountsList(list string) bool {
 	var one, two [maxBare]byte
 	bare, items := appendBare(one[:0], string(k)), appendBare(two[:0], list)
+	if bytes.HasSuffix(bare, []byte("count")) {
+		bare = bytes.TrimPrefix(bare, []byte("total"))
+	}
 	rest, ok := bytes.CutPrefix(bare, items)
 	if item := bytes.TrimSuffix(items, []byte("s")); !ok {
 		rest, ok = bytes.CutPrefix(bare, item)

@@ -61,10 +61,11 @@ func TestANameMayHaveThatOfTheListBesideIt(t *testing.T) {
 func TestANumberMayHaveTheNameOfAList(t *testing.T) {
 	for name, list := range map[string]string{
 		"total_users": "users", "usersCount": "users", "user_count": "users", "release-group-count": "release-groups", "numUsers": "users",
+		"totalUsersCount": "users", "total_user_count": "users",
 	} {
 		require.True(t, apinames.Key(name).CountsList(list), name)
 	}
-	for name, list := range map[string]string{"users": "users", "user_id": "users", "total_spent": "users", "usersMax": "users", "total": "users"} {
+	for name, list := range map[string]string{"users": "users", "user_id": "users", "total_spent": "users", "total_count": "users", "usersMax": "users", "total": "users"} {
 		require.False(t, apinames.Key(name).CountsList(list), name)
 	}
 }
