@@ -9,9 +9,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
-// PartValues are the values of the expressions that make a request, in their order: [Job.Advance] returns the
-// values of [Job.NextParts], [Job.Compute] the values of [Job.Computed]. The request can be made again from
-// them and the configuration, even in another process.
+// PartValues are the values of [Job.NextParts], in their order. The request can be made again from them and the
+// configuration, even in another process.
 type PartValues []any
 
 // Advance evaluates, after a page, the new state and the parts of the next request. All variables are

@@ -26,10 +26,13 @@ type Builder struct {
 	common rules.Object // parameters of every request (api.http.defaultOptions.params)
 }
 
+// ComputedValues are the values of [Job.Computed], in their order. They can be saved, as [PartValues] can.
+type ComputedValues []any
+
 // Compute evaluates the computed values of the job's own request, in the order of
 // [Job.Computed]. The page is the context before the first response.
-func (j *Job) Compute(m *language.Machine, page *rules.Context) (PartValues, error) {
-	values := make(PartValues, len(j.Computed))
+func (j *Job) Compute(m *language.Machine, page *rules.Context) (ComputedValues, error) {
+	values := make(ComputedValues, len(j.Computed))
 	for i, e := range j.Computed {
 		v, err := e.Value(m, page, maxPartBytes)
 		if err != nil {
@@ -42,7 +45,7 @@ func (j *Job) Compute(m *language.Machine, page *rules.Context) (PartValues, err
 
 // Builder returns the job with computed values, which [Job.Compute] returned in this process or in
 // an earlier one.
-func (j *Job) Builder(values PartValues) (*Builder, error) {
+func (j *Job) Builder(values ComputedValues) (*Builder, error) {
 	if len(values) != len(j.Computed) {
 		return nil, fmt.Errorf("the job has %s, but %d are given", wording.Counted(len(j.Computed), "computed value"), len(values))
 	}

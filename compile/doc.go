@@ -26,7 +26,7 @@
 //		request, err = builder.Apply(parts, addressOfTheResponse)
 //	}
 //
-// [PartValues] are plain values. A run that is resumed applies the parts that it saved
+// [ComputedValues] and [PartValues] are plain values. A run that is resumed applies the parts that it saved
 // and needs no response for it.
 //
 // The files, in the order of these steps:

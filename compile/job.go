@@ -11,8 +11,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
-// Job is the compiled ruleset of one job. It never changes and may be run by many goroutines at once. Its methods
-// are for running it; [Job.Analysis] answers questions about it.
+// Job is the compiled ruleset of one job. Its fields are for reading: a Job never changes, so that many goroutines may run it
+// at once. Its methods are for running it; [Job.Analysis] answers questions about it.
 type Job struct {
 	Ruleset *rules.Ruleset
 	RequestRules

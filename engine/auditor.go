@@ -28,7 +28,7 @@ func (a Auditor) AuditFile(job, file string, rows, before int64) *Finding {
 	if compiled == nil {
 		return nil
 	}
-	return evidence.AuditFile(compiled, file, rows, before)
+	return evidence.AuditJob(compiled, trace.FindingShrank, rules.ListFacts{File: file, Rows: int(rows), Had: int(before)})
 }
 
 // AuditRows returns the finding of a job about how its rows are written, or nil. If they are merged by their keys, it is
@@ -61,5 +61,6 @@ func (a Auditor) AuditContract(job, file, drift string, frozen bool) *Finding {
 	if compiled == nil {
 		return nil
 	}
-	return evidence.AuditContract(compiled, file, a.engine.Redactor().Text(drift), frozen)
+	facts := rules.ListFacts{File: file, Drift: a.engine.Redactor().Text(drift), Frozen: frozen}
+	return evidence.AuditJob(compiled, trace.FindingContract, facts)
 }

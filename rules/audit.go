@@ -588,7 +588,7 @@ var partitionAudits = audits([]Rule{
 			`if the items are not the same, add the value of the partition to the key"}`},
 })
 
-// PartitionAudits returns the audit rules about the partitions of a job.
+// PartitionAudits returns the audit rules about the partitions of a job. Callers must not change them.
 func PartitionAudits() []Rule { return partitionAudits }
 
 func auditIDs() []string { return lists.Map(auditTable, func(r Rule) string { return r.ID }) }

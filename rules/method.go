@@ -386,7 +386,7 @@ var builtinMethods = []Method{
 		},
 	},
 	{
-		Name: Single,
+		Name: single,
 		Doc:  "The list is one response. The rules next to it, such as `onError` and `keep`, apply; without any, leave the pagination out.",
 		Once: true,
 	},
@@ -415,8 +415,8 @@ var (
 // named scrollers.
 const Multiple = "multiple"
 
-// Single is the method of a list that is one response.
-const Single = "single"
+// single is the method of a list that is one response.
+const single = "single"
 
 func pageNumberFields() []Field {
 	return []Field{

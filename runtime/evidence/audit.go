@@ -55,18 +55,6 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 	return findings
 }
 
-// AuditFile returns the finding that a job replaces the rows of a file by less than half as many,
-// or nil. It is known only when all rows are written.
-func AuditFile(job *compile.Job, file string, written, had int64) *trace.Finding {
-	return findingOf(job, "audit.shrank", rules.ListFacts{File: file, Rows: int(written), Had: int(had)})
-}
-
-// AuditContract returns the finding that the data of a job differ from the contract in a file, or nil
-// if there is no drift or the configuration ignores it. It is evidence if the contract is frozen.
-func AuditContract(job *compile.Job, file, drift string, frozen bool) *trace.Finding {
-	return findingOf(job, trace.FindingContract, rules.ListFacts{File: file, Drift: drift, Frozen: frozen})
-}
-
 // AuditAgain returns the finding that items which are added to a file are not later than the kept value that was sent, given
 // their number, or that a unit of windows was requested again, or nil.
 func AuditAgain(job *compile.Job, known int) *trace.Finding {
@@ -74,25 +62,19 @@ func AuditAgain(job *compile.Job, known int) *trace.Finding {
 	if r := job.Analysis().Reread(); r != nil {
 		facts.Reread = fmt.Sprintf("kept.%s, the %s of the run before", r.From.KeptAsIs(), r.To)
 	}
-	return findingOf(job, trace.FindingAgain, facts)
+	return AuditJob(job, trace.FindingAgain, facts)
 }
 
 // AuditRestart returns the finding about a child of a job with the given findings, or nil: if the list of
 // the parent was restarted, partitions of its items ran twice.
 func AuditRestart(job *compile.Job, parent []trace.Finding) *trace.Finding {
 	restarted := slices.ContainsFunc(parent, func(f trace.Finding) bool { return f.ID == "audit.restart" })
-	return findingOfPartitions(job, rules.PartitionFacts{Restarted: restarted})
+	return AuditPartitions(job, rules.PartitionFacts{Restarted: restarted})
 }
 
-// AuditSkipped returns the finding that all partitions of a job without items failed and were skipped, or nil, given the
-// number of these partitions and of all.
-func AuditSkipped(job *compile.Job, failed, all int) *trace.Finding {
-	return findingOfPartitions(job, rules.PartitionFacts{Failed: failed, Of: all})
-}
-
-// findingOfPartitions returns the finding of the first rule about partitions that is met, given the facts that
+// AuditPartitions returns the finding of the first rule about partitions that is met, given the facts that
 // the rule reads besides the parent, or nil.
-func findingOfPartitions(job *compile.Job, facts rules.PartitionFacts) *trace.Finding {
+func AuditPartitions(job *compile.Job, facts rules.PartitionFacts) *trace.Finding {
 	if job.Parent != nil {
 		facts.Parent = job.Parent.ID()
 	}
@@ -105,9 +87,9 @@ func findingOfPartitions(job *compile.Job, facts rules.PartitionFacts) *trace.Fi
 	return nil
 }
 
-// findingOf returns the finding of a rule of the audit about a job as a whole, given the facts that
+// AuditJob returns the finding of a rule of the audit about a job as a whole, given the facts that
 // the rule reads, or nil if the rule is not met or the configuration ignores it.
-func findingOf(job *compile.Job, id string, facts rules.ListFacts) *trace.Finding {
+func AuditJob(job *compile.Job, id string, facts rules.ListFacts) *trace.Finding {
 	if index := indexOf(job, id); index >= 0 {
 		return findingIf(job, &job.Ruleset.Rules[index], &rules.Context{List: &facts, Hints: &rules.Hints{}})
 	}

@@ -80,7 +80,7 @@ func (p *MissingPaths) Finding(job *compile.Job, partitions int, values NilCount
 			inAll = true
 		}
 	}
-	return findingOfPartitions(job, rules.PartitionFacts{Absent: joinMissing(paths), AbsentInAll: inAll})
+	return AuditPartitions(job, rules.PartitionFacts{Absent: joinMissing(paths), AbsentInAll: inAll})
 }
 
 // lacks reports whether an expression reads a path that no item of the parent has.
@@ -110,7 +110,7 @@ type NilCount struct {
 
 // NilCounts returns the count of one partition, given the values of [compile.Job.Computed]. The result must not be
 // changed: partitions without nil share one.
-func (s *Subject) NilCounts(values compile.PartValues) NilCounts {
+func (s *Subject) NilCounts(values compile.ComputedValues) NilCounts {
 	all, shared := s.noNil, true
 	for i, e := range s.job.Computed {
 		if _, expected := all[e.Rule.ID]; !expected || !e.GivesNil(values[i]) {
@@ -160,7 +160,7 @@ func (v NilCounts) Findings(job *compile.Job, found *MissingPaths) (findings []t
 		if count.Nil == 0 || found.lacks(job, e) {
 			continue
 		}
-		if f := findingOfPartitions(job, rules.PartitionFacts{
+		if f := AuditPartitions(job, rules.PartitionFacts{
 			Nil: e.Rule.ID, NilSource: e.Rule.Source, NilParts: e.IsComposite(), NilIn: count.Nil, NilOf: count.All,
 		}); f != nil {
 			findings = append(findings, *f)

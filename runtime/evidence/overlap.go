@@ -77,12 +77,12 @@ func (o *Overlap) Finding(job *compile.Job) *trace.Finding {
 	facts := rules.PartitionFacts{Again: o.Again, Key: strings.Join(job.Spec().Key, ", ")}
 	if facts.Key != "" {
 		if o.Other > 0 && !slices.ContainsFunc(job.For, isWindow) { // an item may change, and then be in a later window
-			return findingOf(job, trace.FindingAmbiguous, rules.ListFacts{Ambiguous: o.Other, KeyPaths: facts.Key})
+			return AuditJob(job, trace.FindingAmbiguous, rules.ListFacts{Ambiguous: o.Other, KeyPaths: facts.Key})
 		}
 		facts.Again += o.Other
 	}
 	if !o.Differ && (facts.Key == "" || facts.Again > 0) { // a key with a value of the partition tells the items apart
 		facts.Alike = o.Lists
 	}
-	return findingOfPartitions(job, facts)
+	return AuditPartitions(job, facts)
 }

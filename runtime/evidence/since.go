@@ -22,7 +22,7 @@ type since struct {
 
 // sinceOf returns the kept value with which items are compared, given the values of [compile.Job.Computed]. In the
 // first run, which has no kept value, the list may begin where it likes.
-func (p *lastPage) sinceOf(values compile.PartValues) (s since) {
+func (p *lastPage) sinceOf(values compile.ComputedValues) (s since) {
 	for _, c := range p.subject.sent {
 		kept := p.context.Kept[c.Kept]
 		if kept == nil {

@@ -28,8 +28,8 @@ func TestARestartOfTheParentIsAHintForItsChildren(t *testing.T) {
 
 func TestAFileThatLosesMoreThanHalfItsRowsIsAFinding(t *testing.T) {
 	job := linesOf(t)
-	require.Nil(t, evidence.AuditFile(job, "lines.ndjson", 50, 100))
-	found := evidence.AuditFile(job, "lines.ndjson", 49, 100)
+	require.Nil(t, evidence.AuditJob(job, trace.FindingShrank, rules.ListFacts{File: "lines.ndjson", Rows: 50, Had: 100}))
+	found := evidence.AuditJob(job, trace.FindingShrank, rules.ListFacts{File: "lines.ndjson", Rows: 49, Had: 100})
 	require.NotNil(t, found)
 	require.Equal(t, "audit.shrank", found.ID)
 	require.Contains(t, found.Message, "the list has 49 rows, less than half of the 100 in lines.ndjson")
@@ -41,7 +41,7 @@ func TestAValueThatIsNilInEveryPartitionIsEvidence(t *testing.T) {
 	weights := func(values ...any) (all []rules.Weight) {
 		var seen evidence.Seen
 		for _, v := range values {
-			seen.Add(&evidence.Seen{Values: evidence.NewSubject(job).NilCounts(compile.PartValues{v})})
+			seen.Add(&evidence.Seen{Values: evidence.NewSubject(job).NilCounts(compile.ComputedValues{v})})
 		}
 		for _, f := range seen.Values.Findings(job, &evidence.MissingPaths{}) {
 			all = append(all, f.Weight)
@@ -63,7 +63,7 @@ func TestAPathThatNoItemHasIsFoundOnceForAllPages(t *testing.T) {
 	found := all.Finding(job, 1, nil)
 	require.NotNil(t, found)
 	require.Contains(t, found.Message, "no item of orders has order.id, which lines reads")
-	nilInAll := evidence.NewSubject(job).NilCounts(compile.PartValues{nil})
+	nilInAll := evidence.NewSubject(job).NilCounts(compile.ComputedValues{nil})
 	require.Equal(t, rules.WeightEvidence, all.Finding(job, 1, nilInAll).Weight)
 	require.Empty(t, nilInAll.Findings(job, &all), "the path has a finding already")
 	all.Merge(second.Save(), jobs)

@@ -103,7 +103,7 @@ func (p *lastPage) onlyShortPage() int {
 }
 
 // SetValues sets the values of the job's own request, those of [compile.Job.Computed].
-func (w *Watcher) SetValues(values compile.PartValues) {
+func (w *Watcher) SetValues(values compile.ComputedValues) {
 	w.nilValues = w.last.subject.NilCounts(values)
 	w.since = w.last.sinceOf(values)
 }

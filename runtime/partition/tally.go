@@ -136,7 +136,8 @@ func (t *Tally) conclude(err error) []EndedResult {
 			}
 			f.Message, f.Because = t.redactor.Shown(f.Message), t.redactor.Shown(f.Because)
 			r.Findings = append(r.Findings, f)
-			t.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
+			t.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message),
+				"event", "suspect", "job", r.Job, "finding", f.ID)
 		}
 		switch parent := t.jobs[job.Parent]; {
 		case r.Outcome == "" && err == nil && parent != nil && parent.result.Reason == runtime.ReasonPartitionLimit:
@@ -177,7 +178,7 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 		}
 	}
 	if one.result.Items == 0 {
-		if f := evidence.AuditSkipped(job, partitions.Skipped, partitions.Count); f != nil {
+		if f := evidence.AuditPartitions(job, rules.PartitionFacts{Failed: partitions.Skipped, Of: partitions.Count}); f != nil {
 			found = append(found, *f)
 		}
 	}
@@ -208,8 +209,8 @@ func (t *Tally) logPartitions(results []EndedResult) {
 		if r.Outcome == rules.Partial {
 			level = slog.LevelWarn
 		}
-		t.log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.redactor.Shown(r.Message)), "event", "stop", "job", r.Job,
-			"outcome", r.Outcome, "partitions", r.Partitions.Count)
+		t.log.Log(context.Background(), level, fmt.Sprintf("Job '%s': %s", r.Job, t.redactor.Shown(r.Message)),
+			"event", "stop", "job", r.Job, "outcome", r.Outcome, "partitions", r.Partitions.Count)
 	}
 }
 

@@ -73,6 +73,8 @@ func tagged(v any) (_ any, err error) {
 		return map[string]any{zoneTag: v.String()}, nil
 	case compile.PartValues:
 		return tagged([]any(v))
+	case compile.ComputedValues:
+		return tagged([]any(v))
 	case []any:
 		if v == nil {
 			return nil, nil

@@ -129,6 +129,10 @@ type Finding struct {
 // completeness of a list.
 const FindingContract = "audit.contract"
 
+// FindingShrank is the id of the finding that a job replaces the rows of a file by less than half as many. It is known
+// only when all rows are written.
+const FindingShrank = "audit.shrank"
+
 // FindingAmbiguous is the id of the finding that partitions have other items with one key. Merging loses such items.
 const FindingAmbiguous = "audit.ambiguous"
 
