@@ -66,13 +66,13 @@ func (c *credentials) hidden() []string {
 
 // credentials returns the credentials of a run. The credentials of an option override the credentials
 // of the configuration.
-func (e *Engine) credentials(options credential.Options) (transport.Auth, error) {
+func (e *Engine) credentials(options credential.Options) (transport.Credentials, error) {
 	override := e.options.run.auth
 	switch {
 	case override == nil:
 		return credential.New(e.cfg.Auth, options)
 	case override.token != nil:
-		return transport.Auth{Token: override.token}, nil
+		return transport.Credentials{Token: override.token}, nil
 	}
 	options.Expressions = nil
 	return credential.New(override.auth, options)

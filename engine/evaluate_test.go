@@ -22,7 +22,7 @@ func TestAnEngineEvaluatesSeveralExpressionsAtOnce(t *testing.T) {
 	var running sync.WaitGroup
 	for range 4 {
 		running.Go(func() {
-			found, err := e.Evaluate(t.Context(), "items[0].id + 1", trace.Scope{Job: "users", Page: 1})
+			found, err := e.Evaluate(t.Context(), "items[0].id + 1", trace.Place{Job: "users", Page: 1})
 			if err != nil || found.Err != nil || found.Value != 8.0 && found.Value != 8 {
 				t.Errorf("%v, %v", found, err)
 			}

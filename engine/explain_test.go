@@ -204,7 +204,7 @@ var (
 // requireRequest requires an address to be the one that was shown. If a phrase decides about
 // its query, only what is before the query is compared, since a value that is missing is left
 // out, an object becomes several parameters, and a query overrides parameters.
-func requireRequest(t *testing.T, run explainedRun, shown explain.RequestExplanation, sent trace.Sent) {
+func requireRequest(t *testing.T, run explainedRun, shown explain.RequestExplanation, sent trace.Request) {
 	t.Helper()
 	require.Equal(t, sent.Method, shown.Method)
 	want := regexp.QuoteMeta(run.neutral(shown.URL))

@@ -45,9 +45,9 @@ type Page = runtime.Page
 //	Page int    // page number, from 1
 //	// Partition holds the values of the variables of for that expressions read.
 //	Partition map[string]any
-//	Request   trace.Sent // the request without its credentials
-//	Status    int        // HTTP status
-//	Count     int        // number of items that the API sent
+//	Request   trace.Request // the request without its credentials
+//	Status    int           // HTTP status
+//	Count     int           // number of items that the API sent
 //	// Written is the number of items that were delivered, if the filter left some out. Nil means that
 //	// all items were delivered or, if Dropped is set, no item.
 //	Written   *int

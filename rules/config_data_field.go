@@ -20,13 +20,13 @@ type DataField struct {
 
 // ItemList is a path of items in a response.
 type ItemList struct {
-	Steps    []Step
+	Steps    []PathStep
 	Text     string // its spelling in the configuration
 	DataType string // the type of its items; "" is that of the job
 }
 
-// Step is one key of the path of items.
-type Step struct {
+// PathStep is one key of the path of items.
+type PathStep struct {
 	Key string // "" with All
 	All bool   // a star: every element of a list, or every member of an object
 }
@@ -104,7 +104,7 @@ func (d *decoder) dataField(s setting) *DataField {
 		d.diags.Errorf(diag.Value(s.path()), "dataField has no dataType in dialect %s", d.dialect).WithHint("set the dataType of the job")
 	}
 	field := &DataField{Keys: lists[0].Fixed(), Text: lists[0].Text}
-	star := slices.ContainsFunc(lists[0].Steps, func(s Step) bool { return s.All })
+	star := slices.ContainsFunc(lists[0].Steps, func(s PathStep) bool { return s.All })
 	if len(lists) > 1 || star || lists[0].DataType != "" {
 		field.Lists = lists
 	}
@@ -156,8 +156,8 @@ func withoutBraces(text string) (string, bool) {
 
 // steps returns the steps of a path. A key that is a star is escaped: \*. In dialect keboola
 // a star has no meaning.
-func (r *reader) steps(keys []string) []Step {
-	out := make([]Step, len(keys))
+func (r *reader) steps(keys []string) []PathStep {
+	out := make([]PathStep, len(keys))
 	for i, key := range keys {
 		switch {
 		case key == "*" && r.dialect != Keboola:

@@ -16,7 +16,7 @@ type Job struct {
 	Endpoint       string
 	Method         string // one of [Verbs]
 	Params         Object
-	Body           Object             // of a JSON or urlencoded body; with it, Params are in the query of any method. Nil if there is no body
+	Body           Object             // of a JSON or urlencoded body; with it, the query of any method has the Params. Nil: no body
 	Lists          requests.ListStyle // how lists are written in queries and forms
 	Headers        Object
 	SecretHeaders  []string
@@ -26,7 +26,7 @@ type Job struct {
 	Filter         string      // expression; "" if every item passes
 	Fields         []ItemField // in the order in which members are added
 	Key            []string    // paths whose values identify an item after Fields; nil without a key
-	Response       Response
+	Response       ResponseFormat
 	For            []ForVariable   // variables of its partitions; nil if the job is one partition
 	AllowedOrigins []string        // further origins that its requests may go to, besides the origins of the API
 	Emits          bool            // its items are written (emit)
@@ -79,11 +79,14 @@ var jobFields = []Field{
 	{Name: "headers", Kind: KindMap, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
 	{Name: "dataField", Kind: KindAny, Fields: dataFieldFields, Each: &Field{Kind: KindAny, Fields: dataFieldFields},
 		Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\", \"dataType\"}`, or a list of both; " +
-			"in dialect `spec`, `*` is every element of a list or every member of an object; default: the root, or the only list in the root"},
+			"in dialect `spec`, `*` is every element of a list or every member of an object; " +
+			"default: the root, or the only list in the root"},
 	{Name: "dataType", Kind: KindText, DefaultOf: "endpoint",
-		Doc: "type of the items, and name of their file under `--out`; default: the id or, without one and in dialect `keboola`, the endpoint"},
-	{Name: "filter", Kind: KindExpression, Scope: ScopeItem, Doc: "expression over `item`: an item for which it is not true is not written; " +
-		"the other rules see all items"},
+		Doc: "type of the items, and name of their file under `--out`; " +
+			"default: the id or, without one and in dialect `keboola`, the endpoint"},
+	{Name: "filter", Kind: KindExpression, Scope: ScopeItem,
+		Doc: "expression over `item`: an item for which it is not true is not written; " +
+			"the other rules see all items"},
 	{Name: "fields", Kind: KindMap, Scope: ScopeItem, Each: &Field{Kind: KindExpression, OrNull: true},
 		Doc: "members of the items: names, or paths, and expressions " +
 			"over `item`; `null` removes the member; other members keep their bytes and their order"},
@@ -103,8 +106,9 @@ var jobFields = []Field{
 	{Name: "incremental", Kind: KindBlock, Fields: incrementalFields,
 		Doc: "only what has changed since the last run (`--kept` or `--state`): " +
 			"short for a value under `keep` and a computed parameter"},
-	{Name: "keepFor", Kind: KindExpression, Doc: "expression over the variables, such as `order.id`: the values under `keep`, and that of " +
-		"`incremental`, are kept for each of its values, and each partition reads its own; default: one for all partitions"},
+	{Name: "keepFor", Kind: KindExpression,
+		Doc: "expression over the variables, such as `order.id`: the values under `keep`, and that of " +
+			"`incremental`, are kept for each of its values, and each partition reads its own; default: one for all partitions"},
 	{Name: "emit", Kind: KindFlag, Default: true, QuietDefault: true,
 		Doc: "if false, the items are not written: they are needed for other jobs only"},
 	{Name: "onPartitionError", Kind: KindText, Default: string(PartitionFail), DefaultWith: "for",
@@ -213,7 +217,8 @@ func (c *Config) finishJobs(diags *diag.Collector) {
 		j.checkFiles(files, diags)
 		if other, shared := types[j.DataType]; !j.Typed && j.Emits && slices.Contains(j.DataTypes(), j.DataType) {
 			if shared {
-				diags.Warnf(diag.Value(j.path), "the jobs %s and %s cannot be written to files, as both would be named %s", other, j.ID, j.DataType).
+				diags.Warnf(diag.Value(j.path), "the jobs %s and %s cannot be written to files, as both would be named %s",
+					other, j.ID, j.DataType).
 					WithHint("give each of them an id, or the same dataType if one file is to have the items of both")
 			}
 			types[j.DataType] = j.ID

@@ -21,8 +21,8 @@ const (
 
 var formats = []string{FormatJSON, FormatNDJSON, FormatCSV, FormatXML, FormatAuto}
 
-// Response says how the responses of a job are read.
-type Response struct {
+// ResponseFormat says how the responses of a job are read.
+type ResponseFormat struct {
 	Format    string   // one of [FormatJSON], [FormatNDJSON], [FormatCSV], [FormatXML] and [FormatAuto]
 	Header    bool     // CSV: the first row has the names of the columns
 	Delimiter rune     // CSV: the character between fields; 0 is a comma, or a tab where the content type says so
@@ -34,7 +34,8 @@ type Response struct {
 var responseFields = []Field{
 	{Name: "format", Kind: KindText, Default: FormatJSON, Values: formats, Doc: "`json`, `ndjson` (one JSON value per line), `csv`, " +
 		"`xml`, or `auto`: by the content type of the response, then by its first byte"},
-	{Name: "header", Kind: KindFlag, Default: true, DefaultWith: "format", Doc: "of CSV: whether the first row has the names of the columns"},
+	{Name: "header", Kind: KindFlag, Default: true, DefaultWith: "format",
+		Doc: "of CSV: whether the first row has the names of the columns"},
 	{Name: "delimiter", Kind: KindText, Doc: "of CSV: the character between fields (`\\t` is a tab); default: a comma, or a tab " +
 		"for `text/tab-separated-values`"},
 	{Name: "columns", Kind: KindList, Each: &Field{Kind: KindText},
@@ -43,8 +44,8 @@ var responseFields = []Field{
 }
 
 // response reads the format of a job's responses. The keys of the job override the keys of the API.
-func (d *decoder) response(job, api settings) Response {
-	r := Response{Format: FormatJSON, Header: true}
+func (d *decoder) response(job, api settings) ResponseFormat {
+	r := ResponseFormat{Format: FormatJSON, Header: true}
 	for _, s := range []settings{api, job} {
 		if !s.get("response").given() {
 			continue
@@ -101,13 +102,13 @@ func (d *decoder) checkResponse(j *Job, own settings) {
 // checkTables reports settings of the API for CSV that no job needs.
 func (d *decoder) checkTables(api settings) {
 	if !slices.ContainsFunc(d.cfg.Jobs, func(j Job) bool { return j.Response.mayBeCSV() }) {
-		d.refuseTableOptions(Response{Format: cmp.Or(api.get("response.format").text(), FormatJSON)}, api)
+		d.refuseTableOptions(ResponseFormat{Format: cmp.Or(api.get("response.format").text(), FormatJSON)}, api)
 	}
 }
 
 // refuseTableOptions reports settings of CSV in the response object of a job, or of the API, that has
 // another format.
-func (d *decoder) refuseTableOptions(r Response, s settings) {
+func (d *decoder) refuseTableOptions(r ResponseFormat, s settings) {
 	if !s.get("response").given() {
 		return
 	}
@@ -132,7 +133,7 @@ func (d *decoder) checkPath(j *Job, field setting) {
 }
 
 // mayBeCSV reports whether responses may be CSV.
-func (r Response) mayBeCSV() bool { return r.Format == FormatCSV || r.Format == FormatAuto }
+func (r ResponseFormat) mayBeCSV() bool { return r.Format == FormatCSV || r.Format == FormatAuto }
 
 // ItemPaths returns the paths of the items, with * for every element or member; without a
 // dataField it returns nil.
@@ -159,7 +160,7 @@ func (j Job) ItemPaths() [][]string {
 
 // PathProblem says why the paths of items (dataField) do not fit the format; "" if they
 // do. Without a path, paths is empty; a path without keys is the root.
-func (r Response) PathProblem(paths [][]string) string {
+func (r ResponseFormat) PathProblem(paths [][]string) string {
 	switch r.Format {
 	case FormatNDJSON, FormatCSV:
 		for _, path := range paths {

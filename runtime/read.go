@@ -27,7 +27,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	if err != nil {
 		return nil, r.responseError(f, size, err)
 	}
-	reading.Origin = r.converter.Origin()
+	reading.Original = r.converter.Origin()
 	r.state.Hints.Value = nil
 	shown, c := r.sender.shownCall(request, f.call), r.context()
 	record := r.newRecord(request, f, shown)
@@ -96,7 +96,7 @@ func (r *listRun) setTypes(lists []document.TypedItems) []document.TypedItems {
 }
 
 // newRecord returns the record of a page with the facts that are known before it is judged, given its shown request.
-func (r *listRun) newRecord(request requests.Request, f fetchResult, shown trace.Sent) trace.Record {
+func (r *listRun) newRecord(request requests.Request, f fetchResult, shown trace.Request) trace.Record {
 	return trace.Record{
 		Job: r.job.ID(), Partition: r.shownBinding(), Request: r.sender.recorded(request, shown),
 		Status: f.Status, Decision: trace.Continue, StoppedBy: []string{}, Attempts: f.Attempts,
@@ -210,7 +210,7 @@ func (r *listRun) compareWithFirst(content document.Digest) {
 }
 
 // digestOf returns the digest of a request.
-func digestOf(sent trace.Sent) document.Digest {
+func digestOf(sent trace.Request) document.Digest {
 	return document.DigestOf(sent.Body, document.DigestOf([]byte(sent.Method+" "+sent.URL), document.Digest{}))
 }
 

@@ -61,17 +61,17 @@ func (s *sender) encode(request requests.Request) (call transport.Call, withheld
 }
 
 // shown returns a request without its secrets.
-func (s *sender) shown(request requests.Request) trace.Sent {
+func (s *sender) shown(request requests.Request) trace.Request {
 	call, _, err := s.encode(request)
 	if err != nil {
-		return trace.Sent{Method: request.Verb(), URL: s.redactor.Shown(request.Endpoint)}
+		return trace.Request{Method: request.Verb(), URL: s.redactor.Shown(request.Endpoint)}
 	}
 	return s.shownCall(request, call)
 }
 
 // shownCall returns a request as shown does, given its encoded call.
-func (s *sender) shownCall(request requests.Request, call transport.Call) trace.Sent {
-	out := trace.Sent{Method: call.Method, URL: s.redactor.Text(call.URL)}
+func (s *sender) shownCall(request requests.Request, call transport.Call) trace.Request {
+	out := trace.Request{Method: call.Method, URL: s.redactor.Text(call.URL)}
 	switch {
 	case call.Body == nil:
 	case request.Method == "FORM":
@@ -84,7 +84,7 @@ func (s *sender) shownCall(request requests.Request, call transport.Call) trace.
 
 // recorded returns a shown request as a trace has it: also without the values of parameters that usually are credentials,
 // which an API may have put into the address of the next page. Digests and expressions need these.
-func (s *sender) recorded(request requests.Request, shown trace.Sent) trace.Sent {
+func (s *sender) recorded(request requests.Request, shown trace.Request) trace.Request {
 	shown.URL = redact.Parameters(shown.URL)
 	if form := ""; request.Method == "FORM" && json.Unmarshal(shown.Body, &form) == nil {
 		shown.Body, _ = json.Marshal(redact.Parameters("&" + form)[1:])
@@ -94,7 +94,7 @@ func (s *sender) recorded(request requests.Request, shown trace.Sent) trace.Sent
 
 // sentFacts returns the request as expressions see it: without the secrets of the configuration,
 // but with the tokens of the API.
-func (s *sender) sentFacts(request requests.Request, shown trace.Sent) rules.Sent {
+func (s *sender) sentFacts(request requests.Request, shown trace.Request) rules.Sent {
 	facts := rules.Sent{Method: shown.Method, URL: shown.URL, Params: s.redacted(request.Params), Headers: s.redacted(request.Headers)}
 	if shown.Body != nil && request.Method != "FORM" {
 		facts.Body, _ = document.Decode(shown.Body)

@@ -37,7 +37,7 @@ type state struct {
 	Computed saved.Value[compile.ComputedValues] `json:"computed,omitzero"` // values of the job's own request
 	Base     string                              `json:"base,omitempty"`    // URL of the last response, after redirects
 	Due      time.Time                           `json:"due,omitzero"`      // time of the next request, if it has to wait
-	Hints    saved.Value[*rules.Hints]           `json:"hints,omitzero"`    // hints of the last response, if an error response may end the list
+	Hints    saved.Value[*rules.Hints]           `json:"hints,omitzero"`    // of the last response, if an error response may end the list
 
 	// KeptSoFar holds the values for the next run that are about the items of all pages, up to this page.
 	KeptSoFar saved.Value[map[string]any] `json:"kept,omitzero"`

@@ -120,7 +120,7 @@ func readPage(x *exchange) (*page, error) {
 	if p.format != rules.FormatJSON {
 		buffer := &spool.Buffer{}
 		defer buffer.Release()
-		response := rules.Response{Format: p.format, Header: true}
+		response := rules.ResponseFormat{Format: p.format, Header: true}
 		converter := format.NewConverter(format.Options{Response: response, MaxBytes: maxBytes, MaxDepth: maxDepth})
 		if _, err := converter.Convert(body, buffer); err != nil {
 			return nil, err

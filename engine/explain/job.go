@@ -388,7 +388,7 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 	}
 	starred, response := 0, "as the response"
 	for _, l := range lists {
-		if slices.ContainsFunc(l.Steps, func(s rules.Step) bool { return s.All }) {
+		if slices.ContainsFunc(l.Steps, func(s rules.PathStep) bool { return s.All }) {
 			response = "in place of the response, or of the list or object before *"
 		}
 		if n := len(l.Steps); n > 0 && l.Steps[n-1].All {
@@ -431,7 +431,7 @@ func listsInWords(lists []rules.ItemList) string {
 }
 
 // tableInWords says how CSV is read, if that is configured.
-func tableInWords(r rules.Response) string {
+func tableInWords(r rules.ResponseFormat) string {
 	out := ""
 	if r.Delimiter != 0 {
 		out += fmt.Sprintf(", delimiter %q", r.Delimiter)
@@ -446,7 +446,7 @@ func tableInWords(r rules.Response) string {
 }
 
 // rowInWords says what the item of a row of CSV is.
-func rowInWords(r rules.Response) string {
+func rowInWords(r rules.ResponseFormat) string {
 	switch {
 	case r.Columns != nil:
 		return "an object of texts"

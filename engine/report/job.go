@@ -54,7 +54,7 @@ type budget struct{ partitions, pages int }
 // spend lets a partition keep its pages, or drops them: the last page and the totals remain.
 func (b *budget) spend(p *Partition) {
 	if b.partitions > 0 && (b.partitions >= maxDrawn || b.pages+len(p.Pages) > maxDrawnPages) {
-		p.Pages, p.Last.Verdicts, p.Last.Request = nil, nil, trace.Sent{}
+		p.Pages, p.Last.Verdicts, p.Last.Request = nil, nil, trace.Request{}
 		return
 	}
 	b.partitions, b.pages = b.partitions+1, b.pages+len(p.Pages)

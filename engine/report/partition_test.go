@@ -21,7 +21,7 @@ import (
 // lastPage returns the first and last page of a partition, with three items.
 func lastPage(job string, values map[string]any) engine.Record {
 	return engine.Record{
-		Job: job, Page: 1, Partition: values, Request: trace.Sent{Method: "GET", URL: "https://api.test/" + job},
+		Job: job, Page: 1, Partition: values, Request: trace.Request{Method: "GET", URL: "https://api.test/" + job},
 		Status: 200, Count: 3, Bytes: 30,
 		Verdicts: []engine.Verdict{{Rule: "last", Met: true, Because: "body.last(true) == true"}}, Decision: trace.Stop,
 		StoppedBy: []string{"last"}, Outcome: rules.Complete, Attempts: 1, At: 1, Millis: 5,

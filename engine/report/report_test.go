@@ -266,7 +266,7 @@ func run(t *testing.T, pages int) *report.Run {
 	enc := json.NewEncoder(&b)
 	for n := 1; n <= pages; n++ {
 		p := engine.Record{
-			Job: "users", Page: n, Request: trace.Sent{Method: "GET", URL: fmt.Sprintf("https://api.test/users?page=%d", n)},
+			Job: "users", Page: n, Request: trace.Request{Method: "GET", URL: fmt.Sprintf("https://api.test/users?page=%d", n)},
 			Status: 200, Count: n % 7, Bytes: 1000 + n%300,
 			Verdicts: []engine.Verdict{{Rule: "pagenum.empty", Because: fmt.Sprintf("count(%d) == 0", n%7)}},
 			Decision: trace.Continue, StoppedBy: []string{}, Attempts: 1, At: int64(n-1) * 30, Millis: 25,

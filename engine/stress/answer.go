@@ -133,7 +133,7 @@ func (a *api) withList(r *reply, items []any) any {
 }
 
 // wrap puts items where the stars of a path of dataField find them.
-func wrap(items []any, stars []rules.Step) any {
+func wrap(items []any, stars []rules.PathStep) any {
 	var v any = items
 	for _, s := range slices.Backward(stars) {
 		if s.All {

@@ -32,7 +32,7 @@ type plan struct {
 // An itemPlan says where a response has its items, and what they contain.
 type itemPlan struct {
 	list   []string         // path of the items
-	stars  []rules.Step     // steps after the keys
+	stars  []rules.PathStep // steps after the keys
 	others []rules.ItemList // empty lists of a response that has several lists
 	single bool             // whether a response is a single item
 	lines  bool             // whether the configuration says that an item is a line: NDJSON or CSV
@@ -134,7 +134,8 @@ func conceivable(job *compile.Job, surface compile.Surface, rec recording) iter.
 		beyonds = slices.Concat(beyondStatuses, beyonds)
 	}
 	common := plan{
-		itemPlan: itemPlan{list: list, stars: stars, others: otherLists(job), single: single, keyPaths: surface.Keys, unique: uniqueOf(job)},
+		itemPlan: itemPlan{list: list, stars: stars, others: otherLists(job), single: single,
+			keyPaths: surface.Keys, unique: uniqueOf(job)},
 		literals: surface.Literals,
 	}
 	return func(yield func(*plan) bool) {
@@ -146,7 +147,8 @@ func conceivable(job *compile.Job, surface compile.Surface, rec recording) iter.
 							p := common
 							p.keys, p.known = kind, map[string]int{}
 							p.pagePlan = pagePlan{
-								paged: beyond != onePage, pageSize: size, signals: signals, locator: memoryLocator, end: end, beyond: max(beyond, 0),
+								paged: beyond != onePage, pageSize: size, signals: signals,
+								locator: memoryLocator, end: end, beyond: max(beyond, 0),
 							}
 							if !yield(&p) {
 								return
@@ -177,7 +179,7 @@ func polls(job *compile.Job) bool {
 }
 
 // itemsOf returns where the model puts the items, or that a response is one item.
-func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []rules.Step, single bool) {
+func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []rules.PathStep, single bool) {
 	d := job.Spec().DataField
 	inBody := slices.ContainsFunc(surface.Values, func(p compile.ResponseValue) bool { return len(p.Path) > 0 })
 	switch {

@@ -48,7 +48,7 @@ func (s *subject) run(ctx context.Context, a *api, most int) *run {
 // the API sends them, so that they can be counted.
 func plain(job *compile.Job) *compile.Job {
 	changed, set := *job, *job.Ruleset
-	set.Job.Response = rules.Response{Format: rules.FormatJSON}
+	set.Job.Response = rules.ResponseFormat{Format: rules.FormatJSON}
 	changed.Ruleset, changed.Shape = &set, compile.Shape{}
 	return &changed
 }

@@ -23,7 +23,7 @@ func (c at) Now() time.Time { return time.Time(c) }
 func (c at) Sleep(context.Context, time.Duration) error { return nil }
 
 // signature signs a request and returns the signature.
-func signature(t *testing.T, auth transport.Auth, method, address, body string, headers ...string) string {
+func signature(t *testing.T, auth transport.Credentials, method, address, body string, headers ...string) string {
 	t.Helper()
 	r, err := http.NewRequest(method, address, strings.NewReader(body))
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func signature(t *testing.T, auth transport.Auth, method, address, body string, 
 	return m[1]
 }
 
-func awsAuth(service, key, secret string, now time.Time) transport.Auth {
+func awsAuth(service, key, secret string, now time.Time) transport.Credentials {
 	return newAWS(&rules.Auth{Type: rules.AuthAWS4, Values: map[string]string{
 		"region": "us-east-1", "service": service, "accessKeyId": key, "secretAccessKey": secret,
 	}}, Options{Options: transport.Options{Clock: at(now)}})

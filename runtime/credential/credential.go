@@ -40,14 +40,14 @@ type Store interface {
 }
 
 // New returns the credentials of a run. They are not used before the first request.
-func New(auth *rules.Auth, options Options) (transport.Auth, error) {
+func New(auth *rules.Auth, options Options) (transport.Credentials, error) {
 	if auth == nil {
-		return transport.Auth{}, nil
+		return transport.Credentials{}, nil
 	}
 	options.complete()
 	auth, err := options.bind(auth)
 	if err != nil {
-		return transport.Auth{}, err
+		return transport.Credentials{}, err
 	}
 	if empty := auth.Empty(); empty != nil {
 		subject := "requests are sent"
@@ -59,7 +59,7 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 				"event", "warn", "code", "empty_credentials")
 		}
 		if auth.Type != rules.AuthOAuth2 {
-			return transport.Auth{}, nil
+			return transport.Credentials{}, nil
 		}
 	}
 	v := auth.Values
@@ -81,7 +81,7 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 	case rules.AuthSign:
 		return newSigner(auth, options), nil
 	}
-	return transport.Auth{}, nil // decoding has refused any other type
+	return transport.Credentials{}, nil // decoding has refused any other type
 }
 
 // complete sets defaults for the fields that may be nil.

@@ -19,7 +19,7 @@ import (
 )
 
 // A login sends a request whose response provides headers and parameters for other requests. Only
-// one call is made at a time, as [transport.Auth] promises.
+// one call is made at a time, as [transport.Credentials] promises.
 type login struct {
 	Options
 	auth    *rules.Auth
@@ -28,20 +28,20 @@ type login struct {
 	dialect string
 }
 
-func newLogin(auth *rules.Auth, options Options) (transport.Auth, error) {
+func newLogin(auth *rules.Auth, options Options) (transport.Credentials, error) {
 	l := &login{Options: options, auth: auth, dialect: options.Expressions.Login.Ruleset.Dialect}
 	if options.Offline {
-		return transport.Auth{Obtain: func(context.Context) (*transport.Lease, error) { return l.placeholder(), nil }}, nil
+		return transport.Credentials{Obtain: func(context.Context) (*transport.Lease, error) { return l.placeholder(), nil }}, nil
 	}
 	request, err := l.request()
 	if err == nil {
 		l.call, err = l.encode(request)
 	}
 	if err != nil {
-		return transport.Auth{}, options.fault(failure.Config, "", err)
+		return transport.Credentials{}, options.fault(failure.Config, "", err)
 	}
 	l.client = options.client(l.call.URL)
-	return transport.Auth{Obtain: l.obtain}, nil
+	return transport.Credentials{Obtain: l.obtain}, nil
 }
 
 // placeholder returns a lease for a recording, with the names of the parts and no values.

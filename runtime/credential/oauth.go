@@ -26,7 +26,7 @@ import (
 )
 
 // An oauth obtains access tokens from a token endpoint (RFC 6749). Only one call is made at a time,
-// as [transport.Auth] promises.
+// as [transport.Credentials] promises.
 type oauth struct {
 	Options
 	auth    *rules.Auth
@@ -36,22 +36,23 @@ type oauth struct {
 	warned  bool
 }
 
-func newOAuth(auth *rules.Auth, options Options) (transport.Auth, error) {
+func newOAuth(auth *rules.Auth, options Options) (transport.Credentials, error) {
 	address, err := requests.Resolve(options.BaseURL, auth.Values["tokenUrl"])
 	if err == nil {
 		err = auth.CheckTokenURL(address)
 	}
 	if err != nil {
-		return transport.Auth{}, &failure.Error{
+		return transport.Credentials{}, &failure.Error{
 			Class: failure.Config, Op: failure.OpAuthenticate, Message: auth.Path + ".tokenUrl: " + err.Error(),
 		}
 	}
 	if options.Offline {
-		return transport.Auth{Obtain: func(context.Context) (*transport.Lease, error) { return tokenSet{access: placeholder}.lease(), nil }}, nil
+		obtain := func(context.Context) (*transport.Lease, error) { return tokenSet{access: placeholder}.lease(), nil }
+		return transport.Credentials{Obtain: obtain}, nil
 	}
 	o := &oauth{Options: options, auth: auth, address: address}
 	o.client = options.client(address)
-	return transport.Auth{Obtain: o.obtain}, nil
+	return transport.Credentials{Obtain: o.obtain}, nil
 }
 
 // obtain returns a new access token.
@@ -84,7 +85,8 @@ func (o *oauth) obtain(ctx context.Context) (*transport.Lease, error) {
 
 // storeFault returns the error of a store.
 func (o *oauth) storeFault(issued tokenSet, err error) error {
-	e := &failure.Error{Class: failure.IO, Op: failure.OpAuthenticate, Message: "the refresh token cannot be stored: " + err.Error(), Err: err}
+	e := &failure.Error{Class: failure.IO, Op: failure.OpAuthenticate, Err: err,
+		Message: "the refresh token cannot be stored: " + err.Error()}
 	if issued.rotated != "" {
 		e.Message = "the API has replaced the refresh token, and the new one is lost, because it cannot be stored: " + err.Error()
 		e.Hint = "the old token is probably of no use: authorize again, and set #refreshToken"

@@ -31,9 +31,9 @@ type signer struct {
 	atOnce   bool // whether all expressions see the request as it was before them
 }
 
-func newSigner(of *rules.Auth, options Options) transport.Auth {
+func newSigner(of *rules.Auth, options Options) transport.Credentials {
 	s := &signer{Options: options, atOnce: of.Independent, machines: sync.Pool{New: func() any { return &language.Machine{} }}}
-	auth := transport.Auth{Sign: s.sign}
+	auth := transport.Credentials{Sign: s.sign}
 	for _, e := range options.Expressions.Parts {
 		auth.Computed = append(auth.Computed, e.Rule.Target)
 	}
@@ -109,13 +109,13 @@ type awsSigner struct {
 	clock                  transport.Clock
 }
 
-func newAWS(auth *rules.Auth, options Options) transport.Auth {
+func newAWS(auth *rules.Auth, options Options) transport.Credentials {
 	v := auth.Values
 	s := &awsSigner{
 		region: v["region"], service: v["service"], accessKeyID: v["accessKeyId"], secretKey: v["secretAccessKey"],
 		sessionToken: v["sessionToken"], clock: options.Clock,
 	}
-	return transport.Auth{Sign: s.sign, Computed: []string{"Authorization"}}
+	return transport.Credentials{Sign: s.sign, Computed: []string{"Authorization"}}
 }
 
 const awsAlgorithm = "AWS4-HMAC-SHA256"

@@ -17,7 +17,7 @@ import (
 )
 
 // configured returns the credentials of a configuration, for a run at an origin.
-func configured(t *testing.T, base, authentication string, inputs map[string]any) transport.Auth {
+func configured(t *testing.T, base, authentication string, inputs map[string]any) transport.Credentials {
 	t.Helper()
 	source := diag.NewSource("c.json", fmt.Sprintf(`{"inputs": {"key": {"default": ""}}, "api": {"baseUrl": %q, "authentication": %s},
 		"config": {"jobs": [{"endpoint": "users"}]}}`, base, authentication))
@@ -33,7 +33,7 @@ func configured(t *testing.T, base, authentication string, inputs map[string]any
 }
 
 // exchange requests an address with credentials.
-func exchange(t *testing.T, base string, auth transport.Auth, allowed ...string) (*transport.Response, error) {
+func exchange(t *testing.T, base string, auth transport.Credentials, allowed ...string) (*transport.Response, error) {
 	t.Helper()
 	origin, err := url.Parse(base)
 	require.NoError(t, err)

@@ -32,7 +32,7 @@ func TestALargeResponseIsReadLikeASmallOne(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it allocates much")
 	data := &rules.DataField{Keys: []string{"data"}, Text: "data"}
 	nested := &rules.DataField{Keys: []string{"a", "data"}, Text: "a.data"}
-	lists := &rules.DataField{Text: "data.*", Lists: []rules.ItemList{{Text: "data.*", Steps: []rules.Step{{Key: "data"}, {All: true}}}}}
+	lists := &rules.DataField{Text: "data.*", Lists: []rules.ItemList{{Text: "data.*", Steps: []rules.PathStep{{Key: "data"}, {All: true}}}}}
 	bodies := append(pages(),
 		`{"a": {"data": [{"id": 1}, {"id": 2}], "n": 1}, "meta": {"next": 2}, "data": [3]}`,
 		`{"a": {"data": [1, 2]}, "a": {"x": [1]}, "meta": {}}`, `{"data": [1, 2], "data": null, "meta": [1]}`,

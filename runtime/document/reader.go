@@ -88,12 +88,12 @@ type Reading struct {
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorSignsNextToData]
 	Compared     [][]byte // items to compare with the items of other pages: all, or a selection from a large page
 
-	Origin
+	Original
 	Access
 }
 
-// Origin describes the body of a response before it was converted to JSON. The zero Origin is that of JSON.
-type Origin struct {
+// Original describes the body of a response before it was converted to JSON. The zero Original is that of JSON.
+type Original struct {
 	Lines    bool     // whether the response is NDJSON or CSV
 	Elements bool     // whether the response is XML
 	Ended    bool     // whether the response is NDJSON or CSV and ends with the end of a line

@@ -32,7 +32,7 @@ func pages() []string {
 // response stays valid while the next ones are scanned.
 func TestAScannedResponseIsReadLikeAnyOther(t *testing.T) {
 	data := &rules.DataField{Keys: []string{"data"}, Text: "data"}
-	lists := &rules.DataField{Text: "data.*", Lists: []rules.ItemList{{Text: "data.*", Steps: []rules.Step{{Key: "data"}, {All: true}}}}}
+	lists := &rules.DataField{Text: "data.*", Lists: []rules.ItemList{{Text: "data.*", Steps: []rules.PathStep{{Key: "data"}, {All: true}}}}}
 	for name, o := range map[string]Options{
 		"a path":          {DataField: data, Paths: [][]string{{"meta", "next"}, {"data", "1"}}, Items: [][]string{{"id"}, {"at", "x"}}},
 		"detected":        {Ignore: [][]string{{"meta"}}, Items: [][]string{{}}},

@@ -58,7 +58,7 @@ func (p *lastPage) firstOfMany() string {
 }
 
 // sends reports whether a parameter of a request has a value.
-func sends(sent trace.Sent, text string) bool {
+func sends(sent trace.Request, text string) bool {
 	return slices.ContainsFunc(parametersOf(sent), func(m value.Member) bool { v, ok := value.Text(m.Value); return ok && v == text })
 }
 

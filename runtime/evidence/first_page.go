@@ -10,11 +10,11 @@ import (
 
 // A firstPage is what later pages are compared with.
 type firstPage struct {
-	First      trace.Sent `json:"first"`                // first request, without its secrets
-	FirstPaths []string   `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
-	FirstPlace string     `json:"firstPlace,omitempty"` // where its list was found without dataField; see [document.Reading]
-	FirstNames []string   `json:"firstNames,omitempty"` // names of the members of the first item of the first page
-	Header     []string   `json:"header,omitempty"`     // the header of the first page in CSV, if it has rows
+	First      trace.Request `json:"first"`                // first request, without its secrets
+	FirstPaths []string      `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
+	FirstPlace string        `json:"firstPlace,omitempty"` // where its list was found without dataField; see [document.Reading]
+	FirstNames []string      `json:"firstNames,omitempty"` // names of the members of the first item of the first page
+	Header     []string      `json:"header,omitempty"`     // the header of the first page in CSV, if it has rows
 
 	// FirstFailures are the paths of the errors and messages of the first page that tell of a failure, although it has the
 	// list. FirstStatuses are its other values with such names, save messages, by their paths.

@@ -32,7 +32,7 @@ type lastPage struct {
 	header  http.Header
 	request document.Digest // the request for the page
 	before  document.Digest // the request for the previous page
-	sent    trace.Sent      // the request for the page, without its secrets
+	sent    trace.Request   // the request for the page, without its secrets
 	strange []byte          // its first item that has no identifier, and only members of errors
 	repeats bool            // whether an earlier page has the same items
 	end     End             // how the list ended, once it has

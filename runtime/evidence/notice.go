@@ -13,7 +13,7 @@ import (
 type Page struct {
 	Reading  document.Reading
 	Header   http.Header
-	Sent     trace.Sent      // the request for the page, without its secrets
+	Sent     trace.Request   // the request for the page, without its secrets
 	Request  document.Digest // of the request for the page
 	Previous document.Digest // of the request for the page before it; zero if there is none
 	Landed   string          // the address after redirects, without its secrets; empty if there was none

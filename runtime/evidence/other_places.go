@@ -107,7 +107,7 @@ func (p place) hint() string {
 
 // elsewhere returns where a body may have the items of a list that it lacks: under a similar name, in XML under
 // another one, or under the same name in another object.
-func (p *lastPage) elsewhere(body any, steps []rules.Step) place {
+func (p *lastPage) elsewhere(body any, steps []rules.PathStep) place {
 	v, path := body, []string{}
 	for i, step := range steps {
 		if step.All {
@@ -131,7 +131,7 @@ func (p *lastPage) elsewhere(body any, steps []rules.Step) place {
 		}
 		break
 	}
-	if last := steps[len(steps)-1]; !slices.ContainsFunc(steps, func(s rules.Step) bool { return s.All }) {
+	if last := steps[len(steps)-1]; !slices.ContainsFunc(steps, func(s rules.PathStep) bool { return s.All }) {
 		return p.sameName(body, nil, last.Key)
 	}
 	return place{}
@@ -149,7 +149,7 @@ func firstIn(v any) any {
 }
 
 // similar returns the place of items under a name that is similar to the first of some steps, in an object at a path.
-func (p *lastPage) similar(object rules.Object, path []string, steps []rules.Step) place {
+func (p *lastPage) similar(object rules.Object, path []string, steps []rules.PathStep) place {
 	names := map[string]string{} // by their local names
 	for _, m := range object {
 		if m.Name != steps[0].Key && !p.subject.reads(append(slices.Clip(path), m.Name)) {

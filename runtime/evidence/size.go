@@ -33,7 +33,7 @@ func (s sizeSearch) notice() {
 		s.memory.Sizes[c.Page-1] = c.Count
 	}
 	first, second := s.memory.Sizes[0], s.memory.Sizes[1]
-	address := func(sent trace.Sent) string { path, _, _ := strings.Cut(sent.URL, "?"); return path }
+	address := func(sent trace.Request) string { path, _, _ := strings.Cut(sent.URL, "?"); return path }
 	if c.Page == 2 && second != first && address(s.first.First) == address(s.sent) {
 		s.memory.Lost = lost(s.first.First, s.sent, strconv.Itoa(first))
 	}
@@ -44,7 +44,7 @@ func (s sizeSearch) notice() {
 
 // lost returns the names of the parameters of the first request that another request lacks. It returns
 // "" unless one of them has the value v.
-func lost(first, sent trace.Sent, v string) string {
+func lost(first, sent trace.Request, v string) string {
 	var names []string
 	after, found := parametersOf(sent), false
 	for _, m := range parametersOf(first) {
@@ -61,7 +61,7 @@ func lost(first, sent trace.Sent, v string) string {
 
 // difference returns the names of the parameters of a request that are new or have other values
 // than in the first request.
-func difference(first, sent trace.Sent) string {
+func difference(first, sent trace.Request) string {
 	before, after := parametersOf(first), parametersOf(sent)
 	var changed []string
 	for _, m := range after {
@@ -76,7 +76,7 @@ func difference(first, sent trace.Sent) string {
 	return strings.Join(changed, ", ")
 }
 
-func parametersOf(sent trace.Sent) rules.Object {
+func parametersOf(sent trace.Request) rules.Object {
 	params := requests.ParseQuery(sent.URL)
 	body, _ := document.Decode(sent.Body)
 	if form, ok := body.(string); ok {

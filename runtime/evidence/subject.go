@@ -72,7 +72,7 @@ func statedCountsOf(job *compile.Job) (counts []statedCount) {
 type itemList struct {
 	keys  []string // up to the first star
 	above []string // keys of the innermost object above it that may describe it: no star leads there, and it is in no item
-	steps []rules.Step
+	steps []rules.PathStep
 	star  bool   // whether the path has a star
 	text  string // the path in the configuration
 }
@@ -83,7 +83,7 @@ func itemListsOf(field *rules.DataField) (out []itemList) {
 	case field == nil:
 		return nil
 	case field.Lists == nil:
-		steps := lists.Map(field.Keys, func(key string) rules.Step { return rules.Step{Key: key} })
+		steps := lists.Map(field.Keys, func(key string) rules.PathStep { return rules.PathStep{Key: key} })
 		return []itemList{{keys: field.Keys, above: field.Keys[:max(0, len(field.Keys)-1)], steps: steps, text: field.Text}}
 	}
 	for _, list := range field.Lists {
@@ -100,8 +100,8 @@ func itemListsOf(field *rules.DataField) (out []itemList) {
 }
 
 // leadsTo reports whether steps lead to a path of the same length.
-func leadsTo(steps []rules.Step, path []string) bool {
-	return slices.EqualFunc(steps, path, func(step rules.Step, key string) bool { return step.All || step.Key == key })
+func leadsTo(steps []rules.PathStep, path []string) bool {
+	return slices.EqualFunc(steps, path, func(step rules.PathStep, key string) bool { return step.All || step.Key == key })
 }
 
 // NewSubject returns the subject of a job.

@@ -19,10 +19,10 @@ import (
 
 // Options determine how the bodies of a job are converted.
 type Options struct {
-	Response rules.Response // format of the responses
-	Lists    [][]string     // paths of XML elements that become a list even if there is at most one
-	MaxBytes int64          // size of the JSON; 0 means no limit
-	MaxDepth int            // nesting of XML elements, and of values in a line; 0 means 10,000
+	Response rules.ResponseFormat // format of the responses
+	Lists    [][]string           // paths of XML elements that become a list even if there is at most one
+	MaxBytes int64                // size of the JSON; 0 means no limit
+	MaxDepth int                  // nesting of XML elements, and of values in a line; 0 means 10,000
 }
 
 // A Body is a decompressed response body.
@@ -40,15 +40,15 @@ type Converter struct {
 	lists   *scan.Node
 	line    *scan.Scanner // for NDJSON
 	scratch []byte
-	open    []*element      // for XML; elements beyond the current depth are reused
-	held    int             // size of the XML document in memory
-	origin  document.Origin // of the last body
+	open    []*element        // for XML; elements beyond the current depth are reused
+	held    int               // size of the XML document in memory
+	origin  document.Original // of the last body
 }
 
 // Origin describes the last body. A nil Converter returns the zero Origin.
-func (c *Converter) Origin() document.Origin {
+func (c *Converter) Origin() document.Original {
 	if c == nil {
-		return document.Origin{}
+		return document.Original{}
 	}
 	return c.origin
 }
@@ -66,7 +66,7 @@ func NewConverter(o Options) *Converter {
 // nothing, if the body is JSON, or an error response that is not XML. Its error names the line.
 // Beyond a limit it is a [*document.DepthError] or a [*document.SizeError].
 func (c *Converter) Convert(b Body, buffer *spool.Buffer) (converted bool, err error) {
-	c.origin = document.Origin{}
+	c.origin = document.Original{}
 	if b.Status == http.StatusNoContent {
 		return false, nil
 	}

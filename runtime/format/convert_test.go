@@ -35,7 +35,9 @@ func converted(c *Converter, body []byte) (string, error) {
 	return string(out), err
 }
 
-func csvResponse() rules.Response { return rules.Response{Format: rules.FormatCSV, Header: true} }
+func csvResponse() rules.ResponseFormat {
+	return rules.ResponseFormat{Format: rules.FormatCSV, Header: true}
+}
 
 // FuzzLines compares the items with the lines, each read by encoding/json.
 func FuzzLines(f *testing.F) {
@@ -47,7 +49,7 @@ func FuzzLines(f *testing.F) {
 		if surrogate.Match(body) {
 			return
 		}
-		got, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.FormatNDJSON}}), body)
+		got, err := converted(NewConverter(Options{Response: rules.ResponseFormat{Format: rules.FormatNDJSON}}), body)
 		var want []string
 		valid := !scan.IsUTF16(body)
 		for line := range bytes.SplitSeq(bytes.TrimPrefix(body, byteOrderMark), []byte("\n")) {
@@ -194,7 +196,7 @@ func FuzzDocument(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c := NewConverter(Options{Response: rules.Response{Format: rules.FormatXML}, MaxDepth: 500})
+		c := NewConverter(Options{Response: rules.ResponseFormat{Format: rules.FormatXML}, MaxDepth: 500})
 		got, err := converted(c, body)
 		c.held = 16
 		spilled, errSpilled := converted(c, body)
@@ -235,7 +237,7 @@ func TestALargeDocumentOfXMLIsHeldInAFile(t *testing.T) {
 		versions, markers = append(versions, fmt.Sprintf(`{"key":"%d"}`, i)), append(markers, fmt.Sprintf(`"%d"`, i))
 	}
 	body.WriteString("</list>")
-	c := NewConverter(Options{Response: rules.Response{Format: rules.FormatXML}})
+	c := NewConverter(Options{Response: rules.ResponseFormat{Format: rules.FormatXML}})
 	c.held = 256 << 10
 	got, err := converted(c, []byte(body.String()))
 	require.NoError(t, err)
@@ -262,7 +264,7 @@ func TestLists(t *testing.T) {
 		{"a repeated element around it", "a.b.c", "<a>\n<b/>\n<b/></a>", "", "line 3: <b> is repeated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := Options{Response: rules.Response{Format: rules.FormatXML}, Lists: [][]string{strings.Split(c.path, ".")}}
+			o := Options{Response: rules.ResponseFormat{Format: rules.FormatXML}, Lists: [][]string{strings.Split(c.path, ".")}}
 			got, err := converted(NewConverter(o), []byte(c.body))
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
@@ -305,7 +307,7 @@ func TestAHeaderThatCannotBeOneIsAnError(t *testing.T) {
 		{"lines that end in CR", "id,name\r1,Ann\r", "column 2 of the header has a CR without LF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.FormatCSV, Header: true}}), []byte(c.body))
+			_, err := converted(NewConverter(Options{Response: rules.ResponseFormat{Format: rules.FormatCSV, Header: true}}), []byte(c.body))
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -328,7 +330,7 @@ func TestTextThatIsNotUTF8IsRefusedWithItsPlace(t *testing.T) {
 }
 
 func TestAnElementWhoseNameBeginsWithHTMLIsNoWebPage(t *testing.T) {
-	c := NewConverter(Options{Response: rules.Response{Format: rules.FormatXML}})
+	c := NewConverter(Options{Response: rules.ResponseFormat{Format: rules.FormatXML}})
 	got, err := converted(c, []byte("<htmls/>"))
 	require.NoError(t, err)
 	require.Equal(t, `{"htmls":""}`, got)
@@ -356,7 +358,7 @@ func TestACSVFileStatesItsDelimiter(t *testing.T) {
 		{"a;b,c\n1;2,3\n", `[{"a;b":"1;2","c":"3"}]`, ""},
 	} {
 		t.Run(c.body, func(t *testing.T) {
-			got, err := converted(NewConverter(Options{Response: rules.Response{Format: rules.FormatCSV, Header: true}}), []byte(c.body))
+			got, err := converted(NewConverter(Options{Response: rules.ResponseFormat{Format: rules.FormatCSV, Header: true}}), []byte(c.body))
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
 				return

@@ -23,8 +23,9 @@ var mediaTypes = map[string]string{
 
 	"application/x-ndjson": rules.FormatNDJSON, "application/ndjson": rules.FormatNDJSON, "application/jsonl": rules.FormatNDJSON,
 	"application/x-jsonl": rules.FormatNDJSON, "application/jsonlines": rules.FormatNDJSON, "application/x-jsonlines": rules.FormatNDJSON,
-	"application/json-lines": rules.FormatNDJSON, "application/jsonl+json": rules.FormatNDJSON, "application/stream+json": rules.FormatNDJSON,
-	"application/json-seq": rules.FormatNDJSON,
+	"application/json-lines": rules.FormatNDJSON, "application/jsonl+json": rules.FormatNDJSON,
+	"application/stream+json": rules.FormatNDJSON,
+	"application/json-seq":    rules.FormatNDJSON,
 
 	"text/csv": rules.FormatCSV, "application/csv": rules.FormatCSV, "text/comma-separated-values": rules.FormatCSV,
 	tabSeparated: rules.FormatCSV,
@@ -85,7 +86,7 @@ func (c *Converter) formatOf(b Body) (string, error) {
 // Of returns the format of a successful response, from its content type, then from its first byte.
 // The error says why the response has no known format, as for a web page.
 func Of(b Body) (string, error) {
-	return (&Converter{options: Options{Response: rules.Response{Format: rules.FormatAuto}}}).formatOf(b)
+	return (&Converter{options: Options{Response: rules.ResponseFormat{Format: rules.FormatAuto}}}).formatOf(b)
 }
 
 // names are the formats as spelled in messages.

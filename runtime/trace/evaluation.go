@@ -2,11 +2,11 @@ package trace
 
 import "errors"
 
-// ErrNoItem is the error of an evaluation that reads an item in a scope without one.
+// ErrNoItem is the error of an evaluation that reads an item in a place without one.
 var ErrNoItem = errors.New("the expression reads item, and no item is chosen")
 
-// A Scope says on which page, and for which of its items, an expression is evaluated.
-type Scope struct {
+// A Place says on which page, and for which of its items, an expression is evaluated.
+type Place struct {
 	Job  string // id of the job
 	Page int    // number of the page of the job, from 1
 	Item int    // number of the item on the page, from 1; 0 means no item

@@ -19,9 +19,9 @@ type Record struct {
 	// Partition holds the values of the variables of for that expressions read.
 	Partition map[string]any `json:"partition,omitempty"`
 
-	Request Sent `json:"request"` // the request without its credentials
-	Status  int  `json:"status"`  // HTTP status
-	Count   int  `json:"count"`   // number of items that the API sent
+	Request Request `json:"request"` // the request without its credentials
+	Status  int     `json:"status"`  // HTTP status
+	Count   int     `json:"count"`   // number of items that the API sent
 	// Written is the number of items that were delivered, if the filter left some out. Nil means that
 	// all items were delivered or, if Dropped is set, no item.
 	Written   *int          `json:"written,omitempty"`
@@ -61,13 +61,13 @@ type Wait struct {
 
 // A Restart is an error response after which a job started again from its first request.
 type Restart struct {
-	Rule     string `json:"rule"` // the onError rule that decided
-	Because  string `json:"because,omitempty"`
-	Page     int    `json:"page"` // the page that was requested
-	Request  Sent   `json:"request"`
-	Status   int    `json:"status"`
-	Attempts int    `json:"attempts"`
-	Waits    []Wait `json:"waits,omitempty"`
+	Rule     string  `json:"rule"` // the onError rule that decided
+	Because  string  `json:"because,omitempty"`
+	Page     int     `json:"page"` // the page that was requested
+	Request  Request `json:"request"`
+	Status   int     `json:"status"`
+	Attempts int     `json:"attempts"`
+	Waits    []Wait  `json:"waits,omitempty"`
 }
 
 // A Fault is an error that ended a job.
@@ -99,8 +99,8 @@ func (r *Record) Met() []Verdict {
 	return verdicts
 }
 
-// Sent is a request without its credentials.
-type Sent struct {
+// Request is a request without its credentials.
+type Request struct {
 	Method string          `json:"method"`
 	URL    string          `json:"url"`
 	Body   json.RawMessage `json:"body,omitempty"` // JSON; a form is a JSON string

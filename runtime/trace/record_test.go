@@ -53,7 +53,7 @@ func TestMetVerdictsAreThoseOfTheRulesThatWereMet(t *testing.T) {
 // Programs read the lines of a trace, so their keys stay.
 func TestARecordIsOneLineOfATrace(t *testing.T) {
 	line, err := json.Marshal(Record{
-		Job: "users", Page: 1, Request: Sent{Method: "GET", URL: "https://api.test/users"}, Status: 200, Count: 2, Bytes: 9,
+		Job: "users", Page: 1, Request: Request{Method: "GET", URL: "https://api.test/users"}, Status: 200, Count: 2, Bytes: 9,
 		Verdicts: []Verdict{{Rule: "a"}}, Decision: Continue, StoppedBy: []string{}, Attempts: 1, Version: RecordVersion,
 	})
 	require.NoError(t, err)

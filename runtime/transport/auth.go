@@ -17,9 +17,9 @@ import (
 // A Pair is the name and the value of a header or of a query parameter.
 type Pair struct{ Name, Value string }
 
-// Auth holds the credentials of every request to the configured origin. They are added when a
-// request is sent, so that no log or trace contains them. The zero Auth has no credentials.
-type Auth struct {
+// Credentials are added to every request to the configured origin, when the
+// request is sent, so that no log or trace contains them. The zero Credentials add none.
+type Credentials struct {
 	Header []Pair
 	Query  []Pair
 
@@ -41,18 +41,18 @@ type Auth struct {
 }
 
 // BasicAuth returns credentials with a user name and a password (RFC 7617).
-func BasicAuth(username, password string) Auth {
+func BasicAuth(username, password string) Credentials {
 	return HeaderAuth("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(username+":"+password)))
 }
 
 // BearerAuth returns credentials with a fixed bearer token (RFC 6750).
-func BearerAuth(token string) Auth { return HeaderAuth("Authorization", "Bearer "+token) }
+func BearerAuth(token string) Credentials { return HeaderAuth("Authorization", "Bearer "+token) }
 
 // HeaderAuth returns credentials in a header.
-func HeaderAuth(name, value string) Auth { return Auth{Header: []Pair{{name, value}}} }
+func HeaderAuth(name, value string) Credentials { return Credentials{Header: []Pair{{name, value}}} }
 
 // QueryAuth returns credentials in a query parameter.
-func QueryAuth(name, value string) Auth { return Auth{Query: []Pair{{name, value}}} }
+func QueryAuth(name, value string) Credentials { return Credentials{Query: []Pair{{name, value}}} }
 
 // authorize adds the credentials to the headers of a request.
 func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Lease) error {
@@ -72,7 +72,7 @@ func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Le
 	return c.addToken(ctx, request)
 }
 
-// addToken adds the bearer token that [Auth.Token] returns.
+// addToken adds the bearer token that [Credentials.Token] returns.
 func (c *Client) addToken(ctx context.Context, request *http.Request) error {
 	auth := c.options.Auth
 	if auth.Token == nil {
@@ -83,7 +83,8 @@ func (c *Client) addToken(ctx context.Context, request *http.Request) error {
 		if errors.As(err, new(*failure.Error)) {
 			return err
 		}
-		return &failure.Error{Class: failure.API, Op: failure.OpAuthenticate, Message: fmt.Sprintf("cannot fetch a token: %v", err), Err: err}
+		return &failure.Error{Class: failure.API, Op: failure.OpAuthenticate, Err: err,
+			Message: fmt.Sprintf("cannot fetch a token: %v", err)}
 	}
 	c.options.Redactor.Hide(token)
 	request.Header.Set("Authorization", "Bearer "+token)
@@ -91,7 +92,7 @@ func (c *Client) addToken(ctx context.Context, request *http.Request) error {
 }
 
 // Secret returns the current value of a secret that is fetched during a run: the bearer token of
-// [Auth.Token], or a secret of a lease. It reports false if the credentials have no secret of that
+// [Credentials.Token], or a secret of a lease. It reports false if the credentials have no secret of that
 // name. From then on the secret is hidden.
 func (c *Client) Secret(ctx context.Context, name string) (string, bool, error) {
 	if c.options.Auth.Obtain != nil {

@@ -25,7 +25,7 @@ type Options struct {
 	Origin         *url.URL // receives the credentials, also credentials in the URL; nil means no origin
 	AllowedOrigins []string // URLs of further origins, without credentials
 	AnyOrigin      bool     // whether all other origins are allowed, without credentials
-	Auth           Auth
+	Auth           Credentials
 	SecretHeaders  []string // names of headers that only Origin receives
 
 	Retry     RetryPolicy

@@ -61,7 +61,7 @@ type leases struct {
 	pending *leaseRequest // nil unless a lease is being obtained
 }
 
-// A leaseRequest is a call of [Auth.Obtain] that has not returned.
+// A leaseRequest is a call of [Credentials.Obtain] that has not returned.
 type leaseRequest struct {
 	done      chan struct{} // closed at its end
 	lease     *Lease
@@ -72,7 +72,7 @@ type leaseRequest struct {
 // get returns the lease for a request. refused is a lease that the API has refused, or nil; get
 // does not return it again. All waiting requests receive the same new lease, or the same error. A
 // lease that was just obtained is used even if its Renew time has passed.
-func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refused *Lease) (*Lease, error) {
+func (l *leases) get(ctx context.Context, auth Credentials, now func() time.Time, refused *Lease) (*Lease, error) {
 	for {
 		l.mu.Lock()
 		if c := l.current; c != nil && c != refused && (c.Renew.IsZero() || now().Before(c.Renew)) {
@@ -98,7 +98,7 @@ func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refus
 
 // obtain obtains a lease for all waiting requests. They do not wait for a store or a transport that
 // panics.
-func (l *leases) obtain(ctx context.Context, auth Auth, started *leaseRequest) (*Lease, error) {
+func (l *leases) obtain(ctx context.Context, auth Credentials, started *leaseRequest) (*Lease, error) {
 	func() {
 		started.err = failure.Exited()
 		defer func() {

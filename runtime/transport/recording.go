@@ -29,7 +29,7 @@ func Recordable(r *http.Request) bool { return r.Context().Value(withoutRecordin
 const hiddenCredential = "***"
 
 // Recorded returns the address and the headers of a request for a recording: without the values
-// that [Auth.Sign] has computed, such as signatures, which no redactor knows.
+// that [Credentials.Sign] has computed, such as signatures, which no redactor knows.
 func Recorded(r *http.Request) (address string, header http.Header) {
 	names, _ := r.Context().Value(credentialNames).([]string)
 	if names == nil {

@@ -24,7 +24,7 @@ type evalCommand struct {
 	loader
 	reporting
 	from string
-	at   trace.Scope
+	at   trace.Place
 }
 
 func newEval(a *app) *cobra.Command {

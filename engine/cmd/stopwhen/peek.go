@@ -97,7 +97,7 @@ func (c *peekCommand) peek(ctx context.Context, l *loaded) (*peekReport, error) 
 	}
 	report := &peekReport{
 		Version: 1, Job: job, Page: c.page, Status: exchange.Status, Type: exchange.ResponseHeader.Get("Content-Type"),
-		Bytes: len(exchange.ResponseBody), Request: trace.Sent{Method: exchange.Method, URL: exchange.URL}, err: err,
+		Bytes: len(exchange.ResponseBody), Request: trace.Request{Method: exchange.Method, URL: exchange.URL}, err: err,
 	}
 	if err != nil {
 		report.Error = err.Error()

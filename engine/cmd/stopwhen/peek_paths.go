@@ -18,7 +18,7 @@ type peekReport struct {
 	Job       string                 `json:"job"`
 	Page      int                    `json:"page"`                // number of the page of the job
 	Partition map[string]any         `json:"partition,omitempty"` // values of the variables of for that expressions read
-	Request   trace.Sent             `json:"request"`
+	Request   trace.Request          `json:"request"`
 	Status    int                    `json:"status"` // 0 without a response
 	Type      string                 `json:"contentType,omitempty"`
 	Bytes     int                    `json:"bytes"`
