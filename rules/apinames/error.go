@@ -556,7 +556,23 @@ var cutWords = sync.OnceValue(func() *regexp.Regexp {
 		`|\b` + state + ` ` + noun + `\b` +
 		`|^` + state + `$|\btoo many (results|rows|records)\b|\bonly the first\b` +
 		`|\bresult set has exceeded\b|\bresults hold data from\b|^receive series from ` +
-		`|^unreachable$|^more ?data ?available$`)
+		`|^unreachable$|^more ?data ?available$` +
+		`|\b(exceeds|exceeded|exceeding) (the |its )?(maximum |max )?(row|record|result|item)s? ?limit\b` +
+		`|\b(row|record|result|item)s? limit (was |has been )?exceeded\b` +
+		`|\b(some|several|[0-9]+( of [0-9]+)?) (shards?|partitions?|nodes?|segments?|sources?|backends?|servers?) ` +
+		`(have |has |were |was )?(failed|timed out|skipped|unavailable|unreachable)\b`)
+})
+
+// SaysPart reports whether a warning, or one in a list or an object, says that a response has a part of the results. It may
+// only mean the page.
+func SaysPart(v any) bool { return slices.ContainsFunc(value.Texts(v), partWords().MatchString) }
+
+var partWords = sync.OnceValue(func() *regexp.Regexp {
+	const noun = `(results?|rows|records|items|entries|documents|hits|matches)`
+	return regexp.MustCompile(`(?i)\b` + noun + ` (is |are |was |were |has been |have been )?limited to (the )?(first )?[0-9]` +
+		`|\bmaximum (number of )?` + noun + ` (was |has been |is )?(reached|exceeded|returned)\b` +
+		`|\bnot all ` + noun + ` (are|were|is|was|could|have|has|can)\b|\b` + noun + ` limit (was |has been |is )?reached\b` +
+		`|\b(there are|are) more ` + noun + `\b|\b(more|additional|further) ` + noun + ` (are |is )?(available|exist)\b`)
 })
 
 // isErrorEntry reports whether a message calls itself an error, or has a code of one, and does not just say that there

@@ -20,7 +20,8 @@ var (
 	}
 	complaintPhrases = []string{
 		"rate limit", "too many", "timed out", "not authorized", "not provided", "call frequency", "query limit", "went wrong",
-		"login required", "not logged in", "authentication required", "requires authentication", "not processed", "frequency limit",
+		"login required", "not logged in", "not authenticated", "out of memory", "circuit breaker",
+		"authentication required", "requires authentication", "not processed", "frequency limit",
 	}
 
 	// "No permission" is about a failure, unlike "no users" or "no permission sets".
@@ -182,7 +183,13 @@ var troublePhrases = sync.OnceValue(func() map[string][][]string {
 		phrases("key|token|parameter|parameters", "missing|required"),
 		phrases("missing", "key|api|token|parameter|parameters|required|authentication|authorization|credentials"),
 		phrases("unexpected", "error|problem|issue|token|exception|response|end|condition"),
-		phrases("is|host|server|network", "unreachable|overloaded"),
+		phrases("is|host|server|network|backend|service|upstream|database|gateway|api|cluster|node|nodes|shard|shards|endpoint",
+			"unreachable|overloaded"),
+		phrases("query|request|operation|statement|execution|search|report|export|job|task|query was|request was|operation was|"+
+			"statement was|search was|export was|job was|task was", "cancelled|canceled|killed|terminated|interrupted"),
+		phrases("account|user|ip|ip address|client|tenant|subscription",
+			"suspended|blocked|banned|disabled|deactivated|revoked|locked|restricted"),
+		phrases("data|result|results|report|export|index", "not ready|incomplete"),
 		phrases("insufficient", "permission|permissions|privilege|privileges|scope|scopes|access|rights|credit|credits|funds|balance"),
 		phrases("been|temporarily|account is|access is|key is|token is|api is|user is|service is",
 			"revoked|suspended|blocked|banned|disabled|deactivated|restricted|locked|limited"),

@@ -28,18 +28,22 @@ type errorMemory struct {
 	Ended      bool      `json:"ended,omitempty"`      // whether a page in NDJSON or CSV ends with the end of a line
 	HadOthers  bool      `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
 	Kinds      bool      `json:"kinds,omitempty"`      // whether the items of page 1 are of several kinds; see [haveKinds]
+	Part       bool      `json:"part,omitempty"`       // whether the error is a warning that the latest page is a part
 	FirstNulls bool      `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
 	Only       OnlyItems `json:"only,omitzero"`
 }
 
-// maxErrorBody is the size of the largest body that is searched for an error: a body with an error
-// in place of items is small.
+// maxErrorBody is the size of the largest body that is searched for an error in place of items or of a list: such a body is
+// small. An error beside items counts in a body of any size.
 const maxErrorBody = 1 << 20
 
 // notice notices a body that reports an error despite a status of success: a page without items, a
 // page with an error next to its data, in place of one of its lists, or as its last line.
 func (s errorSearch) notice() {
 	c := s.context
+	if s.memory.Part {
+		s.facts.Error, s.facts.ErrorPage, s.facts.ErrorDoubt, s.memory.Part = "", 0, rules.DoubtNone, false
+	}
 	if s.hasError() || c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
 		return
 	}
@@ -49,13 +53,17 @@ func (s errorSearch) notice() {
 	if !s.hasError() {
 		s.noticeLastLine()
 	}
-	if s.hasError() || s.reading.Bytes > maxErrorBody {
+	if s.hasError() {
 		return
 	}
-	s.noticeErrorOfLists()
-	if c.Count > 0 {
+	isSmall := s.reading.Bytes <= maxErrorBody
+	if isSmall {
+		s.noticeErrorOfLists()
+	}
+	switch {
+	case c.Count > 0:
 		s.noticeErrorBesideItems()
-	} else {
+	case isSmall:
 		s.noticeErrorWithoutItems()
 		s.noticeChange()
 	}
@@ -116,9 +124,22 @@ func (s errorSearch) noticeErrorBesideItems() {
 	s.noticeOtherItems()
 	s.noticeListOfErrors()
 	if s.reading.HasErrors && !s.readsRoot() {
-		s.noticeSign(s.subject.beside, s.pageOfErrors(s.subject.besidePaths()))
+		page := s.pageOfErrors(s.subject.besidePaths())
+		s.noticeSign(s.subject.beside, page)
+		s.noticePart(page)
 	}
 	s.noticeErrorInItems()
+}
+
+// noticePart notices a warning beside items that they are a part of the results. It counts on the last page alone.
+func (s errorSearch) noticePart(page *rules.Context) {
+	for _, sign := range s.subject.beside {
+		read := language.Read{Root: "body", Path: sign.Keys}
+		if v, present := read.Lookup(page); present && sign.Kind == apinames.ErrorCut && s.facts.Error == "" && apinames.SaysPart(v) {
+			s.reportError(read.String()+" is "+shortText(v)+", and nothing else says that the list is complete", rules.DoubtItem)
+			s.memory.Part = true
+		}
+	}
 }
 
 // emptyList returns the path of the first of several lists that is empty, or "".

@@ -28,6 +28,10 @@ func (s errorSearch) noticeLastLine() {
 		s.reportError("its last line is "+wording.Clip(string(lines[n]), maxShown)+", which is a message and no row", rules.DoubtNone)
 		return
 	}
+	text, alone := aloneIn(valuesIn(lines[n]))
+	if n > 0 && alone && apinames.SaysFailure(text) && !hasLikeRow(lines[:n], valuesIn(lines[n])) {
+		s.reportError("its last line has only "+shortText(text)+", which may be a message and no row", rules.DoubtItem)
+	}
 	last, ok := membersOf(lines[n])
 	if !ok {
 		if n > 0 && isFailureText(lines[n]) && lines[n-1][0] == '{' {
@@ -156,7 +160,12 @@ var (
 			`maximum (?:number of )?(?:rows|records|results)\b.*\b(?:exceeded|reached)\b|` +
 			`(?:only|showing)(?: the)? first [\d.,]+ (?:of [\d.,]+ )?(?:rows|records|results|items|entries|lines)\b|` +
 			`(?:the |this |your )?(?:row|record|result|output|data|file|export|response)s?` +
-			`\b.*\b(?:truncated|exceeded|omitted|limit reached)\b)`)
+			`\b.*\b(?:truncated|exceeded|omitted|limit reached)\b|` +
+			`(?:row|record|result) limit\b.*\breached\b|(?:and )?[\d.,]+ more (?:rows|records|results|items|entries|lines)\b|` +
+			`(?:the |this |your )?(?:query|export|download|statement|request|operation) (?:was |has been |has )?` +
+			`(?:failed|aborted|cancell?ed|interrupted|terminated|killed|timed out)\b)|` +
+			`^(?:error|fatal|exception)(?: [\w-]+)?: .*` +
+			`\b(?:error|fail(?:ed|ure)|cancell?(?:ed|ing)|timed out|timeout|exceeded|aborted|denied|lost)\b`)
 	})
 )
 

@@ -61,12 +61,16 @@ const (
 
 func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 	full := `{"data": [{"id": 1}, {"id": 2}]}`
+	large := `{"data": [{"id": 1, "v": "` + strings.Repeat("x", 1<<20) + `"}, {"id": 2}]`
 	for _, c := range []struct {
 		name, pagination, job string
 		bodies                []string
 		header                http.Header
 		want                  string // of the messages; "": there is no finding
 	}{
+		{"an error beside items of more than 1 MiB", pageNumber, users, []string{large + `, "errors": ["shard 3 failed"]}`, `{"data": []}`},
+			nil, "body.errors"},
+		{"items of more than 1 MiB", pageNumber, users, []string{large + `, "errors": []}`, `{"data": []}`}, nil, ""},
 		{"a complete list", pageNumber, users, []string{full, `{"data": []}`}, nil, ""},
 		{"a total", pageNumber, users, []string{`{"total": 5, "data": [{"id": 1}]}`, `{"total": 5, "data": []}`}, nil, "total is 5"},
 		{"a total of the first page", pageNumber, users, []string{`{"meta": {"total": {"value": "5"}}, "data": [{"id": 1}]}`, `{"data": []}`},
