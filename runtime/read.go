@@ -38,7 +38,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	record.RepeatOf = r.compare(reading, sent)
 	r.remember(sent)
 	r.watcher.Notice(evidence.Page{
-		Reading: reading, Header: f.Header, Sent: shown, Request: sent, Previous: previous, Landed: r.landed(f),
+		Reading: reading, Header: f.Header, Trailer: f.Trailer, Sent: shown, Request: sent, Previous: previous, Landed: r.landed(f),
 	})
 	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
 	return &Page{

@@ -297,6 +297,7 @@ var hintHeaders = []HintHeader{
 	{Name: "X-MS-Continuation", Kind: HintNext}, {Name: "Opc-Next-Page", Kind: HintNext}, {Name: "X-Continuation-Token", Kind: HintNext},
 	{Name: "X-MS-ContinuationToken", Kind: HintNext}, {Name: "X-Continuation", Kind: HintNext}, {Name: "Sforce-Locator", Kind: HintNext},
 	{Name: "X-Next-Page-Token", Kind: HintNext}, {Name: "Next-Page", Kind: HintNext}, {Name: "X-Truncated", Kind: HintMore},
+	{Name: "X-Result-Truncated", Kind: HintMore}, {Name: "X-Results-Truncated", Kind: HintMore},
 	{Name: "X-Page-Count", Kind: HintPages}, {Name: "X-Pages", Kind: HintPages}, {Name: "X-Record-Count", Kind: HintTotal},
 	{Name: "X-Has-More", Kind: HintMore}, {Name: "Next-Cursor", Kind: HintNext}, {Name: "X-Next-Link", Kind: HintNext},
 	{Name: pagingHeader, Kind: HintTotal, JSON: true}, {Name: pagingHeader, Kind: HintPages, JSON: true},

@@ -39,10 +39,12 @@
 //     occur twice, and size.go a page size that gets lost.
 //   - Lists: moved.go a list at another path, other_places.go where else the items may be, missing_list.go a page
 //     without a list between others, nested.go lists within items, overlap.go items that several
-//     partitions have, position.go a position that was not requested, and page_beyond.go items on a page after the end.
+//     partitions have, position.go a position that was not requested, redirect.go a page from
+//     elsewhere, and page_beyond.go items on a page after the end.
 //   - Errors: error.go bodies that report errors (error_items.go in the list or in its place,
 //     error_only.go and error_stranger.go in its only item, error_last.go in the last line,
-//     error_text.go in a text, error_csv.go in the header of CSV), error_change.go statuses that change,
+//     error_text.go in a text, error_csv.go in the header of CSV, error_header.go in headers and trailers),
+//     error_change.go statuses that change,
 //     and bare_page.go a page without any member of page 1.
 //   - Paths: absence.go paths that no response has, missing_paths.go paths of a parent's items
 //     that no item has, warn.go oddities of a page that are logged, and since.go items before the kept value

@@ -28,6 +28,7 @@ type errorMemory struct {
 	Ended      bool      `json:"ended,omitempty"`      // whether a page in NDJSON or CSV ends with the end of a line
 	HadOthers  bool      `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
 	Kinds      bool      `json:"kinds,omitempty"`      // whether the items of page 1 are of several kinds; see [haveKinds]
+	Headers    []string  `json:"headers,omitempty"`    // headers of pages with items that would tell of an error
 	Part       bool      `json:"part,omitempty"`       // whether the error is a warning that the latest page is a part
 	FirstNulls bool      `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
 	Only       OnlyItems `json:"only,omitzero"`
@@ -47,6 +48,7 @@ func (s errorSearch) notice() {
 	if s.hasError() || c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
 		return
 	}
+	s.noticeHeaders()
 	s.noticeOpenEnd()
 	s.noticeHeaderAgain()
 	s.noticeStranger()

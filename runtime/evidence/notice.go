@@ -13,6 +13,7 @@ import (
 type Page struct {
 	Reading  document.Reading
 	Header   http.Header
+	Trailer  http.Header     // headers that follow the body; nil if there are none
 	Sent     trace.Request   // the request for the page, without its secrets
 	Request  document.Digest // of the request for the page
 	Previous document.Digest // of the request for the page before it; zero if there is none
@@ -23,7 +24,7 @@ type Page struct {
 func (w *Watcher) Notice(page Page) {
 	p, c := &w.last, w.last.context
 	p.reading, p.header, p.request, p.before, p.sent = page.Reading, page.Header, page.Request, page.Previous, page.Sent
-	p.strange, p.repeats = nil, false
+	p.trailers, p.strange, p.repeats = page.Trailer, nil, false
 	w.hints.resumed, w.hints.found = nil, nil
 	if c.Page == 1 {
 		w.history.First = page.Sent

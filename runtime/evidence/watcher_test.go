@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/compiletest"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -133,6 +135,38 @@ func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 			}
 			require.Contains(t, strings.Join(texts, "\n"), c.want)
 		})
+	}
+}
+
+// TestATrailerWithAnErrorIsEvidence sends the headers after the body that servers add when they fail in the middle of it.
+func TestATrailerWithAnErrorIsEvidence(t *testing.T) {
+	for _, c := range []struct{ name, value, want string }{
+		{"X-Stream-Error", "context deadline exceeded", "its trailer X-Stream-Error is context deadline exceeded"},
+		{"Upstream-Error", "reset", "its trailer Upstream-Error is reset"},
+		{"Grpc-Status", "14", "its trailer Grpc-Status is 14"},
+		{"Grpc-Status", "0", ""},
+		{"X-Stream-Error", "", ""},
+		{"X-Checksum", "5f", ""},
+	} {
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Trailer", c.name)
+			fmt.Fprint(w, `{"data": [{"id": 1}, {"id": 2}]}`)
+			w.Header().Set(c.name, c.value)
+		}))
+		origin, err := url.Parse(api.URL)
+		require.NoError(t, err)
+		job := compiletest.Jobs(t, `{"api": {"baseUrl": "`+api.URL+`/"}, "config": {"jobs": [`+users+`]}}`)[0]
+		loop := runtime.Loop{Client: transport.New(transport.Options{Origin: origin})}
+		result, err := loop.Run(t.Context(), job, func(context.Context, *runtime.Page) error { return nil })
+		api.Close()
+		require.NoError(t, err)
+		if c.want == "" {
+			require.Empty(t, result.Findings, "%s: %s", c.name, c.value)
+			continue
+		}
+		require.Len(t, result.Findings, 1)
+		require.Equal(t, rules.WeightEvidence, result.Findings[0].Weight)
+		require.Contains(t, result.Findings[0].Message, c.want)
 	}
 }
 

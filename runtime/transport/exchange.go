@@ -99,10 +99,11 @@ func NewCall(request requests.Request, address string) (Call, error) {
 type Response struct {
 	Status   int
 	Header   http.Header
-	Body     []byte // valid until [BodyTarget.Into] is reused
-	URL      string // address after redirects
-	Attempts int    // number of requests made, from 1
-	Received int    // number of bytes received for the body
+	Trailer  http.Header // headers that follow the body; nil if there are none
+	Body     []byte      // valid until [BodyTarget.Into] is reused
+	URL      string      // address after redirects
+	Attempts int         // number of requests made, from 1
+	Received int         // number of bytes received for the body
 
 	Size    int            // number of bytes of the body as it was sent, decompressed
 	Mapping *spool.Mapping // mapping of a body in a file; nil for a body in memory
@@ -264,6 +265,7 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 		call.Into.Release() // nobody reads the rest of it
 		return nil, answer.StatusCode, err
 	}
+	response.Trailer = answer.Trailer
 	response.Size = int(call.Into.Len())
 	response.Scan, response.head = call.Into.Consumed()
 	return response, answer.StatusCode, nil
