@@ -14,9 +14,9 @@ var errorHeaders = []struct {
 }{
 	{"X-Stream-Error", nil}, // IPFS
 	{"X-Error", nil}, {"X-Error-Message", nil}, {"X-Error-Code", nil}, {"X-Error-Description", nil}, {"Error", nil},
-	{"X-Ms-Error-Code", nil},             // Azure
-	{"X-Amzn-Errortype", nil},            // AWS
-	{"X-Clickhouse-Exception-Code", nil}, // ClickHouse
+	{"X-Ms-Error-Code", nil},  // Azure
+	{"X-Amzn-Errortype", nil}, // AWS
+	{"X-Clickhouse-Exception-Code", nil},
 	{"Grpc-Status", grpcFailure},
 	{"Status", statusFailure}, {"X-Status", statusFailure},
 	{"Warning", cutWords},
