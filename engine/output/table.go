@@ -73,13 +73,12 @@ func (t *table) read(raw []byte) error {
 	t.items++
 	t.raw, t.path, t.next = raw, t.path[:0], 0
 	known := len(t.columns)
-	whole := scan.Span{Start: 0, End: len(raw)}
 	var err error
-	if t.isNested(whole) {
-		err = t.object(0)
+	if t.isNested(0) {
+		_, err = t.object(0)
 	} else {
 		t.path = append(t.path, valueColumn...)
-		err = t.set(whole, 0)
+		err = t.set(scan.Span{Start: 0, End: len(raw)}, 0)
 	}
 	for i := known; err == nil && i < len(t.columns); i++ {
 		err = t.checkLate(t.columns[i])
@@ -125,29 +124,29 @@ func joinsNames(text, other string) bool {
 	return !strings.ContainsFunc(text, named) && !strings.Contains(text, other)
 }
 
-// object sets the cells of the members of the object at an offset.
-func (t *table) object(offset int) error {
+// object sets the cells of the members of the object at an offset, each of which is read once. It returns the offset after
+// the object.
+func (t *table) object(offset int) (end int, err error) {
 	outer := len(t.path)
-	for name, value := range (scan.Walk{Data: t.raw}).Members(offset) {
+	for end = scan.Next(t.raw, offset+1); t.raw[end] != '}'; end = scan.Next(t.raw, end) {
+		name, start := scan.Key(t.raw, end)
 		t.path = append(t.path[:outer], scan.Unquote(name.Of(t.raw))...)
-		var err error
-		if t.isNested(value) {
+		if t.isNested(start) {
 			t.path = append(t.path, t.separator...)
-			err = t.object(value.Start)
+			end, err = t.object(start)
 		} else {
-			err = t.set(value, offset)
+			end = scan.ValueEnd(t.raw, start)
+			err = t.set(scan.Span{Start: start, End: end}, offset)
 		}
 		if err != nil {
-			return err
+			return end, err
 		}
 	}
-	return nil
+	return end + 1, nil
 }
 
-// isNested reports whether a value is an object whose members have columns of their own.
-func (t *table) isNested(value scan.Span) bool {
-	return t.raw[value.Start] == '{' && value.End-value.Start > len("{}")
-}
+// isNested reports whether the value at an offset is an object whose members have columns of their own.
+func (t *table) isNested(start int) bool { return t.raw[start] == '{' && t.raw[start+1] != '}' }
 
 // set sets the cell of the column named by path. If an object has a name twice, the last value
 // counts, as in other JSON readers.
