@@ -4,7 +4,7 @@
 //
 //	rules.Decode        a text becomes a rules.Config
 //	Config.Lower        its methods, guards and settings become rules.Rule: expressions with ids
-//	compile.Config      lowers, and the rules of each job become a Job: compiled expressions, checked
+//	compile.Compile     lowers, and the rules of each job become a Job: compiled expressions, checked
 //	Job.Builder         a Job becomes a Builder of requests, with the computed values
 //	package runtime     requests pages, and after each one asks Job.Stops and Job.Advance
 //	package evidence    evaluates the rules of [AuditTrigger] on a list that has ended: is it complete?

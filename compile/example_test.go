@@ -17,7 +17,7 @@ func compiled(pagination rules.Object) *compile.Job {
 	if err := found.Err(); err != nil {
 		panic(err)
 	}
-	compiled, found := compile.Config(cfg, compile.Options{})
+	compiled, found := compile.Compile(cfg, compile.Options{})
 	if err := found.Err(); err != nil {
 		panic(err)
 	}

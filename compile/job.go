@@ -115,7 +115,7 @@ type Needs struct {
 	Past  bool       // rules read the items of earlier pages
 }
 
-// Options are the options of [Config]. The zero Options compile in the built-in language.
+// Options are the options of [Compile]. The zero Options compile in the built-in language.
 type Options struct {
 	Language *language.Language // nil is [language.Builtin]
 	Probe    *ProbeSource       // usually nil
@@ -134,10 +134,10 @@ type Compiled struct {
 	Credentials *Credentials // nil if there are none
 }
 
-// Config lowers and compiles a configuration. The diagnostics are the mistakes and the warnings of [rules.Config.Lower],
+// Compile lowers and compiles a configuration. The diagnostics are the mistakes and the warnings of [rules.Config.Lower],
 // the errors in all expressions, and warnings about rules that are probably mistakes. If there are errors, the jobs
 // cannot be run.
-func Config(cfg *rules.Config, o Options) (*Compiled, diag.Diagnostics) {
+func Compile(cfg *rules.Config, o Options) (*Compiled, diag.Diagnostics) {
 	lowered, found := cfg.Lower()
 	jobs, more := compileJobs(cfg, lowered, o)
 	found = append(found, more...)

@@ -104,7 +104,7 @@ func build(source *diag.Source, root any, s optionSet) (*Engine, error) {
 	compiled := &compile.Compiled{}
 	if len(cfg.Jobs) > 0 { // otherwise Decode has found an error
 		var more Diagnostics
-		compiled, more = compile.Config(cfg, compile.Options{Language: s.language})
+		compiled, more = compile.Compile(cfg, compile.Options{Language: s.language})
 		found = append(found, more...)
 	}
 	found = hideSecrets(found.Unique(), cfg.Secrets, source)

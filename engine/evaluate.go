@@ -32,7 +32,7 @@ func (e *Engine) Evaluate(ctx context.Context, expression string, place trace.Pl
 
 // withProbe returns the engine with a probe in a job.
 func (e *Engine) withProbe(expression string, place trace.Place) (*Engine, error) {
-	compiled, found := compile.Config(e.cfg, compile.Options{
+	compiled, found := compile.Compile(e.cfg, compile.Options{
 		Language: e.options.language,
 		Probe:    &compile.ProbeSource{Job: place.Job, Source: expression, Item: place.Item},
 	})

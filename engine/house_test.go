@@ -366,7 +366,7 @@ func TestFilesAreWrittenInOnePlace(t *testing.T) {
 
 // TestDocumentsNameWhatIsDeclared requires the Go names in docs/ARCHITECTURE.md, and those in the tables of
 // doc.go files, to be declared somewhere: names that are exported, and names with a dot, such as Rule.ID and
-// compile.Config.
+// compile.Compile.
 func TestDocumentsNameWhatIsDeclared(t *testing.T) {
 	declared := map[string]bool{}
 	tables := map[string]string{} // the documentation of packages, by the name of the file

@@ -41,6 +41,8 @@ type Switches struct {
 	MergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
 	NestedMultiple bool // a scroller of method multiple may have that method itself
 	LoginAlone     bool // the request of a login lacks the parameters of all requests
+	OwnPageSize    bool // a parameter of all requests does not set the page size, nor a parameter of the job that PHP calls empty
+	LenientNumbers bool // number() converts any value, as PHP does, instead of failing
 }
 
 // SwitchesOf returns the switches of a dialect.
@@ -52,6 +54,6 @@ func SwitchesOf(dialect string) Switches {
 		Encoding: requests.PHP, OptionalMethod: true, IgnoreUnknown: true, RelativeToBase: true, LoginAlone: true, PHPVolume: true,
 		MergeScroll: true, NestedMultiple: true, FollowAnyOrigin: true, WholeSeconds: true,
 		EmptyIsAbsent: true, QuietSameItems: true, LoginLists: true, LoginEndsAtOnce: true,
-		DropInvalid: true, AcceptEvidence: true,
+		DropInvalid: true, AcceptEvidence: true, OwnPageSize: true, LenientNumbers: true,
 	}
 }

@@ -169,10 +169,10 @@ const commonParams = "api.http.defaultOptions.params"
 // setPageSize sets the page size in force: the job's own parameter, the setting, or the parameter of all requests.
 func (p *pager) setPageSize() {
 	limit := p.pagination.settings.get("limit")
-	name := p.pagination.settings.get("limitParam").text()
-	if size, ok := p.set.Job.Params.Get(name); ok && !value.Empty(size) && !(p.lowerer.dialect == Keboola && php.Empty(size)) {
+	name, own := p.pagination.settings.get("limitParam").text(), p.lowerer.switches.OwnPageSize
+	if size, ok := p.set.Job.Params.Get(name); ok && !value.Empty(size) && !(own && php.Empty(size)) {
 		limit = p.limitOfJob(name, size, limit)
-	} else if size, ok := p.lowerer.cfg.HTTP.Params.Get(name); ok && limit.Value == nil && p.lowerer.dialect != Keboola {
+	} else if size, ok := p.lowerer.cfg.HTTP.Params.Get(name); ok && limit.Value == nil && !own {
 		if converted, err := convert(limitKind(p.lowerer.dialect), size); err == nil {
 			limit = setting{Value: converted, base: diag.Join(commonParams, name)}
 		}
@@ -356,7 +356,7 @@ func (p *pager) phrases() map[string]string {
 	if p.pagination.settings.get("nextPageFlag.ifNotSet").Value == p.pagination.settings.get("nextPageFlag.stopOn").Value {
 		out["orMissing"] = "is missing or "
 	}
-	if p.lowerer.dialect == Keboola {
+	if p.lowerer.switches.LenientNumbers {
 		out["asNumber"] = ", which counts as 0 if it is missing, null, false or text without a number"
 	}
 	return out

@@ -55,7 +55,7 @@ func compiledJob(text string) (*compile.Job, error) {
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	compiled, found := compile.Config(config, compile.Options{})
+	compiled, found := compile.Compile(config, compile.Options{})
 	if err := found.Err(); err != nil {
 		return nil, err
 	}

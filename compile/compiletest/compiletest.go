@@ -27,7 +27,7 @@ func Config(tb testing.TB, text string, l *language.Language) (*rules.Config, []
 	require.NoError(tb, err)
 	cfg, found := rules.Decode(source, root, rules.Options{})
 	require.NoError(tb, found.Err())
-	compiled, found := compile.Config(cfg, compile.Options{Language: l})
+	compiled, found := compile.Compile(cfg, compile.Options{Language: l})
 	require.NoError(tb, found.Err())
 	return cfg, compiled.Jobs
 }

@@ -44,7 +44,7 @@ func explainedCase(c *fixtures.Case) (*Explanation, []*compile.Job, bool) {
 	if found.Err() != nil {
 		return nil, nil, false
 	}
-	compiled, found := compile.Config(cfg, compile.Options{})
+	compiled, found := compile.Compile(cfg, compile.Options{})
 	if found.Err() != nil {
 		return nil, nil, false
 	}

@@ -121,7 +121,7 @@ func rootJob(api *httptest.Server) *compile.Job {
 	if found.Err() != nil {
 		panic(found.Err())
 	}
-	compiled, found := compile.Config(config, compile.Options{})
+	compiled, found := compile.Compile(config, compile.Options{})
 	if found.Err() != nil {
 		panic(found.Err())
 	}
