@@ -70,9 +70,8 @@ type Trigger struct {
 	Proof   *language.Expression // if it is true, the finding of a rule of the audit is evidence; may be nil
 }
 
-// StatedCounts returns the values that a stopping rule reads and that are a total or a number of pages which the API
-// states: by their names, by that of the object whose value they are, or, in the rule of a setting, because it converts them
-// to numbers.
+// StatedCounts returns the totals and numbers of pages that the API states and a stopping rule reads. It recognizes them by
+// their names, by the name of the enclosing object, or, in the rule of a setting, by the conversion to a number.
 func (t *Trigger) StatedCounts() (counts []language.Read) {
 	isSetting := t.Rule.Origin.By.Kind == rules.AuthorMethod || t.Rule.Stop.Signal == rules.SignalTotal
 	converts := isSetting && slices.Contains(t.Calls(), "number")

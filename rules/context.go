@@ -56,7 +56,7 @@ type Context struct {
 
 	Partition map[string]any `expr:"partition" phase:"job" declared:"for" doc:"the variables of for, by name; order is partition.order"`
 
-	SamePage         bool `expr:"samePage" doc:"whether its body is the last one, but for whitespace and guards.ignore; false in onError"`
+	SamePage         bool `expr:"samePage" doc:"whether its body equals the one before, less whitespace and guards.ignore; false in onError"`
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request was the same, and so was the body of its response"`
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
 	SameItems        int  `expr:"sameItems" saved:"true" range:"0..page" doc:"pages in a row to this one with the same items; 0 if empty"`

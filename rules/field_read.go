@@ -79,7 +79,7 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 	if !r.checkSupported(s, f) {
 		return
 	}
-	// The decoder reads a secret, since its messages name the purpose.
+	// The decoder reads a secret, because its messages say what the secret is for.
 	if name, ok := envReference(v); ok && f.allowsEnv() && f.Kind != KindSecret {
 		v, s.fromEnv = r.envValue(name, s.path(), f), true
 	}

@@ -13,8 +13,8 @@ import (
 func (p *pager) addRequestRules() {
 	parts := p.methodParts()
 	userParts := p.userParts()
-	if userParts.has(RoleURL) || userParts.has(RoleEndpoint) {
-		parts = slices.DeleteFunc(parts, func(r Rule) bool { return r.Role == RoleURL || r.Role == RoleEndpoint })
+	if addresses := func(r Rule) bool { return r.Role.Addresses() }; slices.ContainsFunc(userParts, addresses) {
+		parts = slices.DeleteFunc(parts, addresses)
 	}
 	for _, r := range userParts {
 		parts.put(r)

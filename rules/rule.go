@@ -47,8 +47,8 @@ func (r Rule) BelongsToFor() bool {
 // Stopping holds the fields of rules with role [RoleStop].
 type Stopping struct {
 	Guard        bool // it is a guard; if it fails the run, the class is policy
-	ExceptPolled bool // it is a guard that is not met if the request is a poll, which its Clause does not say
-	Drop         bool // the page's items are not emitted, which the Clause of a guard does not say
+	ExceptPolled bool // it is a guard that is not met if the request is a poll; Clause does not mention it
+	Drop         bool // the page's items are not emitted; the Clause of a guard does not mention it
 	ExpectsRead  bool // responses have the values that the rule reads, even if it allows for their absence
 	Signal       Signal
 }
@@ -79,17 +79,17 @@ type Placement struct {
 	PerPartition bool // it is evaluated once, before the first request of a partition, and belongs to the job's own request
 	Common       bool // with PerPartition: every request has it, even if the job's own parameters are left out
 
-	Since *Cursor // it is the kept value that incremental sends, which is compared with this cursor of the items; nil otherwise
+	Since *Cursor // the cursor of the items with which the sent value is compared; nil unless it is the kept value of incremental
 }
 
 // A Cursor is the part of the items that orders them.
 type Cursor struct {
 	Keys   []string // its path
-	Format string   // the form of times: a layout, [UnixSeconds] or [UnixMillis]; "" means any
+	Format string   // the form of times: a layout, [UnixSeconds] or [UnixMillis]; empty if any form will do
 	Kept   string   // the name of the value that is kept of it
-	Within []string // the path of the value that is sent in that of the rule; empty: it is that value
+	Within []string // the path of the sent value within the value of the rule; empty if that is sent whole
 	Lags   bool     // the value that is sent may be from before the kept one, on purpose
-	First  any      // the value in the first run, or its expression, as it is configured; nil: none
+	First  any      // the value in the first run, or its expression, as it is configured; nil if there is none
 }
 
 // Auditing holds the fields of rules with role [RoleAudit].
@@ -102,7 +102,7 @@ type Auditing struct {
 	// The other fields explain the rule, and have no effect on a run.
 
 	About         Subjects    // a list that lacks one of them cannot have the finding
-	OnError       ErrorAction // it is about an onError rule with this action; empty: it is not
+	OnError       ErrorAction // the action of the onError rules that it is about; empty if it is about none
 	Unless        string      // the opposite of Proof in words, which follow the clause: "unless …"
 	Usual         bool        // Unless holds for most findings, so that a short explanation has it, too
 	Derived       string      // it replaces Unless, also in a short explanation, if responses give the next request
@@ -192,6 +192,9 @@ func (r Role) Builds() bool {
 	}
 	return false
 }
+
+// IsCondition reports whether the value is true or false.
+func (r Role) IsCondition() bool { return r == RoleStop || r == RoleOnError || r == RoleFilter }
 
 // ErrorAction is the action of an onError rule on an error response. The zero value is no
 // decision.

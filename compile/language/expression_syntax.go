@@ -123,8 +123,8 @@ func (e *Expression) GreatestOf() (keys []string, format string, ok bool) {
 	return keypath.Split(path.Value), format, true
 }
 
-// KeptAsIs returns the name of the kept value that the expression is unless there is none, as kept.until ?? '2026-01-01'
-// is kept.until. It returns "" if the expression is no kept value, or changes it.
+// KeptAsIs returns the name of the kept value that the expression yields if there is one, as kept.until ?? '2026-01-01'
+// yields kept.until. It returns "" if the expression is no kept value, or changes it.
 func (e *Expression) KeptAsIs() string { return keptAsIs(e.code.syntax) }
 
 func keptAsIs(node ast.Node) string {

@@ -156,8 +156,7 @@ func (c *Compiler) translate(source string, variables []string) (*code, error) {
 // wantKind checks the static type of a rule's value. The kind of a value of the
 // response is known only when the rule runs.
 func wantKind(role rules.Role, result reflect.Type) error {
-	conditional := role == rules.RoleStop || role == rules.RoleOnError || role == rules.RoleFilter
-	if conditional && result != nil && result.Kind() != reflect.Bool && result.Kind() != reflect.Interface {
+	if role.IsCondition() && result != nil && result.Kind() != reflect.Bool && result.Kind() != reflect.Interface {
 		f := &Fault{Message: "want true or false, the expression gives " + kindName(result)}
 		return f.withHint("a comparison gives true or false, and truthy(…) converts any value to one")
 	}
