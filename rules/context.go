@@ -45,7 +45,7 @@ type Context struct {
 	Link linkFunc `expr:"link" response:"true" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
 
 	Total Total          `expr:"total" saved:"true" doc:"totals of this list, this page included"`
-	Limit any            `expr:"limit" phase:"job" doc:"page size in effect; nil if there is none"`
+	Limit any            `expr:"limit" phase:"job" doc:"page size in effect; nil if none"`
 	Sent  Sent           `expr:"sent" doc:"the request that returned this page"`
 	Prev  *Past          `expr:"prev" doc:"the previous page; nil on the first"`
 	First *Past          `expr:"first" saved:"true" phase:"first" doc:"the first page, which may be this page"`

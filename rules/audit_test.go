@@ -1,0 +1,26 @@
+package rules
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOrdinaryFactsAreNotNoticed sets each fact of a list alone: an audit rule that requires one is evaluated, unless the fact
+// is ordinary.
+func TestOrdinaryFactsAreNotNoticed(t *testing.T) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[ListFacts]()) {
+		facts := ListFacts{}
+		switch v := reflect.ValueOf(&facts).Elem().FieldByIndex(field.Index); v.Kind() {
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Int:
+			v.SetInt(1)
+		default:
+			v.SetString("x")
+		}
+		noticed := FactsIn(&Context{List: &facts, Hints: &Hints{}})&FactList != 0
+		require.Equal(t, field.Tag.Get("ordinary") != "true", noticed, field.Name)
+	}
+}
