@@ -117,6 +117,7 @@ type ListFacts struct {
 	LandedPage  int    `expr:"landedPage" doc:"the first page without items that was redirected elsewhere; 0 if none"`
 	LandedPath  string `expr:"landedPath" doc:"this path"`
 	BarePage    int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0 if it has one"`
+	BareBeside  bool   `expr:"bareBeside" doc:"whether that page has another member of page 1"`
 
 	Error      string     `expr:"error" doc:"what the body of a successful response says of an error; empty if it says nothing"`
 	ErrorPage  int        `expr:"errorPage" doc:"the page with this body"`
@@ -420,10 +421,11 @@ var auditTable = audits([]Rule{
 			`"page " + text(list.gapPage) + " has nothing, null or an empty object in place of the list at " + list.gapList + ", and"} ` +
 			"pages before and after it have items; items may be missing: request that page again"},
 	{ID: "audit.bareEnd", Audit: &Auditing{Requires: FactList, About: AboutPages},
-		Source: `(list.barePage > 0 and list.barePage == page or list.absentPage > 0 and list.absentPage == page)` +
+		Source: `(list.barePage > 0 and list.barePage == page and (not list.bareBeside or hints.more == true or ` +
+			`hints.total > total.items and not hints.totalIsRough) or list.absentPage > 0 and list.absentPage == page)` +
 			` and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
-		Clause: "the last page has no list of items and nothing else of page 1, or lacks one of several lists, although pages before " +
-			"it have items",
+		Clause: "the last page lacks the list of items, and has a sign of more or nothing else of page 1, or lacks one of several " +
+			"lists, although pages before it have items",
 		Message: `page {page}, with which the list ended, has no {list.barePage > 0 ? "list of items" : "list at " + list.absentList}, ` +
 			"not even an empty one: if that is how the API fails, items are missing"},
 	{ID: "audit.redirected", Audit: &Auditing{Requires: FactList},

@@ -432,7 +432,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 		{"a list that has moved", config(paged, users+"}"), config("", users+"}"),
 			"a later page lacks the list, but has one of objects that page 1 lacks (audit.moved);"},
 		{"the end with a bare page", config(paged, users+"}"), config("", users+"}"),
-			"the last page has no list of items and nothing else of page 1, or lacks one of several lists, although pages before it have items (audit.bareEnd)"},
+			"the last page lacks the list of items, and has a sign of more or nothing else of page 1, or lacks one of several lists, although pages before it have items (audit.bareEnd)"},
 		{"a lower bound", config(paged[:len(paged)-1]+`, "limitStop": {"field": "numFound"}}`, users+"}"), config(paged, users+"}"),
 			"a total with a usual name, such as numFound, that the response calls a lower bound or an estimate, or a number of pages beside it, has ended the list (audit.bound)"},
 	} {

@@ -11,13 +11,14 @@ import (
 
 // noticeBareEnd notices a bare page after pages with items, such as {} after {"data": […], "total": 7}. A
 // bare page lacks every member of page 1: the list of items, even an empty one, and all others. It may be an
-// error that ends the list.
+// error that ends the list. A page that lacks the list, but has another member of page 1, is noticed as well, and is a
+// finding if it says that there is more.
 //
 // Some pages are not bare. A list that is null counts as an empty list unless page 1 has another member. A
 // message explains the page. A link or a token is usually absent from the last page, so it does not count.
 func (s gapSearch) noticeBareEnd() {
 	c := s.context
-	s.facts.BarePage = 0
+	s.facts.BarePage, s.facts.BareBeside = 0, false
 	if c.Count > 0 || c.Total.Items == 0 || c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
 		return
 	}
@@ -26,14 +27,14 @@ func (s gapSearch) noticeBareEnd() {
 	if !lost && !(null && len(neighbours) > 0) {
 		return
 	}
+	beside := false
 	for _, path := range s.placesOfItems() {
-		place := keypath.Format("body", path)
-		isMessage := apinames.Key(path[len(path)-1]).IsErrorMessage()
-		if isMessage || slices.Contains(neighbours, place) {
+		if apinames.Key(path[len(path)-1]).IsErrorMessage() {
 			return
 		}
+		beside = beside || slices.Contains(neighbours, keypath.Format("body", path))
 	}
-	s.facts.BarePage = c.Page
+	s.facts.BarePage, s.facts.BareBeside = c.Page, beside
 }
 
 // neighbours returns the paths that page 1 has beside the list of items, apart from links and tokens.

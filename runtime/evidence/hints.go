@@ -383,8 +383,12 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 		if n, _, ok := apinames.Total(v); ok && apinames.Key(hint.name()).IsRestCount() {
 			v = n > 0
 		}
-		if flag, ok := apinames.Key(hint.name()).Flag(v); ok && hints.More == nil {
+		_, isFlag := v.(bool)
+		switch flag, ok := apinames.Key(hint.name()).Flag(v); {
+		case ok && hints.More == nil:
 			hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = flag == (hint.kind == apinames.HintMore), path, read, hint.rough
+		case ok && isFlag && !hint.rough && hints.More == false && flag == (hint.kind == apinames.HintMore): // two flags disagree
+			hints.More, hints.MoreAt, hints.MoreIsRough = true, path, true
 		}
 	}
 }
@@ -417,7 +421,7 @@ func (p *lastPage) isNext(key string, v any) bool {
 	if _, flag := v.(bool); !ok || flag || value.Empty(v) || slices.Contains(noNext, strings.ToLower(text)) {
 		return false
 	}
-	if address, err := requests.Resolve(c.Sent.URL, text); err == nil && p.redactor.Shown(address) == p.redactor.Shown(c.Sent.URL) {
+	if address, err := requests.Resolve(c.Sent.URL, text); err == nil && p.redactor.Text(address) == p.redactor.Text(c.Sent.URL) {
 		return false
 	}
 	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
