@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -20,6 +21,7 @@ const maxPairs = 250_000
 func (c *compilation) checkJob(j *Job) {
 	c.warnOfFilterOfNoItem(j)
 	c.warnOfDroppedParams(j)
+	c.warnOfRowsWithoutNames(j)
 	if len(j.Stops) == 0 {
 		return
 	}
@@ -45,6 +47,23 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 func (c *compilation) warnOfFilterOfNoItem(j *Job) {
 	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, language.Read.VariesByItem) {
 		c.warn(f.Rule, "a key of the item is item.NAME", "%s does not read item: all items of a page pass, or none", f.Rule.Source)
+	}
+}
+
+// warnOfRowsWithoutNames finds rules that need a member of every item, although the items are rows of CSV without names.
+func (c *compilation) warnOfRowsWithoutNames(j *Job) {
+	r := j.Spec().Response
+	if r.Format != rules.FormatCSV || r.Header || r.Columns != nil {
+		return
+	}
+	for _, e := range slices.Concat(j.Next, Expressions(j.Stops), j.Parts, j.Keeps) {
+		for _, keys := range e.NeededKeys() {
+			if len(keys) > 0 {
+				c.warn(e.Rule, "remove \"header\": false, or name the columns (response.columns)",
+					"the rows of the response have no names, so that no item has %s: the run fails at the first row", keypath.Join(keys...))
+				return
+			}
+		}
 	}
 }
 

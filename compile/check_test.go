@@ -168,3 +168,24 @@ func TestAParameterThatIsNoPageSizeIsNamed(t *testing.T) {
 	require.Contains(t, found[0].Message, "count < limit is never true: keyset.short has no effect")
 	require.Equal(t, "config.jobs[0].params.limit overrides the limit of the pagination, and is not a number", found[0].Hint)
 }
+
+// Rows of CSV without names have no members, so a rule that needs one of every item fails the run at the first row.
+func TestARuleThatNeedsAMemberOfARowWithoutNamesDrawsAWarning(t *testing.T) {
+	for _, c := range []struct{ pagination, response, want string }{
+		{`{"method": "cursor", "idKey": "meta.id", "param": "max_id"}`, `"format": "csv", "header": false`, "no item has meta.id: the run fails at the first row"},
+		{`{"method": "cursor", "idKey": "id", "param": "max_id"}`, `"format": "csv", "header": false, "columns": ["id"]`, ""},
+		{`{"method": "cursor", "idKey": "id", "param": "max_id"}`, `"format": "csv"`, ""},
+		{`{"method": "pagenum"}`, `"format": "csv", "header": false`, ""},
+	} {
+		cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "pagination": `+c.pagination+`},
+			"config": {"jobs": [{"endpoint": "users", "dataField": ".", "response": {`+c.response+`}}]}}`)
+		_, found := compileJobs(cfg, low, Options{})
+		require.NoError(t, found.Err())
+		if c.want == "" {
+			require.Empty(t, found, c.response)
+			continue
+		}
+		require.Len(t, found, 1)
+		require.Contains(t, found[0].Message, c.want)
+	}
+}

@@ -231,7 +231,7 @@ const endedAgain = `{list.again ? "; the page before came again, which ended the
 var auditTable = audits([]Rule{
 	{ID: "audit.begin", Audit: &Auditing{Requires: FactList, About: AboutPosition, Also: afterAnyOther,
 		Proof:  `list.counted and (not list.backToZero or hints.pages > ` + fullPages + `)`,
-		Unless: "unless the configuration begins in the middle of the list, or a link leads from page 1 to a page 0, which may not exist"},
+		Unless: "unless it is a link to a page 0, which may not exist", Counted: true},
 		Source: `list.preceded != "" and not (list.backToZero and (hints.total == total.items or hints.pages == ` + fullPages + `))`,
 		Clause: "page 1 says that pages are before it",
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
@@ -273,17 +273,15 @@ var auditTable = audits([]Rule{
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Audit: &Auditing{Requires: FactTotal,
-		Derived: "if the same request has brought the same page again, unless it is an estimate or, as beside currency, an amount of money",
 		Proof: `(list.again or (list.counted or list.stuck) and not hints.totalRead)` +
 			` and not (hints.totalIsRough or list.chosen)`,
-		Unless: "unless it is an estimate or, as beside currency, an amount of money", Decided: true},
+		Unless: "unless it is an estimate or, as beside currency, an amount of money", Decided: true, Counted: true, Again: true},
 		Source:  `hints.total > total.items`,
 		Clause:  "the total of the last page, or else of page 1, exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}" + endedAgain},
-	{ID: "audit.pages", Audit: &Auditing{Requires: FactPages, Proof: `list.stuck or list.again`,
-		Unless: "if the same page has come again", Usual: true, ProofCompares: true},
+	{ID: "audit.pages", Audit: &Auditing{Requires: FactPages, Proof: `list.stuck or list.again`, Again: true},
 		Source: `hints.total == nil and hints.more != false and (hints.pages > total.pages or list.pagesBefore > total.pages)`,
-		Clause: "a number of pages exceeds the pages read",
+		Clause: "a number of pages exceeds the pages read, and there is no total",
 		Message: `{hints.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{hints.pages}` +
 			`{list.pagesBefore > total.pages ? " on page " + text(page) + ", with which the list ends" : ""}, ` +
 			"but the number of pages read is {total.pages}" + endedAgain},
@@ -306,7 +304,7 @@ var auditTable = audits([]Rule{
 		Proof:  `(hints.nextRead ? list.again and (list.counted or not hints.nextInBody) : not hints.nextIsRough) and not list.chosen`,
 		Unless: "unless its name has other meanings, too", Decided: true},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
-		Clause:  "the last page points to another page",
+		Clause:  "the last page points to another page, and no flag or total says that it is the last",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page" + endedAgain},
 	{ID: "audit.ceiling", Audit: &Auditing{Requires: FactMany},
 		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.items in [1000, 2000, 5000]` +
@@ -406,21 +404,22 @@ var auditTable = audits([]Rule{
 		Unless: "if a sign of more, such as a total, is read by no rule, or if it is the path of the items and another list of objects " +
 			"is there", Usual: true},
 		Source:  `list.missing != ""`,
-		Clause:  "no response has a flag or another path that rules read",
+		Clause:  "no response has the list of items or another path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
-	{ID: "audit.moved", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.moved", Audit: &Auditing{Requires: FactList, About: AboutPages | AboutPlace, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page lacks the list, but has one of objects that page 1 lacks",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
-	{ID: "audit.noList", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: unlessFailed, Proof: `list.lostPage > 0`,
+	{ID: "audit.noList", Audit: &Auditing{Requires: FactList, About: AboutPages | AboutPlace | AboutGaps, Also: unlessFailed,
+		Proof:  `list.lostPage > 0`,
 		Unless: "unless it has null or {} in its place, or another list of several"},
 		Source: `(list.lostPage > 0 or list.gapPage > 0) and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list",
 		Message: `{list.lostPage > 0 ? "page " + text(list.lostPage) + " has no list of items, not even an empty one, although" : ` +
 			`"page " + text(list.gapPage) + " has nothing, null or an empty object in place of the list at " + list.gapList + ", and"} ` +
 			"pages before and after it have items; items may be missing: request that page again"},
-	{ID: "audit.bareEnd", Audit: &Auditing{Requires: FactList, About: AboutPages},
+	{ID: "audit.bareEnd", Audit: &Auditing{Requires: FactList, About: AboutPages | AboutPlace},
 		Source: `(list.barePage > 0 and list.barePage == page and (not list.bareBeside or hints.more == true or ` +
 			`hints.total > total.items and not hints.totalIsRough) or list.absentPage > 0 and list.absentPage == page)` +
 			` and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
@@ -453,7 +452,7 @@ var auditTable = audits([]Rule{
 	{ID: "audit.errorBody", Audit: &Auditing{Requires: FactList, Also: unlessFailed,
 		Proof: `list.errorDoubt == "" and not list.reached`,
 		Unless: "unless it may be part of an item, since its object has an identifier, may only say that a partition is empty, " +
-			"or comes after as many items as page 1 states as the total, if page 1 does not have them all"},
+			"or follows the last of several pages, which have as many items as the total of page 1"},
 		Source: `list.error != ""`,
 		Clause: `a successful response reports an error, or has a message other than "no items" in place of the list`,
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +

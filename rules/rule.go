@@ -101,14 +101,16 @@ type Auditing struct {
 
 	// The other fields explain the rule, and have no effect on a run.
 
-	About         Subjects    // a list that lacks one of them cannot have the finding
-	OnError       ErrorAction // the action of the onError rules that it is about; empty if it is about none
-	Unless        string      // the opposite of Proof in words, which follow the clause: "unless …"
-	Usual         bool        // Unless holds for most findings, so that a short explanation has it, too
-	Derived       string      // it replaces Unless, also in a short explanation, if responses give the next request
-	Adds          bool        // adding the rows to a file makes the finding evidence
-	Decided       bool        // the finding is a hint if the configuration reads the sign, or if a rule of its own ended the list
-	ProofCompares bool        // Proof compares pages of the list, so that in a list of one page the finding is a hint
+	About   Subjects    // a list that lacks one of them cannot have the finding
+	OnError ErrorAction // the action of the onError rules that it is about; empty if it is about none
+	Unless  string      // the opposite of Proof in words, which follow the clause: "unless …"
+	Usual   bool        // Unless holds for most findings, so that a short explanation has it, too
+	Adds    bool        // adding the rows to a file makes the finding evidence
+	Decided bool        // the finding is a hint if the configuration reads the sign, or if a rule of its own ended the list
+
+	// The finding is evidence only if no response decides about the next request (Counted), or if the guard samePage has ended
+	// the list by default (Again); with both, one of them is enough.
+	Counted, Again bool
 }
 
 // Subjects is a set of what an audit rule may be about.
@@ -126,6 +128,8 @@ const (
 	AboutKey                             // the key of the items
 	AboutAhead                           // pages that are requested ahead of their turn
 	AboutPartitions                      // several partitions, which are compared
+	AboutPlace                           // the place of the list in a response; the lines of CSV and NDJSON have none
+	AboutGaps                            // empty pages between others
 )
 
 // IsAbout reports whether the rule is about a subject, besides others.

@@ -45,7 +45,7 @@ var phpBuiltins = []function{
 		"dialect keboola: v as text; true is \"1\", nil and false are \"\"",
 		function{types: types(func(any) string { return "" }), call: unary(php.String)}),
 	phpFunction("concat", 4, `phpConcat(v, …)`, `phpConcat("Hen", "Or", "Egg")`, `"HenOrEgg"`,
-		"dialect keboola: the values as text, one after the other"),
+		"dialect keboola: the values as text, one after the other, as they are: in an address, they are not escaped"),
 	phpFunction("implode", 4, `phpImplode(glue, list)`, `phpImplode(",", [1, true, "a"])`, `"1,1,a"`,
 		"dialect keboola: the members of a list as text, with the glue between them"),
 	phpFunction("ifempty", 1, `phpIfEmpty(v, other)`, `phpIfEmpty("0", "all")`, `"all"`,

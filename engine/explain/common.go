@@ -50,7 +50,8 @@ func (t *textWriter) writeErrors(x *JobExplanation) {
 		}
 	}
 	t.writeSection("on a response with status "+requests.PageStatuses+", before it is read: the first that is true decides", success)
-	t.writeSection("on a response with another status than "+requests.PageStatuses+": the first that is true decides", failed)
+	t.writeSection("on a response with another status than "+requests.PageStatuses+", before any retry: the first that is true decides",
+		failed)
 	t.failures(x)
 }
 
@@ -118,7 +119,7 @@ func (t *textWriter) failures(x *JobExplanation) {
 		t.writeParagraph(4, "The memory of a run does not grow with the number of its pages, items or partitions; a large response is "+
 			"in a temporary file.")
 	}
-	if t.full && len(x.Items.Files) > 0 {
+	if t.full {
 		t.writeParagraph(4, x.afterFailure())
 	}
 	if t.explanation.Origins != "" {
@@ -183,6 +184,9 @@ func (t *textWriter) audit(x *JobExplanation) {
 		}
 		does := t.explanation.afterAudit(r)
 		text := fmt.Sprintf("%s (%s)", r.Clause, r.ID)
+		if does == auditFails && r.again {
+			text += ", if samePage has ended the list"
+		}
 		if does == auditFails && r.except != "" && (t.full || r.usual) {
 			text += ", " + r.except
 		}
@@ -201,7 +205,7 @@ func (t *textWriter) audit(x *JobExplanation) {
 			auditWarns, len(hints)))
 	default:
 		t.writeParagraph(4, auditFails+" if "+strings.Join(fails, "; "))
-		rest := "Other signs only warn; --full lists them."
+		rest := "Without its condition, a sign only warns, and so do other signs, which --full lists."
 		if t.full {
 			rest = "A sign that is named above, but without its condition or with its exception, " + auditWarns +
 				". So does each of these: " + strings.Join(hints, "; ")
@@ -214,7 +218,7 @@ func (t *textWriter) audit(x *JobExplanation) {
 // sets ends the list, and these rules.
 func (t *textWriter) decided(x *JobExplanation) (signs, ends []string) {
 	for _, r := range x.Audit {
-		if r.Never == "" && r.rule.Audit.Decided && t.explanation.afterAudit(r) == auditFails {
+		if r.Never == "" && r.rule.Audit.Decided && !r.again && t.explanation.afterAudit(r) == auditFails {
 			signs = append(signs, r.ID)
 		}
 	}
@@ -234,31 +238,53 @@ func onlyWarn(signs []string) string {
 	return wording.AndList(signs) + " only warn"
 }
 
-// auditOfDecided says which evidence is a hint if the configuration reads the sign. The text about the ends of the list
-// names those after which it is a hint, too.
+// auditOfDecided says which evidence is a hint if the rules read the sign, or after which ends.
 func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 	signs, ends := t.decided(x)
-	if signs == nil {
+	if signs == nil || ends == nil && x.signs == nil {
 		return ""
 	}
-	text := onlyWarn(signs) + " if the configuration reads the sign"
-	if slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
-		return r.ID == "samePage" && r.Never == "" && r.Origin.By.Kind == rules.AuthorDefault
-	}) {
-		var fail []string
-		for _, r := range x.Audit {
-			if slices.Contains(signs, r.ID) && strings.Contains(r.rule.Audit.Proof, "list.again") {
-				fail = append(fail, r.ID)
-			}
+	text := onlyWarn(signs)
+	if ends != nil {
+		text += " after an end by " + wording.OrList(ends)
+		if slices.ContainsFunc(x.Audit, func(r RuleExplanation) bool { return r.ID == findingMissing && r.Never == "" }) {
+			text += "; audit.missing fails the run all the same"
 		}
-		if fail != nil {
-			text += fmt.Sprintf(" (but not %s after samePage)", wording.AndList(fail))
+		if x.signs != nil {
+			text += ". They only warn, too,"
 		}
 	}
-	if ends != nil {
-		text += ", or after an end for which that is said above"
+	if x.signs != nil {
+		text += fmt.Sprintf(" of a sign that the rules read (%s)", strings.Join(x.signs, ", "))
+		if fail := x.afterSamePage(signs); fail != nil {
+			text += fmt.Sprintf(", but if samePage has ended the list, %s fail%s the run", wording.AndList(fail), verbEnd(fail))
+		}
 	}
 	return text + ". "
+}
+
+// verbEnd returns the end of a verb whose subjects are names.
+func verbEnd(names []string) string {
+	if len(names) == 1 {
+		return "s"
+	}
+	return ""
+}
+
+// afterSamePage returns those of some rules of the audit whose findings are evidence after the guard samePage, although a rule
+// reads the sign.
+func (x *JobExplanation) afterSamePage(signs []string) (fail []string) {
+	if !slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
+		return r.ID == samePage && r.Never == "" && r.Origin.By.Kind == rules.AuthorDefault
+	}) {
+		return nil
+	}
+	for _, r := range x.Audit {
+		if slices.Contains(signs, r.ID) && strings.Contains(r.rule.Audit.Proof, "list.again") && (r.ID != "audit.token" || x.signsInHeader) {
+			fail = append(fail, r.ID)
+		}
+	}
+	return fail
 }
 
 // auditOfLimited says which evidence is sought in a list that a setting of the configuration has limited.
@@ -275,7 +301,7 @@ func (t *textWriter) auditOfLimited(x *JobExplanation) string {
 			sought = append(sought, r.ID)
 		}
 	}
-	return fmt.Sprintf("In a list that is limited, only %s can fail the run. ", wording.AndList(sought))
+	return fmt.Sprintf("In a list that is limited, only %s can fail the run; the others above are not sought. ", wording.AndList(sought))
 }
 
 // afterAudit says what a rule of the audit does if it is true, exceptions aside.

@@ -71,7 +71,7 @@ func (e *EnvExplanation) String() string {
 	text := "environment: the run reads " + strings.Join(lists.Map(e.Names, func(name string) string {
 		return fmt.Sprintf("%s (%s)", name, strings.Join(e.Paths[name], ", "))
 	}), ", ")
-	text += fmt.Sprintf("; it fails without one that is not set (%s)", statusConfig)
+	text += fmt.Sprintf("; each must be set, and passed with --env (%s otherwise)", statusConfig)
 	if e.Unset != nil {
 		text += ". Sample values stand in this text for those that are not set here: " + strings.Join(e.Unset, ", ")
 	}
@@ -154,12 +154,15 @@ type JobExplanation struct {
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 
-	windows     []string // the windows of each variable that has some, as far as they are known
-	endpoint    string   // endpoint as written in the configuration
-	path        string   // config path of the job
-	paging      string   // config path of its pagination; empty if it has no pagination
-	whyNotAhead string   // why the next page is not requested ahead by default, for the text; empty if it is
-	passesEmpty bool     // whether no rule ends the list because a page is empty
+	windows       []string // the windows of each variable that has some, as far as they are known
+	endpoint      string   // endpoint as written in the configuration
+	path          string   // config path of the job
+	paging        string   // config path of its pagination; empty if it has no pagination
+	signs         []string // places of responses by which rules decide how the list goes on
+	signsInHeader bool     // whether such a place may have another page after a page that came again
+
+	whyNotAhead string // why the next page is not requested ahead by default, for the text; empty if it is
+	passesEmpty bool   // whether no rule ends the list because a page is empty
 	properties  []property
 }
 
@@ -170,11 +173,12 @@ type RequestExplanation struct {
 	Headers []string `json:"headers,omitempty" doc:"names of the headers that the configuration sets"`
 	Body    string   `json:"body,omitempty" doc:"what only a response can tell is in braces, in JSON in quotes, which only a text has"`
 
-	sent    []string // the headers that a run sends although the configuration does not set them
-	headers []string // the headers with their values, unless they may be secrets
-	foreign bool     // the address is known, and has another origin than api.baseUrl, where no credentials are sent
-	fails   string   // the end of a sentence that says that the run fails before the request, and why; otherwise empty
-	typed   bool     // a value of the body, which is JSON, is a phrase in braces
+	sent      []string // the headers that a run sends although the configuration does not set them
+	headers   []string // the headers with their values, unless they may be secrets
+	foreign   bool     // the address is known, and has another origin than api.baseUrl, where no credentials are sent
+	fails     string   // the end of a sentence that says that the run fails before the request, and why; otherwise empty
+	keptInAll bool     // with kept values, the requests after the first have them, too
+	typed     bool     // a value of the body, which is JSON, is a phrase in braces
 }
 
 // ItemsExplanation says where the items of a response are.
@@ -229,6 +233,7 @@ type RuleExplanation struct {
 	rule         rules.Rule
 	except       string   // when a finding of the audit is no evidence: "unless …"
 	usual        bool     // whether a short explanation has except, too
+	again        bool     // whether a finding of the audit is evidence only if samePage ended the list
 	clause       string   // the Clause of a guard without what its other fields say
 	exceptions   []string // of a guard, besides polls
 	dialect      string   // of a guard
@@ -255,6 +260,8 @@ type RunDetails struct {
 	Auth     *compile.Credentials // nil if there are no credentials
 	Waits    Waits                // if they are zero, the explanation does not mention them
 	Redact   func(string) string
+
+	sorts bool // the credentials sort the parameters of the query
 }
 
 // Explain describes compiled jobs. It redacts all text.
@@ -269,6 +276,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		Pace: explainPace(&cfg.HTTP, run.Waits.Asked), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
 		serial: cfg.MaxPartitions > 0,
 	}
+	run.sorts = cfg.Auth != nil && cfg.Auth.Type == rules.AuthAWS4
 	e.Trees = trees(jobs, run.Redact)
 	if cfg.Env != nil {
 		e.Env = &EnvExplanation{Names: cfg.Env, Paths: cfg.EnvPaths, Unset: cfg.UnsetEnv}

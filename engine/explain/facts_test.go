@@ -302,7 +302,7 @@ var waits = Waits{
 
 // Whoever asks how long a run waits for a page, and what happens then, finds the answer, whether a timeout is configured or not.
 func TestTheTimeoutsAreTold(t *testing.T) {
-	const begins = "A request without a complete response is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries (a success gives 1/5 back; a wait that the API gives costs 1/5); with none left, the run fails. "
+	const begins = "A request without a complete response is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries (a success gives 1/5 back; one after a wait that the API gives counts as 1/5); with none left, the run fails. "
 	for _, c := range []struct {
 		timeout time.Duration
 		want    string

@@ -10,8 +10,10 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
@@ -43,13 +45,14 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	j.addFiles(&x.Items, cfg)
 	x.describeRequests(j, run)
 	x.describeRules(j)
+	x.signs, x.signsInHeader = j.signsRead()
+	x.signsInHeader = x.signsInHeader || j.Counted()
 	x.Needs, x.KeepSays = j.needs(), j.keepInWords(run.Kept)
 	x.NoNext = j.noNext()
 	if cfg.MaxPartitions > 0 && len(j.Children) > 0 && !j.Spec().Emits && j.Paged() {
 		x.Enough = &RuleExplanation{
 			ID: runtime.ReasonPartitionLimit, Outcome: rules.Limited,
-			Clause: fmt.Sprintf("one of the partitions of the jobs for its items, "+
-				"of which a run has %d, is left out after a page", cfg.MaxPartitions),
+			Clause: fmt.Sprintf("the items of a page need more partitions than are left of the %d of a run", cfg.MaxPartitions),
 			Origin: rules.Origin{Path: "config.limits.partitions"}, rule: rules.Rule{Role: roleNoNext},
 		}
 	}
@@ -130,11 +133,15 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		(!j.Ruleset.IncludeParams || len(j.Request.Params) == 0 || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
 	case r.Audit.IsAbout(rules.AboutPosition) && !j.ByPosition():
-		return "no request names a position in the list"
+		return "the next request names no position in the list, or depends on responses"
 	case r.Audit.IsAbout(rules.AboutAhead) && j.WhySequential() != "":
 		return "no page is requested ahead"
 	case r.Audit.IsAbout(rules.AboutPages) && j.hasOnePage():
 		return "the list has one page"
+	case r.Audit.IsAbout(rules.AboutPlace) && slices.Contains([]string{rules.FormatCSV, rules.FormatNDJSON}, j.Spec().Response.Format):
+		return "each line of a response is an item"
+	case r.Audit.IsAbout(rules.AboutGaps) && j.endOfEmptyPages() != nil && (j.Spec().DataField == nil || len(j.Spec().DataField.Lists) < 2):
+		return j.endOfEmptyPages().Rule.ID + " ends the list at the first empty page"
 	case r.Audit.IsAbout(rules.AboutKey) && j.Spec().Key == nil:
 		return "the items have no key (key)"
 	case r.Audit.IsAbout(rules.AboutPartitions) && !j.maySeveral():
@@ -144,6 +151,49 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return fmt.Sprintf("no onError rule has the action %s", r.Audit.OnError)
 	}
 	return ""
+}
+
+// mayEndAgain reports whether the guard samePage may end the list by default, because a page came again.
+func (j explainer) mayEndAgain() bool {
+	return !j.hasOnePage() && slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool {
+		return s.Rule.ID == samePage && s.Rule.Origin.By.Kind == rules.AuthorDefault && !(s.Rule.Stop.ExceptPolled && j.OnlyPolls())
+	})
+}
+
+const samePage, findingMissing = "samePage", "audit.missing"
+
+// missingInWords says which paths the audit misses if no response has them.
+func (j explainer) missingInWords() string {
+	var paths, links []string
+	for _, watch := range slices.Concat(j.Watches(), j.Shape.Watches()) {
+		switch name := j.redact(pathIn(watch.String())); {
+		case watch.Optional:
+		case watch.Link:
+			links = lists.AppendNew(links, name)
+		default:
+			paths = lists.AppendNew(paths, name)
+		}
+	}
+	text := "no response has " + wording.OrList(append([]string{"the list of items"}, paths...))
+	if links != nil {
+		text += ", or, beside a sign of more, " + wording.OrList(links)
+	}
+	return text
+}
+
+// signsRead returns the places of a response by which rules decide how the list goes on, and whether one is in a header.
+func (j explainer) signsRead() (places []string, inHeader bool) {
+	for _, read := range j.Decisive() {
+		switch {
+		case read.Is("header") && len(read.Args) > 0:
+			places, inHeader = lists.AppendNew(places, read.Args[0]), true
+		case read.Is("link"):
+			places, inHeader = lists.AppendNew(places, "Link"), true
+		case read.InBody() && len(read.Path) > 0:
+			places = lists.AppendNew(places, j.redact(keypath.Join(read.Path...)))
+		}
+	}
+	return places, inHeader
 }
 
 // restarts reports whether an onError rule restarts the list of the job or of an ancestor.
@@ -233,11 +283,14 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	}
 	if audit := r.Audit; audit != nil {
 		x.except, x.usual = audit.Unless, audit.Usual
-		if audit.Derived != "" && !j.Counted() {
-			x.except, x.usual = audit.Derived, true
-		}
-		if !audit.ProofCompares || !j.hasOnePage() {
+		switch {
+		case !audit.Counted && !audit.Again, audit.Counted && j.Counted():
 			x.Evidence = audit.Proof
+		case audit.Again && j.mayEndAgain():
+			x.Evidence, x.again = audit.Proof, true
+		}
+		if r.ID == findingMissing && j.Job != nil {
+			x.clause = j.missingInWords()
 		}
 	}
 	if x.clause == x.Source {

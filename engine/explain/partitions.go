@@ -107,11 +107,19 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, the items of its pages before are written, "+
 			"and the run goes on (onPartitionError); "+
-			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only.%s",
-			failOnStatus(j.Ruleset.Dialect, rules.Partial), j.ifAllFail()))
+			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only%s.%s",
+			failOnStatus(j.Ruleset.Dialect, rules.Partial), j.exceptChildren(), j.ifAllFail()))
 	}
 	return append(sentences,
 		"If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
+}
+
+// exceptChildren says that the errors of jobs for the items of the job are other ones, if there are any.
+func (j explainer) exceptChildren() string {
+	if len(j.Children) == 0 {
+		return ""
+	}
+	return ", but those of jobs for its items do not"
 }
 
 // ifAllFail says what happens if all partitions fail, unless there is only one.
@@ -192,10 +200,14 @@ func (j explainer) isReadBy(r language.Read) func(path []string) bool {
 // addPartitionSigns adds the signs that the audit finds only when all partitions have ended to those of the same id, in whose
 // place they are if a list cannot have those. Signs that may be evidence are told with the partitions.
 func (j explainer) addPartitionSigns(signs []RuleExplanation) {
+	// An overlap that the configuration asks for is not sought.
+	compared := j.maySeveral() && !slices.ContainsFunc(j.For, func(v compile.ForVariable) bool {
+		return v.Window != nil && v.Window.Overlap != (times.Span{})
+	})
 	found := map[string]bool{
 		"audit.restart":   j.Parent != nil && explainer{Job: j.Parent}.restarts(),
-		"audit.repeated":  j.maySeveral(),
-		"audit.duplicate": j.maySeveral() && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
+		"audit.repeated":  compared,
+		"audit.duplicate": compared && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
 	}
 	for _, of := range rules.PartitionAudits() {
 		i := slices.IndexFunc(signs, func(r RuleExplanation) bool { return r.ID == of.ID })
@@ -245,6 +257,10 @@ func windowFacts(v *compile.ForVariable) []string {
 	switch {
 	case w.Granularity != (times.Span{}):
 		sentences[0] = fmt.Sprintf("%s.to is part of the window.", name)
+		if w.Granularity.Number == nil {
+			sentences[0] = fmt.Sprintf("%s.to is part of the window, with the whole %s that begins there: the API must take it so.",
+				name, w.Granularity)
+		}
 		if w.Stepped() {
 			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window ends at for.%s.to and may be shorter.",
 				w.Granularity, name)

@@ -42,9 +42,9 @@ func (r RetryExplanation) String() string {
 		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
 	}
 	return fmt.Sprintf("%s is retried up to %s; then the run fails (%s). All requests share %d retries "+
-		"(a success gives 1/%d back; a wait that the API gives costs 1/%[5]d); with none left, the run fails. %[6]s"+
+		"(a success gives 1/%d back; one after a wait that the API gives counts as 1/%[5]d); with none left, the run fails. %[6]s"+
 		"An unknown host or an untrusted certificate fails it at once (%s). "+
-		"With status 200, %s; then the run fails (%s). %s"+
+		"%s; then the run fails (%s). %s"+
 		"%s, and so does any other status (%d below 400)%s.",
 		subject, wording.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun, transport.SuccessesForRetry,
 		r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
@@ -62,9 +62,9 @@ func (r RetryExplanation) redirects() string {
 
 // doubtful says how often a body is retried that a proxy, or a server that is just starting, may send with status 200.
 func (r RetryExplanation) doubtful() string {
-	const page, empty = "HTML, by Content-Type and first character,", "an empty body (not of CSV or NDJSON)"
+	const page, empty = "A response with status 200 that is HTML by Content-Type and first character", "an empty one (not of CSV or NDJSON)"
 	if r.Max == 1 {
-		return page + " or " + empty + ", is retried once"
+		return page + ", or " + empty + ", is retried once"
 	}
 	return page + " is retried twice, " + empty + " once"
 }

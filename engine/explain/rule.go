@@ -103,7 +103,7 @@ func (r RuleExplanation) sentence() string {
 	case role == rules.RoleAudit:
 		return "draws a finding if " + r.Clause
 	case role == rules.RoleFilter:
-		return "an item is left out unless this is true"
+		return fmt.Sprintf("an item is left out if this is false or nil; any other value than true fails the run (%s)", statusResponse)
 	case role == rules.RoleRemove:
 		return r.Clause
 	}
@@ -270,5 +270,5 @@ func (r RuleExplanation) action() string {
 		return fmt.Sprintf("the run fails (exit status %d)", r.Status)
 	}
 	return "the error body is read as a page, in which the audit sees no error; paging continues, " +
-		"and a body without a list is an empty page"
+		"and a body without a list, or that cannot be read, is an empty page"
 }

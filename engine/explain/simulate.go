@@ -25,7 +25,7 @@ import (
 
 // describeRequests describes the first two requests of the job, which are made without an API.
 func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
-	s := &simulation{explainer: j, inputs: run.Inputs, kept: run.Kept[j.ID()]}
+	s := &simulation{explainer: j, inputs: run.Inputs, kept: run.Kept[j.ID()], sorts: run.sorts}
 	if j.KeepFor != nil { // the partition is not known
 		s.kept = nil
 	}
@@ -44,10 +44,10 @@ func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
 		}
 	}
 	if s.kept == nil && j.Reads("kept") {
-		laterRun := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true}
+		laterRun := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true, sorts: s.sorts}
 		if request, failed := laterRun.first(); failed == nil {
 			later := laterRun.describe(request, nil)
-			x.FirstKept = &later
+			x.FirstKept, later.keptInAll = &later, laterRun.sendsKept(request)
 			if err != nil {
 				s, first, err = laterRun, request, nil
 			}
@@ -72,6 +72,7 @@ type simulation struct {
 	inputs      map[string]any
 	kept        map[string]any
 	keptUnknown bool // a previous run saved values, which are not known here
+	sorts       bool // the credentials sort the parameters of the query
 
 	builder *compile.Builder
 	page    rules.Context
@@ -115,6 +116,27 @@ func (s *simulation) second(first requests.Request) (request requests.Request, m
 	base, _ := first.URL()
 	request, err = s.builder.Apply(parts, base)
 	return request, true, err
+}
+
+// sendsKept reports whether the second request has a kept value of the first one, too.
+func (s *simulation) sendsKept(first requests.Request) bool {
+	if s.hasOnePage() {
+		return false
+	}
+	known := len(s.phrases)
+	second, more, err := s.second(first)
+	if err != nil || !more {
+		return false
+	}
+	address, _ := second.URL()
+	payload, _, _ := second.Payload()
+	sent := address + string(payload) + fmt.Sprint(second.Headers)
+	for i, phrase := range s.phrases[:known] {
+		if strings.Contains(phrase, "kept") && strings.Contains(sent, fmt.Sprintf(placeholderFormat, i)) {
+			return true
+		}
+	}
+	return false
 }
 
 // placeholderFor returns a placeholder for an expression whose value is secret, or not known before a run, in
@@ -233,6 +255,11 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 		return RequestExplanation{Method: s.Request.Verb(), URL: unknownRequest + s.redact(err.Error())}
 	}
 	base, _ := request.Base.Resolve("")
+	if before, query, ok := strings.Cut(address, "?"); ok && s.sorts {
+		pairs := strings.Split(query, "&")
+		slices.Sort(pairs)
+		address = before + "?" + strings.Join(pairs, "&")
+	}
 	payload, kind, _ := request.Payload()
 	isJSON := strings.HasSuffix(kind, "json")
 	return RequestExplanation{

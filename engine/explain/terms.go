@@ -21,12 +21,21 @@ var explainedNames = []string{"page", "first", "sent", "samePage", "emptyWindow"
 // lacking are the names whose members a response, an item or the previous run may lack.
 var lacking = []string{"body", "header", "link", "item", "items", "kept", "first", "prev"}
 
+// isCompared reports whether an expression may compare a value that is missing with < or >: one of a response or an item, or, in
+// a predicate, a member of an element.
+func (r RuleExplanation) isCompared() bool {
+	return strings.ContainsAny(r.Source, "<>") && (r.rule.Role == rules.RoleFor || strings.Contains(r.Source, " .") ||
+		slices.ContainsFunc(r.Reads, func(name string) bool {
+			return strings.ContainsAny(name, ".[(") && slices.Contains(lacking, name[:strings.IndexAny(name, ".[(")])
+		}))
+}
+
 // usedNames are the functions and names that expressions use.
 type usedNames struct {
 	calls, reads map[string]bool
-	compares     bool // whether an expression of the configuration compares such a value with < or >
-	replaces     bool // whether an expression of the configuration has the operator ??
-	lacks        bool // whether an expression of the configuration reads a value that a response or an item may lack
+	compares     bool // whether an expression compares such a value as it is with < or >
+	replaces     bool // whether an expression has the operator ??
+	lacks        bool // whether an expression compares, or one of the configuration reads, a value that a response or an item may lack
 }
 
 // add adds the names that the expressions of rules use.
@@ -35,6 +44,10 @@ func (u *usedNames) add(list []RuleExplanation) {
 		u.calls, u.reads = map[string]bool{}, map[string]bool{}
 	}
 	for _, r := range list {
+		u.replaces = u.replaces || strings.Contains(r.Source, "??")
+		if r.isCompared() {
+			u.lacks, u.compares = true, u.compares || !strings.Contains(r.Source, "number(")
+		}
 		for _, name := range r.calls {
 			u.calls[name] = true
 		}
@@ -43,8 +56,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 			root := name[:max(0, strings.IndexAny(name, ".[("))]
 			u.reads[root] = true
 			if r.Origin.By.Kind == rules.AuthorConfig && slices.Contains(lacking, root) {
-				u.lacks, u.compares = true, u.compares || strings.ContainsAny(r.Source, "<>")
-				u.replaces = u.replaces || strings.Contains(r.Source, "??")
+				u.lacks = true
 			}
 		}
 	}
@@ -90,7 +102,8 @@ func (u usedNames) terms() (terms []TermExplanation) {
 	}
 	if u.compares {
 		terms = append(terms, TermExplanation{Name: "a < b", Says: "numbers are compared by their value, and so are a number and a text that " +
-			"is one; two texts are compared as texts: \"9\" comes after \"10\", and the log warns"})
+			"is one; a number and another text fail the rule, or a filter leaves the item out; two texts are compared as texts: " +
+			"\"9\" comes after \"10\", and the log warns"})
 	}
 	if u.replaces {
 		terms = append(terms, TermExplanation{Name: "a ?? b", Says: "a, or b if a is nil"})

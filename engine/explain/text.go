@@ -73,15 +73,20 @@ func (e *Explanation) Text(o TextOptions) string {
 		if slices.ContainsFunc(t.explanation.Trees, func(x TreeExplanation) bool { return x.Children != nil }) {
 			tree = ", except those of its tree"
 		}
+		beside := ", and those that run with --jobs are cancelled"
+		evidence := " Evidence of the audit stops no job, and decides the exit status only if no job fails."
+		if rules.SwitchesOf(t.explanation.Dialect).AcceptEvidence {
+			evidence = ""
+		}
 		order := "Jobs run one after another, and with --jobs N up to N at a time. "
 		if e.serial {
-			order = "Because of limits.partitions, jobs run one after another, also with --jobs. "
+			order, beside = "Because of limits.partitions, jobs run one after another, also with --jobs. ", ""
 		}
 		apart := ""
 		if len(e.Trees) > 1 {
 			apart = " Files whose jobs and their trees are complete are there although others fail."
 		}
-		t.writeParagraph(0, order+fmt.Sprintf(jobFails, tree, apart))
+		t.writeParagraph(0, order+fmt.Sprintf(jobFails, beside, tree, evidence+apart))
 	}
 	if terms := t.shown.terms(); terms != nil {
 		t.writeBlank()
@@ -94,9 +99,8 @@ func (e *Explanation) Text(o TextOptions) string {
 }
 
 // jobFails says what the failure of a job means for the others.
-const jobFails = "A job that fails ends the run: those after it do not start, and those that run with --jobs are cancelled. " +
-	"With --keep-going, the other jobs go on%s. The exit status is that of the first job that failed. " +
-	"Evidence of the audit stops no job, and decides the exit status only if no job fails.%s"
+const jobFails = "A job that fails ends the run: those after it do not start%s. " +
+	"With --keep-going, the other jobs go on%s. The exit status is that of the first job that failed.%s"
 
 // textWriter writes an explanation as text.
 type textWriter struct {
@@ -256,6 +260,9 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	t.writeBlank()
 	t.writeRequest("first request", &x.First)
 	t.writeRequest("with kept values", x.FirstKept)
+	if x.FirstKept != nil && x.FirstKept.keptInAll {
+		t.writeRow("", "the later requests have them, too, and a run that continues a failed one sends the same values")
+	}
 	t.writeRequest("second request", x.Second)
 	if x.First.typed || x.FirstKept != nil && x.FirstKept.typed || x.Second != nil && x.Second.typed {
 		t.writeRow("", `of "{value}" in a body, the quotes are sent only if the value is a text: 7, true or [7] has none`)
@@ -382,9 +389,6 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 			text += "."
 		}
 		t.writeParagraph(2, strings.TrimSuffix(text, " "))
-	}
-	if signs, ends := t.decided(x); signs != nil && ends != nil {
-		t.writeParagraph(2, fmt.Sprintf("After an end by %s, %s.", wording.OrList(ends), onlyWarn(signs)))
 	}
 	if t.full && x.passesEmpty {
 		t.writeParagraph(2, "An empty page does not end the list by itself.")

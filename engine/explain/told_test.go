@@ -83,9 +83,9 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"windows that are a text", job("", `"for": {"w": {"from": 0, "to": "input.team", "step": 10}}`),
 			"The windows of w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
-			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.noList, audit.errorBody and audit.contract can fail the run."},
+			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.errorBody and audit.contract can fail the run; the others above are not sought."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
-			"the total of the last page, or else of page 1, exceeds the items read (audit.total), if the same request has brought the same page again, unless it is an estimate or, as beside currency, an amount of money; a number of pages"},
+			"the total of the last page, or else of page 1, exceeds the items read (audit.total), if samePage has ended the list, unless it is an estimate or, as beside currency, an amount of money; a number of pages"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
@@ -103,11 +103,11 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 	for _, c := range []struct{ name, config, want string }{
 		{"a body that is cut off", config("", users+"}"), "A response that is cut off counts as none. "},
 		{"invalid JSON", config("", users+"}"), "An expression that fails, or any other complete body that cannot be read (invalid JSON, whatever its Content-Type), fails the run (exit status 5) at once."},
-		{"HTML", config("", users+"}"), "HTML, by Content-Type and first character, is retried twice, an empty body (not of CSV or NDJSON) once;"},
+		{"HTML", config("", users+"}"), "A response with status 200 that is HTML by Content-Type and first character is retried twice, an empty one (not of CSV or NDJSON) once;"},
 		{"HTML under another type", config("", users+`, "response": {"format": "auto"}}`), "(invalid in its format, or HTML under another Content-Type), fails the run (exit status 5) at once."},
 		{"a number before a star", config("", users+`, "dataField": "shops.*.orders"}`), "a text, number or boolean there, or in place of the response, or of the list or object before *, fails the run (exit status 5)"},
-		{"a page that fails the run", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "all are, save one that fails the run and those of its last 10 ms"},
-		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "HTML, by Content-Type and first character, or an empty body (not of CSV or NDJSON), is retried once;"},
+		{"a page that fails the run", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "(not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed)"},
+		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "A response with status 200 that is HTML by Content-Type and first character, or an empty one (not of CSV or NDJSON), is retried once;"},
 		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456 for the values that rules read, maxDepth 512, or an expression above its limits (exit status 6)"},
 		{"no kept value", config("", users+"}"), "so --kept has no effect, and --state only continues a run that failed or was interrupted."},
 		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format: ndjson, csv, singer or parquet)"},
@@ -151,8 +151,8 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"redirects of a token request", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
 			"one more, or a 301 or 302 of another method than GET, fails the run"},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
-		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (all are, save one that fails the run and those of its last 10 ms; 200 ms if it was killed), and replaces the rows after it (on standard output, they come again); after exit status 0, it requests everything again, and after evidence the lists that have it. Without --state, every run requests everything."},
-		{"a retry", config("", users+"}"), "All requests share 20 retries (a success gives 1/5 back; a wait that the API gives costs 1/5); with none left, the run fails."},
+		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice); after exit status 0, it requests everything again, and after evidence the lists that have it. Without --state, every run requests everything."},
+		{"a retry", config("", users+"}"), "All requests share 20 retries (a success gives 1/5 back; one after a wait that the API gives counts as 1/5); with none left, the run fails."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
 		{"the form of a reset", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
@@ -225,18 +225,18 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"evidence in dialect keboola", config(`, "dialect": "keboola"`, users+"}"), "If the list ends without an error, the file is replaced"},
 		{"an end by the limit on partitions", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `, "emit": false},
 			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`,
-			"limits.partitions one of the partitions of the jobs for its items, of which a run has 3, is left out after a page [config.limits.partitions]"},
+			"limits.partitions the items of a page need more partitions than are left of the 3 of a run [config.limits.partitions]"},
 		{"jobs and the limit on partitions", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `}, {"endpoint": "teams"}]}}`,
 			"Because of limits.partitions, jobs run one after another, also with --jobs."},
 		{"two jobs", config("", users+`}, {"endpoint": "teams"}`), "Jobs run one after another, and with --jobs N up to N at a time."},
 		{"a job that has ended", config("", users+`}, {"endpoint": "teams"}`), "requests what is not complete, without jobs that have ended without evidence, also by a limit; after exit status 0"},
 		{"another job in dialect keboola", config(`, "dialect": "keboola"`, users+`}, {"endpoint": "teams"}`), ", without jobs that have ended, also by a limit; after exit status 0"},
-		{"evidence and kept values", config("", users+`, "incremental": {"cursor": "at", "param": "since"}}`), "after exit status 0, it begins with the kept values, and so does a list with evidence, which saves none."},
+		{"evidence and kept values", config("", users+`, "incremental": {"cursor": "at", "param": "since"}}`), "after exit status 0, it begins with the kept values, and after evidence as well, since then no value is saved."},
 		{"a rule that fails a list of one page", config("", users+"}"), "When a rule or another expression fails the run, the items of the response are written."},
-		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or comes after as many items as page 1 states as the total, if page 1 does not have them all;"},
+		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages, which have as many items as the total of page 1;"},
 		{"a body that reports an error", config("", users+"}"), `a successful response reports an error, or has a message other than "no items" in place of the list (audit.errorBody)`},
 		{"a flag that is missing", config(`, "pagination": {"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`, users+"}"),
-			"no response has a flag or another path that rules read (audit.missing), if a sign of more, such as a total, is read by no rule"},
+			"no response has the list of items or last (audit.missing), if a sign of more, such as a total, is read by no rule"},
 		{"a contract", config("", users+"}"), "the data differ from a contract file (audit.contract), if it is frozen"},
 		{"the signs of CSV", config("", users+`, "response": {"format": "csv"}}`), "Signs of more are read from headers, such as Link and X-Total-Count, not from rows."},
 		{"a star in dialect keboola", config(`, "dialect": "keboola"`, users+`, "dataField": "data.*"}`), "at data.* of the response (* is a member of that name)"},
@@ -313,19 +313,22 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 		_, ends, _ := strings.Cut(strings.Join(strings.Fields(x.Text(TextOptions{Full: true})), " "), "If several rules are true")
 		return ends
 	}
-	const only = "audit.total, audit.more and audit.token only warn if the configuration reads the sign (but not audit.total and audit.token after samePage)"
-	require.Contains(t, told(`{"method": "pagenum"}`, "", "spec"), only+". A sign that is named above")
+	require.NotContains(t, told(`{"method": "pagenum"}`, "", "spec"), "only warn ", "no rule reads a sign")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
-		only+", or after an end for which that is said above.")
-	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
-		"After an end by nextPageFlag or stopRules[0], audit.total, audit.more and audit.token only warn.")
-	require.Contains(t, told(`{"method": "pagenum", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
-		"audit.token only warns if the configuration reads the sign (but not audit.token after samePage).")
+		"audit.total, audit.more and audit.token only warn after an end by nextPageFlag or stopRules[0]; audit.missing fails the run all the same. "+
+			"They only warn, too, of a sign that the rules read (bad, isLast, done), but if samePage has ended the list, audit.total and audit.token fail the run.")
+	require.Contains(t, told(`{"method": "pagecount", "pagesField": "n", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
+		"audit.token only warns of a sign that the rules read (n), but if samePage has ended the list, audit.token fails the run.")
+	// A token in the body comes again with the same page, so that it says nothing of another one.
+	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, "", "spec"),
+		"audit.more and audit.token only warn of a sign that the rules read (next). ")
+	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, "", "spec"),
+		"of a sign that the rules read (X-Next), but if samePage has ended the list, audit.token fails the run.")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
 	_, hints, _ = strings.Cut(hints, "audit, at the end of a list ")
-	require.Contains(t, hints, "the total of the last page, or else of page 1, exceeds the items read (audit.total); a number of pages")
+	require.Contains(t, hints, "the total of the last page, or else of page 1, exceeds the items read (audit.total); a number of pages exceeds")
 	require.NotContains(t, hints, "unless")
-	require.NotContains(t, hints, "if the same request")
+	require.NotContains(t, hints, "if samePage")
 }
 
 // A sign that the list of a job cannot have is not told as one that may be found.
@@ -388,7 +391,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 			config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"headers": {"t": "login.body.t"}}}`, users+"}"),
 			"gives (those in the query are after the other parameters or in place of one of the same name), shared"},
 		{"items of a parent after a failure", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
-			"(on standard output, they come again), taking the items of users on saved pages from the state, without"},
+			"(on standard output, these rows come twice), taking the items of users on saved pages from the state, without"},
 		{"a partition that is skipped", config("", users+`, "for": {"k": {"values": [1, 2]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}}`),
 			config("", users+`, "for": {"k": {"values": [1, 2]}}, "params": {"k": {"expr": "k"}}}`),
 			"(after --fail-on partial, it requests all partitions again)"},
@@ -452,4 +455,95 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
 		"With --state, a run continues one that failed, or begins with the kept values.")
 	require.NotContains(t, text, "or starts over", "--full says more of it")
+}
+
+// A sign is evidence only where a run may find it so: a total in a list that tokens lead through only after samePage, and one
+// about the first page only if the list begins there.
+func TestEvidenceIsToldOnlyWhereItMayBe(t *testing.T) {
+	evidence := func(pagination, job string) map[string]string {
+		found := map[string]string{}
+		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users"`+job+`}]}}`, nil)
+		for _, r := range x.Jobs[0].Audit {
+			switch {
+			case r.Never != "":
+				found[r.ID] = "never: " + r.Never
+			case r.again:
+				found[r.ID] = "again"
+			case r.Evidence != "":
+				found[r.ID] = "yes"
+			}
+		}
+		return found
+	}
+	const byToken = `{"method": "response.param", "responseParam": "next", "queryParam": "c"`
+	for _, c := range []struct{ pagination, job, id, want string }{
+		{`{"method": "pagenum"}`, "", "audit.total", "yes"},
+		{byToken + `}`, "", "audit.total", "again"},
+		{byToken + `, "guards": {"samePage": "ignore"}}`, "", "audit.total", ""},
+		{byToken + `, "guards": {"samePage": "stop"}}`, "", "audit.total", ""},
+		{`{"method": "pagenum"}`, "", "audit.pages", "again"},
+		{`{"method": "pagenum", "forceStop": {"pages": 1}}`, "", "audit.position", "never: the list has one page"},
+		{`{"method": "pagenum", "firstPage": 2}`, "", "audit.begin", "yes"},
+		{`{"method": "pagenum"}`, `, "params": {"page": 3}`, "audit.begin", "yes"},
+		{`{"method": "pagenum"}`, "", "audit.noList", "never: pagenum.empty ends the list at the first empty page"},
+		{byToken + `}`, "", "audit.noList", "yes"},
+		{byToken + `}`, `, "response": {"format": "csv"}`, "audit.noList", "never: each line of a response is an item"},
+		{byToken + `}`, `, "response": {"format": "csv"}`, "audit.moved", "never: each line of a response is an item"},
+	} {
+		require.Equal(t, c.want, evidence(c.pagination, c.job)[c.id], c.pagination+c.job+" "+c.id)
+	}
+}
+
+// The paths that the audit misses are named, links and tokens apart, which the only page of a list may lack.
+func TestThePathsThatMayBeMissingAreNamed(t *testing.T) {
+	told := func(pagination, job string) string {
+		return toldOf(t, `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users"`+job+`}]}}`)
+	}
+	require.Contains(t, told(`{"method": "pagenum"}`, `, "filter": "item.active"`), "no response has the list of items or item.active (audit.missing)")
+	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, ""),
+		"no response has the list of items, or, beside a sign of more, next (audit.missing)")
+	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, ""), "no response has the list of items (audit.missing)")
+}
+
+// What readers of the tenth trial missed or took otherwise: each fact is told where it applies, and nowhere else.
+func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
+	config := func(api, job string) string {
+		return `{"api": {"baseUrl": "https://x.example/v1/"` + api + `}, "config": {"jobs": [` + job + `]}}`
+	}
+	const (
+		paged    = `, "pagination": {"method": "pagenum"}`
+		users    = `{"id": "users", "endpoint": "users"`
+		posts    = `{"id": "posts", "endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}`
+		parts    = `, "for": {"k": {"values": [1, 2]}}, "params": {"k": {"expr": "k"}}`
+		nilEntry = "a comparison with it is false, unless it is == or !="
+		aws4     = `, "pagination": {"method": "offset", "limit": 2}, "authentication": {"type": "aws4", "region": "r", "service": "s", "accessKeyId": "a", "#secretAccessKey": "b"}`
+	)
+	for _, c := range []struct{ name, with, without, told string }{
+		{"skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}`), config("", users+parts+"}"), "without partitions that are complete or were skipped; after exit status 0"},
+		{"evidence in a partition", config("", users+parts+"}"), config("", users+"}"), "and after evidence all partitions of the jobs that have it."},
+		{"a sorted query", config(aws4, users+"}"), config(`, "pagination": {"method": "offset", "limit": 2, "offsetParam": "a"}`, users+"}"), "first request GET https://x.example/v1/users?limit=2&offset=0"},
+		{"a filter", config("", users+`, "filter": "item.a"}`), config("", users+"}"), "an item is left out if this is false or nil; any other value than true fails the run (exit status 5)"},
+		{"a filter that fails", config(paged, users+`, "filter": "item.a"}`), config(paged, users+"}"), "or another expression fails it (but not if that is an expression of filter)."},
+		{"a parent that is not written", config("", users+`, "emit": false}, `+posts+"}"), config(paged, users+"}"), "With --state FILE, the run after one that failed or was interrupted requests what is not complete;"},
+		{"children of a job with skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}, `+posts+"}"), config("", users+parts+`, "onPartitionError": "skip"}`),
+			"ends a partition only, but those of jobs for its items do not."},
+		{"the order of onError and retries", config(`, "pagination": {"method": "pagenum", "onError": [{"when": "status >= 500", "do": "fail"}]}`, users+"}"), config(paged, users+"}"),
+			"before any retry: the first that is true decides"},
+		{"kept values in all requests", config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`),
+			config(`, "pagination": {"method": "response.url", "urlKey": "next"}`, users+`, "incremental": {"cursor": "at", "param": "since"}}`),
+			"the later requests have them, too, and a run that continues a failed one sends the same values"},
+		{"a missing number of pages", config(`, "pagination": {"method": "pagecount", "pagesField": "n"}`, users+"}"), config(paged, users+"}"), nilEntry},
+		{"a condition on items", config("", users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users", "when": "user.n > 0"}}}`), config("", users+"}, "+posts+"}"), nilEntry},
+		{"a predicate", config(`, "pagination": {"method": "pagenum", "stopRules": ["any(items, .at < 'a')"]}`, users+"}"), config(paged, users+"}"), "a number and another text fail the rule, or a filter leaves the item out"},
+		{"the last window of days", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "2026-03-05", "step": "7d", "granularity": "1d"}}, "params": {"k": {"expr": "w.from"}}}`),
+			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`), "with the whole 1d that begins there: the API must take it so."},
+		{"an overlap that is asked for", config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3}}, "params": {"k": {"expr": "w.from"}}}`),
+			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "overlap": 1}}, "params": {"k": {"expr": "w.from"}}}`), "items of a partition occur in an earlier one (audit.duplicate)"},
+		{"evidence of one of several jobs", config("", users+"}, "+posts+"}"), config(`, "dialect": "keboola"`, users+"}, "+posts+"}"), "Evidence of the audit stops no job"},
+		{"jobs that are cancelled", config("", users+"}, "+posts+"}"),
+			`{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + "}, " + posts + "}]}}", "those that run with --jobs are cancelled"},
+	} {
+		require.Contains(t, toldOf(t, c.with), c.told, c.name)
+		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
+	}
 }

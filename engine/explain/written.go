@@ -42,9 +42,11 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	switch isTree := j.Parent != nil || len(j.Children) > 0; {
 	case evidence == "":
 	case x.Added:
-		x.ofEvidence = ", and so does a list with evidence, which saves none"
+		x.ofEvidence = ", and after evidence as well, since then no value is saved"
 	case isTree:
 		x.ofEvidence = ", and after evidence, also in one job alone, its whole tree"
+	case len(j.For) > 0:
+		x.ofEvidence = ", and after evidence all partitions of the jobs that have it"
 	default:
 		x.ofEvidence = ", and after evidence the lists that have it"
 	}
@@ -98,15 +100,22 @@ func (x *JobExplanation) afterFailure() string {
 	begins := "requests what is not complete"
 	if x.Method != "" && !x.Bounds.onePage {
 		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
-			"or another expression fails it. "
-		begins = "begins after the last page that was saved (all are, save one that fails the run and those of its last 10 ms; " +
-			"200 ms if it was killed), and replaces the rows after it (on standard output, they come again)"
+			"or another expression fails it" + x.exceptShape() + ". "
+		begins = "begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, " +
+			"or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice)"
+	}
+	if len(x.Items.Files) == 0 {
+		begins, _, _ = strings.Cut(begins, ", and replaces the rows")
 	}
 	if x.Items.parents != nil {
 		begins += fmt.Sprintf(", taking the items of %s on saved pages from the state", wording.AndList(x.Items.parents))
 	}
 	var done []string
-	if x.Partitions != nil {
+	switch {
+	case x.Partitions == nil:
+	case x.Partitions.OnError == rules.PartitionSkip:
+		done = append(done, "partitions that are complete or were skipped")
+	default:
 		done = append(done, "partitions that are complete")
 	}
 	if x.Items.beside != "" {
@@ -123,10 +132,25 @@ func (x *JobExplanation) afterFailure() string {
 	if x.Items.Added {
 		again, without = "it begins with the kept values", "--state and --kept"
 	}
+	written := len(x.Items.Files) > 0
+	if !written {
+		pages = ""
+	}
 	pages += "With --state FILE, the run after one that failed or was interrupted " + begins +
 		"; after exit status 0, " + again + x.Items.ofEvidence
 	pages += x.afterFailOn() + ". Without " + without + ", every run requests everything. "
+	if !written {
+		return strings.TrimSuffix(pages, " ")
+	}
 	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
+}
+
+// exceptShape says that an expression about the items leaves no items of its page to write.
+func (x *JobExplanation) exceptShape() string {
+	if len(x.Shape) == 0 {
+		return ""
+	}
+	return " (but not if that is an expression of " + wording.OrList(shapes(x.Shape)) + ")"
 }
 
 // afterFailOn says what the run after one does that --fail-on has failed, as the end of a sentence.
