@@ -40,7 +40,7 @@ type listRun struct {
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
 	// again after a resume: they are caches of the state, requests in flight, and past warnings.
 	state    state
-	watcher  evidence.Watcher // changes state.History and state.LargestPage
+	watcher  evidence.Watcher // changes state.History and state.LargestPage, to which it has pointers
 	shaper   *shaper          // nil if items are passed on unchanged
 	queue    *ahead.Queue     // nil until a page is requested ahead of its turn
 	lastPage int              // the number of the last page, if it is known; otherwise 0
@@ -87,7 +87,8 @@ func (l *Loop) newConverter(job *compile.Job) *format.Converter {
 func (r *listRun) context() *rules.Context { return &r.state.Context.Value }
 
 // reset discards the state of all pages: the next request is the first one, and the totals of the
-// list start at zero. The running time and the number of restarts remain.
+// list start at zero. The running time and the number of restarts remain. The state is replaced in place, since the watcher has
+// pointers to it.
 func (r *listRun) reset() {
 	job, last := r.job.Spec(), r.state
 	r.state = state{

@@ -37,7 +37,7 @@ var (
 
 // DoubtsIn returns the paths of the members of a body without items that may say why its list is empty: a code of an error
 // as E001 or 50001, a word or a flag for a result that is not ready or has failed, a time to wait, or warnings. The state of an
-// object with an identifier is its own, save that of a job.
+// object with an identifier is its own, except that of a job.
 func DoubtsIn(body any) (paths [][]string) {
 	for parent, object := range errorObjects(body) {
 		hasID := slices.ContainsFunc(object, func(m value.Member) bool { return IsIdentifier(m.Name) })

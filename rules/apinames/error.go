@@ -462,7 +462,7 @@ var errorMessagePaths = sync.OnceValue(func() [][]string {
 	return out
 })
 
-// MayMatch is a fast test of compact JSON: if it reports false, Matches reports false, too, save for a denial of 0.
+// MayMatch is a fast test of compact JSON: if it reports false, Matches reports false, too, except for a denial of 0.
 // Next to items, that may be the number of those that have succeeded.
 func (s ErrorSign) MayMatch(raw []byte) bool {
 	word := string(raw[:min(len(raw), len("false")+1)])

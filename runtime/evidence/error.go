@@ -301,7 +301,7 @@ func (s errorSearch) isExcused(v any, page *rules.Context) bool {
 }
 
 // saysEmpty reports whether a page has a message that there are no items, beside a code. After page 1, where the API has
-// shown what a page is, the message must say nothing else, save beside a code of 404.
+// shown what a page is, the message must say nothing else, except beside a code of 404.
 func (s errorSearch) saysEmpty(code any, page *rules.Context) bool {
 	says := func(message string) bool { return !apinames.SaysTrouble(message) }
 	if s.context.Page > 1 && code != http.StatusNotFound && code != "404" {

@@ -17,7 +17,7 @@ type firstPage struct {
 	Header     []string      `json:"header,omitempty"`     // the header of the first page in CSV, if it has rows
 
 	// FirstFailures are the paths of the errors and messages of the first page that tell of a failure, although it has the
-	// list. FirstStatuses are its other values with such names, save messages, by their paths.
+	// list. FirstStatuses are its other values with such names, except messages, by their paths.
 	FirstFailures []string          `json:"firstFailures,omitempty"`
 	FirstStatuses map[string]string `json:"firstStatuses,omitempty"`
 

@@ -151,7 +151,7 @@ func (s *bodySearch) addRecords() {
 }
 
 // trailer returns the last line of a page in NDJSON if it describes the list, as {"truncated": true} does, and whether it
-// has other members, too: {"type": "summary", "total": 250}. No other line that is compared has one of its members, save
+// has other members, too: {"type": "summary", "total": 250}. No other line that is compared has one of its members, except
 // the name of a kind, and it has no identifier. It is nil for any other page.
 func (p *lastPage) trailer() (last rules.Object, rough bool) {
 	lines := p.reading.Compared

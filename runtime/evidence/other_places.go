@@ -182,7 +182,7 @@ func (p *lastPage) similar(object rules.Object, path []string, steps []rules.Pat
 const minSimilar = 3
 
 // otherElements returns the place of the elements of XML that may be the items under another name: the only ones in
-// their parent that occur several times and are like items. They are the items if the parent has nothing else, save
+// their parent that occur several times and are like items. They are the items if the parent has nothing else, except
 // what describes a list. There, a single element may be an item.
 func (p *lastPage) otherElements(parent rules.Object, path []string, name string) place {
 	if !p.reading.Elements {
