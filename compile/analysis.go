@@ -30,15 +30,15 @@ func (a Analysis) NextReads(root string) bool {
 	return anyReads(a.job.Next, met) || anyReads(a.job.NextParts, met)
 }
 
-// ByPosition reports whether the requests name positions in the list: they differ, and read nothing
+// RequestsByPosition reports whether the requests name positions in the list: they differ, and read nothing
 // of the responses.
-func (a Analysis) ByPosition() bool {
+func (a Analysis) RequestsByPosition() bool {
 	return len(a.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, a.NextReads)
 }
 
-// Counted reports whether no response decides what the next request is, so that only numbers of items end
-// the list, which begins at its first item.
-func (a Analysis) Counted() bool {
+// EndsByCountAlone reports whether the requests depend on no response and begin at the first item, so that only numbers of items
+// end the list.
+func (a Analysis) EndsByCountAlone() bool {
 	computed := func(e *language.Expression) bool { return len(e.Reads) > 0 } // the list may begin in its middle
-	return !a.job.Paged() || a.ByPosition() && !slices.ContainsFunc(a.job.Init, computed)
+	return !a.job.Paged() || a.RequestsByPosition() && !slices.ContainsFunc(a.job.Init, computed)
 }

@@ -87,6 +87,7 @@ func (l *Loop) newConverter(job *compile.Job) *format.Converter {
 func (r *listRun) context() *rules.Context { return &r.state.Context.Value }
 
 // reset discards the state of all pages: the next request is the first one, and the totals of the
+// reset discards the state of all pages: the next request is the first one, and the totals of the
 // list start at zero. The running time and the number of restarts remain. The state is replaced in place, since the watcher has
 // pointers to it.
 func (r *listRun) reset() {

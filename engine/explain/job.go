@@ -46,7 +46,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	x.describeRequests(j, run)
 	x.describeRules(j)
 	x.signs, x.signsInHeader = j.signsRead()
-	x.signsInHeader = x.signsInHeader || j.Counted()
+	x.signsInHeader = x.signsInHeader || j.EndsByCountAlone()
 	x.Needs, x.KeepSays = j.needs(), j.keepInWords(run.Kept)
 	x.NoNext = j.noNext()
 	if cfg.MaxPartitions > 0 && len(j.Children) > 0 && !j.Spec().Emits && j.Paged() {
@@ -132,7 +132,7 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 	case r.Audit.IsAbout(rules.AboutLinks) &&
 		(!j.Ruleset.IncludeParams || len(j.Request.Params) == 0 || !slices.ContainsFunc(j.NextParts, isAddress)):
 		return "no link has parameters that those of the job override (includeParams)"
-	case r.Audit.IsAbout(rules.AboutPosition) && !j.ByPosition():
+	case r.Audit.IsAbout(rules.AboutPosition) && !j.RequestsByPosition():
 		return "the next request names no position in the list, or depends on responses"
 	case r.Audit.IsAbout(rules.AboutAhead) && j.WhySequential() != "":
 		return "no page is requested ahead"
@@ -284,7 +284,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	if audit := r.Audit; audit != nil {
 		x.except, x.usual = audit.Unless, audit.Usual
 		switch {
-		case !audit.Counted && !audit.Again, audit.Counted && j.Counted():
+		case !audit.Counted && !audit.Again, audit.Counted && j.EndsByCountAlone():
 			x.Evidence = audit.Proof
 		case audit.Again && j.mayEndAgain():
 			x.Evidence, x.again = audit.Proof, true

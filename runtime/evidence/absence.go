@@ -55,7 +55,7 @@ func (w *Watcher) NoticeHad(watch compile.Watch) {
 // Seen returns what the list, which has ended with an outcome, contributes to the signs across all partitions of
 // its job.
 func (w *Watcher) Seen(outcome rules.Outcome) Seen {
-	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.last.subject.job)}
+	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.latest.subject.job)}
 	if outcome != rules.Failed {
 		seen.Lacked, seen.Only = w.history.Lacked, w.history.Only
 	}
@@ -189,7 +189,7 @@ func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
 }
 
 // promisesMore reports whether the last response says that there are more items than were read.
-func (p *lastPage) promisesMore(hints *rules.Hints) bool {
+func (p *latestPage) promisesMore(hints *rules.Hints) bool {
 	total, hasTotal := hints.Total.(int)
 	return hints.More == true || hints.Next != nil || hasTotal && total > p.context.Total.Items
 }

@@ -24,20 +24,20 @@ const maxInFuture = 24 * time.Hour
 // Audit evaluates the audit rules after the last page of a list. Most of them apply to complete
 // lists only. A finding says why the list may be incomplete.
 func (w *Watcher) Audit(end End) []trace.Finding {
-	m, c := w.machine, w.last.context
+	m, c := w.machine, w.latest.context
 	if c.Page == 0 {
 		return nil
 	}
 	defer func(total int) { c.Total.Items, c.Hints, c.List = total, nil, nil }(c.Total.Items)
-	w.last.end = end
-	c.Total.Items = end.Items - w.last.facts.Rewritten
+	w.latest.end = end
+	c.Total.Items = end.Items - w.latest.facts.Rewritten
 	c.Hints = w.Hints()
 	w.listHints().noticeTotal(c.Hints)
 	c.List = w.facts(c.Hints)
 	facts := rules.FactsIn(c)
 	var findings []trace.Finding
-	for i := range w.last.subject.job.Ruleset.Rules {
-		listed := &w.last.subject.job.Ruleset.Rules[i]
+	for i := range w.latest.subject.job.Ruleset.Rules {
+		listed := &w.latest.subject.job.Ruleset.Rules[i]
 		if listed.Role != rules.RoleAudit || listed.Audit.Requires&^facts != 0 ||
 			end.Outcome != rules.Complete && !slices.Contains(listed.Audit.Also, end.Outcome) {
 			continue
@@ -49,7 +49,7 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 		}
 		findings = append(findings, trace.Finding{
 			ID: rule.Rule.ID, Weight: rule.Weight(m, c),
-			Message: w.last.redactor.Shown(rule.Message.Text(m, c)), Because: w.last.redactor.Shown(rule.Because(c)),
+			Message: w.latest.redactor.Shown(rule.Message.Text(m, c)), Because: w.latest.redactor.Shown(rule.Because(c)),
 		})
 	}
 	return findings
@@ -116,7 +116,7 @@ func findingIf(job *compile.Job, listed *rules.Rule, c *rules.Context) *trace.Fi
 
 // facts returns the facts about the list as a whole.
 func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
-	p, c, h := &w.last, w.last.context, w.history
+	p, c, h := &w.latest, w.latest.context, w.history
 	if c.Count > 0 { // a page without items has been judged when it was read
 		w.errors().noticeChange()
 	}
@@ -143,7 +143,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		hints.More, hints.MoreAt, hints.MoreRead = true, at, true
 	}
 	facts.NextGone, facts.Short = h.FirstNext && hints.Next == nil, p.isShort()
-	facts.Counted = p.subject.job.Analysis().Counted()
+	facts.Counted = p.subject.job.Analysis().EndsByCountAlone()
 	facts.Again, facts.Chosen = p.howEnded()
 	facts.Negative, facts.Bound = p.uncountable(), p.bound(hints)
 	if total, ok := hints.Total.(int); ok && hints.TotalIsLeast && total <= c.Total.Items {
@@ -161,7 +161,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 // howEnded reports whether nothing but a guard that the configuration does not mention has ended the list, because a page
 // came again, and whether a rule of the configuration has. A rule that reads the total counts the items of that page, although
 // they are dropped.
-func (p *lastPage) howEnded() (again, chosen bool) {
+func (p *latestPage) howEnded() (again, chosen bool) {
 	for i, id := range p.end.StoppedBy {
 		by := slices.IndexFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool { return stop.Rule.ID == id })
 		if by < 0 {
@@ -176,7 +176,7 @@ func (p *lastPage) howEnded() (again, chosen bool) {
 }
 
 // isShort reports whether all rules that ended the list read the number of items on a page.
-func (p *lastPage) isShort() bool {
+func (p *latestPage) isShort() bool {
 	return !slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
 		readsCount := slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return r.Is("count") })
 		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && !readsCount
@@ -185,7 +185,7 @@ func (p *lastPage) isShort() bool {
 
 // unmetFlag returns the path of the first flag of the last response by which a setting would have ended the list, but did not, so
 // that the flag says that there is more; "" if there is none.
-func (p *lastPage) unmetFlag() string {
+func (p *latestPage) unmetFlag() string {
 	for _, stop := range p.subject.job.Stops {
 		if stop.Rule.Stop.Signal != rules.SignalFlag || slices.Contains(p.end.StoppedBy, stop.Rule.ID) {
 			continue
@@ -201,7 +201,7 @@ func (p *lastPage) unmetFlag() string {
 
 // uncountable returns the first total or number of pages that is negative or a fraction, with its path, by which rules ended
 // the list, or "" if one of these rules has read none.
-func (p *lastPage) uncountable() string {
+func (p *latestPage) uncountable() string {
 	return p.countThatEnded(func(v any) bool {
 		text, isText := value.Text(v)
 		n, err := strconv.ParseFloat(text, 64)
@@ -211,7 +211,7 @@ func (p *lastPage) uncountable() string {
 
 // bound returns the first total or number of pages, with its path, by which rules ended the list although the response
 // says that there may be more, or "" if one of these rules has read no such number.
-func (p *lastPage) bound(hints *rules.Hints) string {
+func (p *latestPage) bound(hints *rules.Hints) string {
 	if !hints.TotalIsLeast || !hints.TotalRead && hints.Pages == nil {
 		return ""
 	}
@@ -220,7 +220,7 @@ func (p *lastPage) bound(hints *rules.Hints) string {
 
 // countThatEnded returns the first value with a property among the totals and numbers of pages by which rules ended the list,
 // with its path, or "" if one of these rules has read no such value.
-func (p *lastPage) countThatEnded(has func(v any) bool) (first string) {
+func (p *latestPage) countThatEnded(has func(v any) bool) (first string) {
 	for _, stop := range p.subject.job.Stops {
 		if !slices.Contains(p.end.StoppedBy, stop.Rule.ID) {
 			continue
@@ -238,7 +238,7 @@ func (p *lastPage) countThatEnded(has func(v any) bool) (first string) {
 
 // keptAhead returns the first value for the next run that is a time of the items and too late, with its
 // name, or "" if there is none.
-func (p *lastPage) keptAhead() string {
+func (p *latestPage) keptAhead() string {
 	for _, e := range p.subject.job.Keeps {
 		ofItems := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("items") || r.Is("first") })
 		v := p.end.Kept[e.Rule.Target]

@@ -30,7 +30,7 @@
 //     whose source is "hints.total > total.items". Each becomes a [trace.Finding] with its message:
 //     "body.total is 5, but the number of items read is 4".
 //
-// The watcher is in watcher.go, its history in history.go, and the facts about the job in subject.go. last_page.go
+// The watcher is in watcher.go, its history in history.go, and the facts about the job in subject.go. latest_page.go
 // has the last page, which all searches read, and first_page.go what they compare it with. A search is a type with
 // the memory that its findings need, such as errorSearch with errorMemory. Most other files notice one kind of sign
 // each:

@@ -149,7 +149,7 @@ func (s errorSearch) noticePart(page *rules.Context) {
 }
 
 // emptyList returns the path of the first of several lists that is empty, or "".
-func (p *lastPage) emptyList() string {
+func (p *latestPage) emptyList() string {
 	for i, list := range p.subject.severalLists() {
 		if p.reading.Lists[i].Items.Len() == 0 {
 			return list.Text
@@ -274,7 +274,7 @@ func (s errorSearch) noticeSign(signs []apinames.ErrorSign, page *rules.Context)
 }
 
 // wasSent reports whether the request has a text as a parameter, so that the response may only repeat it.
-func (p *lastPage) wasSent(v any) bool {
+func (p *latestPage) wasSent(v any) bool {
 	text, ok := v.(string)
 	return ok && contains(p.context.Sent.Params, text)
 }
@@ -322,13 +322,13 @@ func hasMessage(page *rules.Context, says func(message string) bool) bool {
 }
 
 // readsRoot reports whether the response itself is the only item.
-func (p *lastPage) readsRoot() bool {
+func (p *latestPage) readsRoot() bool {
 	field := p.subject.job.Spec().DataField
 	return field != nil && field.Lists == nil && len(field.Keys) == 0 && p.context.Count == 1
 }
 
 // hasOnlyErrors reports whether all members of the root of the page are usual for errors and their messages.
-func (p *lastPage) hasOnlyErrors() bool {
+func (p *latestPage) hasOnlyErrors() bool {
 	names := p.reading.Names(nil)
 	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.Key(name).NamesErrors() })
 }
@@ -344,7 +344,7 @@ func listsErrors(job *rules.Job, beside []apinames.ErrorSign) bool {
 
 // pageOfErrors returns a context whose body has the values of the last response at the paths of errors and
 // their messages, or all values if the page has no items.
-func (p *lastPage) pageOfErrors(paths *document.Paths) *rules.Context {
+func (p *latestPage) pageOfErrors(paths *document.Paths) *rules.Context {
 	if p.context.Count == 0 {
 		root, _ := p.lookup(nil)
 		return &rules.Context{Body: root}

@@ -26,7 +26,7 @@ type firstPage struct {
 
 // A comparison compares the last page with the first one.
 type comparison struct {
-	*lastPage
+	*latestPage
 	first *firstPage
 }
 

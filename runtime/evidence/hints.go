@@ -20,7 +20,7 @@ import (
 // A hintSearch finds the values of the last response that APIs commonly use to describe a list, and compares
 // them with those of page 1.
 type hintSearch struct {
-	*lastPage
+	*latestPage
 	memory *totalMemory
 	state  *hintState
 }
@@ -252,7 +252,7 @@ func isLinks(key string) bool { return apinames.Alike(key, "link") || apinames.A
 func (s hintSearch) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
 	first := s.memory.FirstTotal
 	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At &&
-		s.subject.job.Analysis().ByPosition() {
+		s.subject.job.Analysis().RequestsByPosition() {
 		s.facts.Decreased = max(0, first.Total-last)
 	}
 	switch {
@@ -279,7 +279,7 @@ func (s hintSearch) noticeTotal(hints *rules.Hints) {
 	if c.Page != 1 || !s.reading.HasContent() {
 		return
 	}
-	if hints.Before != "" && c.Count > 0 && s.subject.job.Analysis().ByPosition() {
+	if hints.Before != "" && c.Count > 0 && s.subject.job.Analysis().RequestsByPosition() {
 		s.facts.Preceded, s.facts.BackToZero = hints.Before, hints.BackToZero
 	}
 	if pages, ok := hints.Pages.(int); ok {
@@ -299,7 +299,7 @@ func (s hintSearch) noticeTotal(hints *rules.Hints) {
 
 // readsTo returns a function that reports whether a rule reads the value at a path of the body, a part of it that
 // the last response has, or a value that contains it.
-func (p *lastPage) readsTo(keys []string) func(language.Read) bool {
+func (p *latestPage) readsTo(keys []string) func(language.Read) bool {
 	return func(read language.Read) bool {
 		n := min(len(read.Path), len(keys))
 		if !read.InBody() || n == 0 || !slices.Equal(read.Path[:n], keys[:n]) {
@@ -319,7 +319,7 @@ func readsHeader(name string) func(language.Read) bool {
 
 // readsNextLink reports whether a rule reads the next link of the Link header. A link with another relation may lead
 // through the list, too, but not if page 1 lacks it.
-func (p *lastPage) readsNextLink(read language.Read) bool {
+func (p *latestPage) readsNextLink(read language.Read) bool {
 	return read.Root == "link" && (p.context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
 }
 
@@ -394,7 +394,7 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 }
 
 // countOf returns the number of items that the last page has of some lists.
-func (p *lastPage) countOf(lists []int) (count int) {
+func (p *latestPage) countOf(lists []int) (count int) {
 	if len(lists) == len(p.subject.lists) {
 		return p.context.Count
 	}
@@ -406,7 +406,7 @@ func (p *lastPage) countOf(lists []int) (count int) {
 
 // isNext reports whether a value points to another page: text or a number that is not part of the
 // request for this page.
-func (p *lastPage) isNext(key string, v any) bool {
+func (p *latestPage) isNext(key string, v any) bool {
 	c := p.context
 	if links, _ := v.([]any); len(links) > 0 { // as HAL may have them: {"next": [{"href": "/users?page=2"}]}
 		v = links[0]

@@ -15,7 +15,7 @@ import (
 
 // A nestedSearch finds truncated lists within items.
 type nestedSearch struct {
-	*lastPage
+	*latestPage
 	memory *nestedMemory
 }
 

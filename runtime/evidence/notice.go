@@ -22,7 +22,7 @@ type Page struct {
 
 // Notice compares a page with the facts about its list, and logs oddities that affect the rules.
 func (w *Watcher) Notice(page Page) {
-	p, c := &w.last, w.last.context
+	p, c := &w.latest, w.latest.context
 	p.reading, p.header, p.request, p.before, p.sent = page.Reading, page.Header, page.Request, page.Previous, page.Sent
 	p.trailers, p.strange, p.repeats = page.Trailer, nil, false
 	w.hints.resumed, w.hints.found = nil, nil
@@ -52,7 +52,7 @@ func (w *Watcher) Notice(page Page) {
 
 // noticeRepeats compares the items and the request of a page with those of earlier pages.
 func (w *Watcher) noticeRepeats() {
-	p, repeats, cursors := &w.last, w.repeats(), w.cursors()
+	p, repeats, cursors := &w.latest, w.repeats(), w.cursors()
 	isRepeat := repeats.noticeRepeat()
 	hasIdentity := func(item []byte) bool { return document.Identity(item) != nil }
 	cursors.noticeTie()
@@ -72,20 +72,20 @@ func (w *Watcher) noticeRepeats() {
 // NoticeContinued records what only later pages are compared with. It must be called when the list goes on after a page,
 // before the variables change.
 func (w *Watcher) NoticeContinued() {
-	c := w.last.context
+	c := w.latest.context
 	if c.Page == 1 {
 		w.listHints().noticeTotal(w.Hints())
 		w.comparison().rememberFirst()
 		w.errors().rememberAlone()
 	}
 	if !c.Polled && !c.RepeatedRequest {
-		w.history.Requests.Put(w.last.request, w.last.decisive().Half())
+		w.history.Requests.Put(w.latest.request, w.latest.decisive().Half())
 	}
 }
 
 // NoticeWritten records that the items of the last page are written, as filter and fields leave them. It notices items whose
 // key an earlier item of the same type has, and items without a key. The keys of the latest items are remembered; see [Recall].
 func (w *Watcher) NoticeWritten(lists []document.TypedItems) {
-	w.last.facts.RepeatWritten = w.last.facts.RepeatWritten || w.last.repeats
+	w.latest.facts.RepeatWritten = w.latest.facts.RepeatWritten || w.latest.repeats
 	w.repeats().noticeKeys(lists)
 }

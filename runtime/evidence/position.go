@@ -13,7 +13,7 @@ import (
 
 // A positionSearch finds responses that state another position than their request.
 type positionSearch struct {
-	*lastPage
+	*latestPage
 	memory *positionMemory
 }
 
@@ -34,7 +34,7 @@ type statedPosition struct {
 // APIs return that page again.
 func (s positionSearch) notice() {
 	c := s.context
-	if c.Count == 0 || !s.reading.HasContent() || !s.subject.job.Analysis().ByPosition() {
+	if c.Count == 0 || !s.reading.HasContent() || !s.subject.job.Analysis().RequestsByPosition() {
 		return
 	}
 	params := parametersOf(s.sent)
@@ -57,7 +57,7 @@ func (s positionSearch) notice() {
 }
 
 // statedPosition returns where a response states the position that is one of some parameters, or nil.
-func (p *lastPage) statedPosition(params rules.Object) *statedPosition {
+func (p *latestPage) statedPosition(params rules.Object) *statedPosition {
 	var paths [][]string
 	for _, name := range p.reading.Names(nil) {
 		paths = append(paths, []string{name})

@@ -12,22 +12,22 @@ import (
 
 // warnOfRules logs oddities of a page that affect the rules.
 func (w *Watcher) warnOfRules() {
-	c := w.last.context
-	if c.Page == 1 && w.last.reading.HasContent() {
+	c := w.latest.context
+	if c.Page == 1 && w.latest.reading.HasContent() {
 		w.absences().warnOfMissing()
 	}
-	for _, stop := range w.last.subject.job.Stops {
-		w.last.warnOfTextFlags(w.machine, stop)
+	for _, stop := range w.latest.subject.job.Stops {
+		w.latest.warnOfTextFlags(w.machine, stop)
 	}
 	if limit, ok := c.Limit.(int); ok && limit > 0 && c.Count > limit {
-		w.last.warn("limit_ignored",
+		w.latest.warn("limit_ignored",
 			fmt.Sprintf("page %d has %d items, more than the limit of %d; the API seems to ignore the limit", c.Page, c.Count, limit))
 	}
 }
 
 // warnOfTextFlags logs a flag that is the text "false": as a boolean it is true (specification
 // 2.2), which is seldom the intention of the API.
-func (p *lastPage) warnOfTextFlags(m *language.Machine, stop *compile.Trigger) {
+func (p *latestPage) warnOfTextFlags(m *language.Machine, stop *compile.Trigger) {
 	for _, flag := range stop.Flags() {
 		if flag.Has || !flag.InBody() {
 			continue
@@ -89,8 +89,8 @@ func (s absenceSearch) warnOfMisspelt(e *language.Expression) {
 // warnOfShortPage warns that new items follow the page after which the list was resumed, although that page was short: it may
 // have been the last one, and have more items now. An API may also have a short page in the middle, so this is no finding.
 func (w *Watcher) warnOfShortPage() {
-	if c := w.last.context; w.shortPage > 0 && c.Count > 0 && !w.last.repeats {
-		w.last.warn("resumed_short", fmt.Sprintf("page %d, after which the run was interrupted, was short, and page %d has items: "+
+	if c := w.latest.context; w.shortPage > 0 && c.Count > 0 && !w.latest.repeats {
+		w.latest.warn("resumed_short", fmt.Sprintf("page %d, after which the run was interrupted, was short, and page %d has items: "+
 			"items that were added to page %d since then are not read; start over if the list grows, or page by a cursor",
 			w.shortPage, c.Page, w.shortPage))
 	}

@@ -19,12 +19,12 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A lastPage is the last page of a list, with all that does not depend on earlier pages.
-type lastPage struct {
+// A latestPage is the page of a list that was read last, with the facts about the list, and its end once it has ended.
+type latestPage struct {
 	subject  *Subject
 	facts    *rules.ListFacts // the facts of the list, which the searches record
 	largest  *int             // number of items on the largest page
-	context  *rules.Context   // context of the last page
+	context  *rules.Context   // context of the page
 	redactor *redact.Redactor
 	warn     func(code, message string)
 
@@ -40,7 +40,7 @@ type lastPage struct {
 }
 
 // decisive returns the digest of the values that determine how the list continues.
-func (p *lastPage) decisive() document.Digest {
+func (p *latestPage) decisive() document.Digest {
 	var d document.Digest
 	for _, read := range p.subject.decisives {
 		switch {
@@ -57,7 +57,7 @@ func (p *lastPage) decisive() document.Digest {
 }
 
 // misspelt reports whether the last response has a value at a similar path.
-func (p *lastPage) misspelt(path []string) bool {
+func (p *latestPage) misspelt(path []string) bool {
 	near := document.Nearest(p.reading.Names, path)
 	if near == nil {
 		return false
@@ -67,7 +67,7 @@ func (p *lastPage) misspelt(path []string) bool {
 }
 
 // lookup returns the value at a path of the last response, and whether there is one.
-func (p *lastPage) lookup(path []string) (any, bool) {
+func (p *latestPage) lookup(path []string) (any, bool) {
 	body, err := p.reading.Lookup(document.NewPaths([][]string{path}))
 	if err != nil {
 		return nil, false
@@ -76,7 +76,7 @@ func (p *lastPage) lookup(path []string) (any, bool) {
 }
 
 // placesOfItems returns the paths of the values in the root of a page, and next to its items.
-func (p *lastPage) placesOfItems() (places [][]string) {
+func (p *latestPage) placesOfItems() (places [][]string) {
 	if !p.reading.HasContent() {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (p *lastPage) placesOfItems() (places [][]string) {
 }
 
 // listsObjects reports whether a page has a list of objects at a path. A list of errors does not count.
-func (p *lastPage) listsObjects(path []string) bool {
+func (p *latestPage) listsObjects(path []string) bool {
 	if slices.ContainsFunc(p.subject.beside, func(sign apinames.ErrorSign) bool { return slices.Equal(path, sign.Keys) }) {
 		return false
 	}
@@ -107,7 +107,7 @@ func (p *lastPage) listsObjects(path []string) bool {
 }
 
 // outline returns the paths of a page at which items may be, or nil if there are too many.
-func (p *lastPage) outline() (outline []string) {
+func (p *latestPage) outline() (outline []string) {
 	places := p.placesOfItems()
 	switch {
 	case len(places) > maxFirstPaths:
@@ -126,7 +126,7 @@ const maxFirstPaths = 256
 
 // namesOfItem returns the names of the members of a usual item of a list of the page, given the index of the list; see
 // [usualNames].
-func (p *lastPage) namesOfItem(index int) []string {
+func (p *latestPage) namesOfItem(index int) []string {
 	if p.reading.Found[index] == scan.Object {
 		return nil
 	}
@@ -167,7 +167,7 @@ func namesOf(object rules.Object) []string {
 }
 
 // hasOneNull reports whether a list of the page has nothing but a single null, given its index.
-func (p *lastPage) hasOneNull(index int) bool {
+func (p *latestPage) hasOneNull(index int) bool {
 	for item := range p.reading.Lists[index].Items.All() {
 		return item[0] == 'n' && p.reading.Lists[index].Items.Len() == 1
 	}
@@ -175,7 +175,7 @@ func (p *lastPage) hasOneNull(index int) bool {
 }
 
 // isEmptyObject reports whether the page is {}.
-func (p *lastPage) isEmptyObject() bool {
+func (p *latestPage) isEmptyObject() bool {
 	if p.reading.Bytes > maxErrorBody || len(p.reading.Names(nil)) > 0 {
 		return false
 	}
@@ -185,7 +185,7 @@ func (p *lastPage) isEmptyObject() bool {
 }
 
 // nameOfList returns the path of a list, given its index.
-func (p *lastPage) nameOfList(index int) string {
+func (p *latestPage) nameOfList(index int) string {
 	if lists := p.subject.lists; lists != nil {
 		return lists[index].text
 	}
@@ -193,20 +193,20 @@ func (p *lastPage) nameOfList(index int) string {
 }
 
 // listIsNull reports whether the page has null in the place of the list.
-func (p *lastPage) listIsNull() bool {
+func (p *latestPage) listIsNull() bool {
 	return len(p.reading.Found) == 1 && p.reading.Found[0] == scan.Null
 }
 
 // isBareList reports whether the last response has nothing but a list whose name is usual for lists of items, and
 // members that describe a list.
-func (p *lastPage) isBareList() bool {
+func (p *latestPage) isBareList() bool {
 	return !slices.ContainsFunc(p.reading.Names(nil), func(name string) bool {
 		return apinames.Key(name).ListKind() != apinames.LikelyList && apinames.Key(name).Hints() == nil && !apinames.Key(name).HoldsHints()
 	})
 }
 
 // endedBy reports whether a rule that ended the job has such a read.
-func (p *lastPage) endedBy(reads func(language.Read) bool) bool {
+func (p *latestPage) endedBy(reads func(language.Read) bool) bool {
 	return slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
 		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads)
 	})
@@ -219,7 +219,7 @@ type status struct {
 }
 
 // statuses returns the statuses of the last page. They are nil if it has none.
-func (p *lastPage) statuses() (statuses []status) {
+func (p *latestPage) statuses() (statuses []status) {
 	paths := slices.DeleteFunc(p.placesOfItems(), func(path []string) bool {
 		isItems := func(list itemList) bool { return slices.Equal(list.keys, path) }
 		return !apinames.Key(path[len(path)-1]).MayNameErrors() || slices.ContainsFunc(p.subject.lists, isItems)
