@@ -167,7 +167,7 @@ func (j explainer) missingInWords() string {
 	var paths, links []string
 	for _, watch := range slices.Concat(j.Watches(), j.Shape.Watches()) {
 		switch name := j.redact(pathIn(watch.String())); {
-		case watch.Optional:
+		case watch.Optional, watch.Rule.Stop.ExpectsRead && !j.endsWithout(watch.Rule):
 		case watch.Link:
 			links = lists.AppendNew(links, name)
 		default:
@@ -181,9 +181,25 @@ func (j explainer) missingInWords() string {
 	return text
 }
 
+// endsWithout reports whether a stopping rule may be true of a response that lacks all that the rule reads.
+func (j explainer) endsWithout(rule rules.Rule) bool {
+	i := slices.IndexFunc(j.Stops, func(s *compile.Trigger) bool { return s.Rule.ID == rule.ID })
+	if i < 0 {
+		return true
+	}
+	met, err := j.Stops[i].EvalBool(&language.Machine{}, &rules.Context{Page: 1, Body: rules.Object{}})
+	return met || err != nil
+}
+
 // signsRead returns the places of a response by which rules decide how the list goes on, and whether one is in a header.
 func (j explainer) signsRead() (places []string, inHeader bool) {
-	for _, read := range j.Decisive() {
+	var reads []language.Read
+	for _, e := range slices.Concat(compile.Expressions(j.Stops), j.Next, j.NextParts) {
+		if e.Rule.Outcome != rules.Split && e.Rule.Role != rules.RoleAfter {
+			reads = append(reads, e.Reads...)
+		}
+	}
+	for _, read := range reads {
 		switch {
 		case read.Is("header") && len(read.Args) > 0:
 			places, inHeader = lists.AppendNew(places, read.Args[0]), true

@@ -330,10 +330,17 @@ func (j explainer) variable(v *compile.ForVariable) VariableExplanation {
 	switch {
 	case v.Items != "":
 		x.Says = "item of " + v.Items + j.condition(v)
+		if j.Ruleset.Dialect == rules.Keboola { // which gives it a name
+			x.Says += " (" + v.Name + ")"
+		}
 	case v.Window != nil:
 		x.Says = j.windowInWords(v)
 	case v.Values != nil:
-		x.Says = "value of " + j.redact(v.Values.Rule.Source)
+		source := v.Values.Rule.Source
+		if inner, ok := strings.CutPrefix(source, "phpEach(phpFound("); ok { // a placeholder, whose value an item must have
+			source, _, _ = strings.Cut(inner, `, "`)
+		}
+		x.Says = "value of " + j.redact(source)
 	default:
 		x.Says = j.redact(constantsInWords(v.Name, v.Constants))
 	}

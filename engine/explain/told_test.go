@@ -503,6 +503,11 @@ func TestThePathsThatMayBeMissingAreNamed(t *testing.T) {
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, ""),
 		"no response has the list of items, or, beside a sign of more, next (audit.missing)")
 	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, ""), "no response has the list of items (audit.missing)")
+	const flag = `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": false, "ifNotSet": `
+	require.Contains(t, told(flag+`true}}`, ""), "no response has the list of items (audit.missing)", "the list goes on without the flag")
+	require.Contains(t, told(flag+`false}}`, ""), "no response has the list of items or isLast (audit.missing)")
+	require.NotContains(t, told(`{"method": "expression", "nextRequest": {"params": {"p": "page"}, "after": "header('X-Wait')"}, "stopRules": ["count == 0"]}`, ""),
+		"that the rules read", "a wait is no sign")
 }
 
 // What readers of the tenth trial missed or took otherwise: each fact is told where it applies, and nowhere else.
