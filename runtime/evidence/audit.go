@@ -34,6 +34,7 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 	c.Hints = w.Hints()
 	w.listHints().noticeTotal(c.Hints)
 	c.List = w.facts(c.Hints)
+	w.latest.settleHints(c.Hints)
 	facts := rules.FactsIn(c)
 	var findings []trace.Finding
 	for i := range w.latest.subject.job.Ruleset.Rules {
@@ -139,16 +140,10 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	if hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
 		facts.MoreBefore = cmp.Or(h.FirstMore, w.absences().lostFlag())
 	}
-	if at := p.unmetFlag(); hints.More == nil && at != "" {
-		hints.More, hints.MoreAt, hints.MoreRead = true, at, true
-	}
 	facts.NextGone, facts.Short = h.FirstNext && hints.Next == nil, p.isShort()
 	facts.Counted = p.subject.job.Analysis().EndsByCountAlone()
 	facts.Again, facts.Chosen = p.howEnded()
 	facts.Negative, facts.Bound = p.uncountable(), p.bound(hints)
-	if total, ok := hints.Total.(int); ok && hints.TotalIsLeast && total <= c.Total.Items {
-		hints.Total = nil // it says nothing about the end
-	}
 	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && h.FirstTotal != nil &&
 		h.FirstTotal.Total == c.Total.Items && h.FirstTotal.Total > h.FirstTotal.Count
 	if h.Ambiguous { // identifiers that do not identify items
@@ -181,6 +176,17 @@ func (p *latestPage) isShort() bool {
 		readsCount := slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return r.Is("count") })
 		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && !readsCount
 	})
+}
+
+// settleHints changes hints that the end of the list explains: a flag that did not end it says that there is more, and a total
+// that is a lower bound and has been reached says nothing.
+func (p *latestPage) settleHints(hints *rules.Hints) {
+	if at := p.unmetFlag(); hints.More == nil && at != "" {
+		hints.More, hints.MoreAt, hints.MoreRead = true, at, true
+	}
+	if total, ok := hints.Total.(int); ok && hints.TotalIsLeast && total <= p.context.Total.Items {
+		hints.Total = nil
+	}
 }
 
 // unmetFlag returns the path of the first flag of the last response by which a setting would have ended the list, but did not, so
