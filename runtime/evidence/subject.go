@@ -50,7 +50,7 @@ func statedCountsOf(job *compile.Job) (counts []statedCount) {
 		reads := func(names ...string) bool {
 			return slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return slices.Contains(names, r.String()) })
 		}
-		kind := apinames.HintKind("")
+		var kind apinames.HintKind
 		switch {
 		case reads("total.items"):
 			kind = apinames.HintTotal
