@@ -38,18 +38,19 @@ func (r *reader) computedSecret(path, name string, c Computed, hidden bool) Comp
 	if c.Secret = c.Secret || hidden || named; !c.Secret {
 		return c
 	}
-	r.hideKeysIn(c.Source)
-	if named && !hidden {
+	if found := r.hideKeysIn(c.Source); found && !hidden {
 		r.warnOfPlainSecret(path, name)
 	}
 	return c
 }
 
-// hideKeysIn hides the texts in an expression that look like keys.
-func (r *reader) hideKeysIn(source string) {
+// hideKeysIn hides the texts in an expression that look like keys. It reports whether there are any.
+func (r *reader) hideKeysIn(source string) (found bool) {
 	for _, span := range secret.KeysIn(source) {
 		r.hide(source[span[0]:span[1]])
+		found = true
 	}
+	return found
 }
 
 func (r *reader) warnOfPlainSecret(path, name string) {
