@@ -245,9 +245,9 @@ var auditTable = audits([]Rule{
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.negative", Audit: &Auditing{Requires: FactList, Proof: `true`, About: AboutNumber},
+	{ID: "audit.negative", Audit: &Auditing{Requires: FactList, Proof: `list.negative contains " = -"`, About: AboutNumber},
 		Source:  `list.negative != ""`,
-		Clause:  "a negative number or a fraction has ended the list",
+		Clause:  "a negative number has ended the list",
 		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
 	{ID: "audit.bound", Audit: &Auditing{Requires: FactList, About: AboutNumber,
 		Proof: `hints.more == true and not hints.moreIsRough or hints.next != nil and not hints.nextIsRough` +

@@ -38,7 +38,7 @@ func (r *reader) computedSecret(path, name string, c Computed, hidden bool) Comp
 	if c.Secret = c.Secret || hidden || named; !c.Secret {
 		return c
 	}
-	if found := r.hideKeysIn(c.Source); found && !hidden {
+	if found := r.hideKeysIn(c.Source); found && named && !hidden {
 		r.warnOfPlainSecret(path, name)
 	}
 	return c
