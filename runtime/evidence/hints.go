@@ -421,10 +421,16 @@ func (p *latestPage) isNext(key string, v any) bool {
 	if _, flag := v.(bool); !ok || flag || value.Empty(v) || slices.Contains(noNext, strings.ToLower(text)) {
 		return false
 	}
-	if address, err := requests.Resolve(c.Sent.URL, text); err == nil && p.redactor.Text(address) == p.redactor.Text(c.Sent.URL) {
+	if address, err := requests.Resolve(c.Sent.URL, text); err == nil && p.wasRequested(address) {
 		return false
 	}
 	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
+}
+
+// wasRequested reports whether an address is that of the page. In a recording, values of parameters such as token may be hidden.
+func (p *latestPage) wasRequested(address string) bool {
+	sent := p.context.Sent.URL
+	return p.redactor.Text(address) == p.redactor.Text(sent) || address == p.redactor.Shown(address) && address == p.redactor.Shown(sent)
 }
 
 // rangeStart matches the range of a Content-Range of items that begins after the first one, and a range counts from 0 or 1.
