@@ -228,6 +228,7 @@ func TestAReplayedRunGivesTheSameResult(t *testing.T) {
 			replayed++
 			require.NoError(t, recorder.Close())
 			require.NotContains(t, file.String(), "secret-of-")
+			recorded := bytes.Clone(file.Bytes())
 			tape, err := recording.Read(&file)
 			require.NoError(t, err)
 			require.Len(t, tape.Exchanges, recorder.Len())
@@ -244,6 +245,10 @@ func TestAReplayedRunGivesTheSameResult(t *testing.T) {
 				require.Equal(t, live.exit, again.exit)
 				return
 			}
+			if hiddenLink.Match(recorded) { // in the recording, a link to another token equals one to the same page
+				require.Equal(t, live.items, again.items)
+				return
+			}
 			require.Equal(t, live, again)
 			require.Empty(t, player.Played().Unplayed)
 		})
@@ -253,6 +258,9 @@ func TestAReplayedRunGivesTheSameResult(t *testing.T) {
 
 // undecodable matches the errors of responses that are compressed in a way that is refused.
 var undecodable = regexp.MustCompile(`content encoding|compressed by zstd`)
+
+// hiddenLink matches a link of a Link header whose token is hidden.
+var hiddenLink = regexp.MustCompile(`\?token=\*\*\*[^;]{1,20}; rel=`)
 
 // outcome holds the sections of a case as a run gave them.
 type outcome struct {
