@@ -1,6 +1,7 @@
 package language
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -85,6 +86,10 @@ func typeName(_ *meter, a []any) (any, error) {
 		return "bool", nil
 	case float64:
 		return "float", nil
+	case json.Number:
+		if isLongFraction(v) {
+			return "float", nil
+		}
 	case string:
 		return "string", nil
 	case []any:

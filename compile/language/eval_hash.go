@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -74,6 +75,9 @@ func numberKey(v any) any {
 	case json.Number:
 		if i, ok := bigInteger(n); ok {
 			return shortest(i)
+		}
+		if isLongFraction(n) {
+			return json.Number(strings.TrimRight(n.String(), "0"))
 		}
 	}
 	return v

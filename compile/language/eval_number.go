@@ -90,7 +90,31 @@ func order(a, b any) int {
 	if isHuge(a) || isHuge(b) {
 		return orderOfHuge(a, b)
 	}
+	if isLongFraction(a) || isLongFraction(b) {
+		if x, y := rational(a), rational(b); x != nil && y != nil {
+			return x.Cmp(y)
+		}
+	}
 	return exact(a).Cmp(exact(b))
+}
+
+// isLongFraction reports whether a value is a fraction with more digits than a float has; see [value.Decoded]. Arithmetic
+// rounds it to a float.
+func isLongFraction(v any) bool {
+	n, ok := v.(json.Number)
+	return ok && len(n) <= maxDigits && strings.Contains(n.String(), ".") && !strings.ContainsAny(n.String(), "eE")
+}
+
+// rational returns a number as a fraction. It returns nil for a float that is infinite.
+func rational(v any) *big.Rat {
+	if n, ok := bigInteger(v); ok {
+		return new(big.Rat).SetInt(n)
+	}
+	if isLongFraction(v) {
+		r, _ := new(big.Rat).SetString(v.(json.Number).String())
+		return r
+	}
+	return new(big.Rat).SetFloat64(float(v))
 }
 
 // exactFloat returns a number as a float, if that is exact and cheap.
@@ -137,7 +161,8 @@ func orderOfHuge(a, b any) int {
 // digits returns the integer part of a number in decimal.
 func digits(v any) string {
 	if n, ok := v.(json.Number); ok {
-		return n.String()
+		whole, _, _ := strings.Cut(n.String(), ".")
+		return whole
 	}
 	return strconv.FormatFloat(math.Trunc(float(v)), 'f', -1, 64)
 }
@@ -215,6 +240,9 @@ func integer(v any) (any, error) {
 	n, err := number(v)
 	if err != nil || n == nil {
 		return nil, err
+	}
+	if isLongFraction(n) {
+		n = float(n)
 	}
 	if f, ok := n.(float64); ok {
 		if math.Abs(f) >= 1<<63 {

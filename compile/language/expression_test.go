@@ -59,7 +59,7 @@ func decoded(t *testing.T, text string) any {
 func unordered(v any) any {
 	switch v := v.(type) {
 	case json.Number:
-		if n, err := value.Number(v); err == nil {
+		if n, err := value.Decoded(v); err == nil {
 			return n
 		}
 	case rules.Object:
@@ -156,6 +156,38 @@ func TestIntegersKeepAllTheirDigits(t *testing.T) {
 		{`text(body.a)`, "9007199254740993"},
 		{`number("123456789012345678901234567890") == body.big`, true},
 		{`greatest([{"id": 9007199254740993}, {"id": 9007199254740992}], "id")`, 9007199254740993},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			got, err := eval(t, body, c.source)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestLongFractionsKeepAllTheirDigits(t *testing.T) {
+	const body = `{"a": 1735689600.123456860, "b": 1735689600.1234568601, "c": 1735689600.12345686010, "n": -12345678901234567890.5,
+		"half": 0.5, "big": 123456789012345678901234567890}`
+	for _, c := range []struct {
+		source string
+		want   any
+	}{
+		{`text(body.a)`, "1735689600.123456860"},
+		{`text(body.b)`, "1735689600.1234568601"},
+		{`body.a < body.b`, true},
+		{`body.a == body.b`, false},
+		{`body.b == body.c`, true},
+		{`uniq([body.b, body.c, body.a])`, []any{json.Number("1735689600.1234568601"), json.Number("1735689600.123456860")}},
+		{`body.a > 1735689600`, true},
+		{`body.a < 1735689600.5`, true},
+		{`body.n < body.half`, true},
+		{`body.big > body.a and body.n < body.big`, true},
+		{`greatest([{"id": body.a}, {"id": body.b}], "id")`, json.Number("1735689600.1234568601")},
+		{`body.a + 1`, 1735689600.123456860 + 1},
+		{`-body.n`, 12345678901234567890.5},
+		{`int(body.a)`, 1735689600},
+		{`floor(body.n)`, -12345678901234567890.0},
+		{`type(body.a)`, "float"},
 	} {
 		t.Run(c.source, func(t *testing.T) {
 			got, err := eval(t, body, c.source)

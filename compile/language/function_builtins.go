@@ -31,7 +31,8 @@ var builtins = []function{
 		"v as a number: a numeric string is converted, a number or nil is returned unchanged, and any other value fails the rule",
 		function{types: types(func(any) any { return nil }), call: unaryOrError(number)}),
 	documented(`text(v)`, `text(body.meta.total)`, `"25"`,
-		"a scalar as it is sent: numbers with all their digits, times as RFC 3339, nil as nil; a list or an object fails the rule",
+		"a scalar as it is sent: numbers with all their digits, less zeros at the end of a fraction, times as RFC 3339, nil as nil; "+
+			"a list or an object fails the rule",
 		function{types: types(func(any) any { return nil }), call: unaryOrError(text)}),
 	documented(`query(url[, name])`, `query("/x?page=2&q=a", "page")`, `"2"`,
 		"the value of a parameter in a URL or query string, nil when absent; without name all parameters, as an object",

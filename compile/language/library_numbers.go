@@ -23,7 +23,10 @@ var (
 // their digits.
 func roundedBy(f func(float64) float64) func(*meter, []any) (any, error) {
 	return func(_ *meter, a []any) (any, error) {
-		if x, ok := a[0].(float64); ok {
+		if x, ok := a[0].(float64); ok || isLongFraction(a[0]) {
+			if !ok {
+				x = float(a[0])
+			}
 			return f(x), nil
 		}
 		return a[0], nil

@@ -191,7 +191,7 @@ func fromJSON(m *meter, a []any) (any, error) {
 	}
 	return value.Replace(out, value.Replacement{Scalar: func(v any) (any, error) { // numbers have the same types as in a body
 		if n, ok := v.(json.Number); ok {
-			return value.Number(n)
+			return value.Decoded(n)
 		}
 		return v, nil
 	}})

@@ -545,7 +545,9 @@ var (
 		"currency", "currencycode", "subtotal", "tax", "taxes", "totaltax", "vat", "discount", "grandtotal", "net", "gross", "balance",
 		"balancedue", "amountdue", "shipping", "shippingcost",
 	})
-	amounts = setOf([]string{"amount", "totalamount", "paid", "due", "price", "cost", "fee", "fees"})
+	amounts = setOf([]string{
+		"amount", "totalamount", "paid", "due", "price", "cost", "fee", "fees", "used", "free", "available", "capacity",
+	})
 
 	pagingNames = setOf([]string{
 		"page", "pages", "pagenumber", "currentpage", "pagesize", "perpage", "limit", "offset", "skip", "start",

@@ -40,10 +40,10 @@ func Number(n json.Number) (any, error) {
 	if err := CheckDigits(n.String()); err != nil {
 		return nil, err
 	}
-	if i, err := strconv.Atoi(n.String()); err == nil {
-		return i, nil
-	}
 	if !strings.ContainsAny(n.String(), ".eE") {
+		if i, err := strconv.Atoi(n.String()); err == nil {
+			return i, nil
+		}
 		return n, nil
 	}
 	f, err := n.Float64()
@@ -53,10 +53,30 @@ func Number(n json.Number) (any, error) {
 	return f + 0, nil // -0 becomes 0
 }
 
-// Spelled returns a number of a configuration like [Number], but keeps the spelling of
+// Decoded returns a number of a response like [Number], but keeps all digits of a fraction that a float64 would round, as a
+// [json.Number]: 1735689600.123456860. One with an exponent is a float64.
+func Decoded(n json.Number) (any, error) {
+	v, err := Number(n)
+	if f, isFloat := v.(float64); isFloat && !isExact(n.String(), f) {
+		return n, nil
+	}
+	return v, err
+}
+
+// isExact reports whether a float has all digits of the text of a number, or the text has an exponent.
+func isExact(text string, f float64) bool {
+	const sureDigits = 15 // a float64 has as many, whatever they are
+	if len(text) <= sureDigits || strings.ContainsAny(text, "eE") {
+		return true
+	}
+	text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	return text == strconv.FormatFloat(f, 'f', -1, 64) || text == "-0"
+}
+
+// Spelled returns a number of a configuration like [Decoded], but keeps the spelling of
 // one whose last decimals are zeros, or that has an exponent: 1.50 is sent as 1.50, and 1e3 as 1e3.
 func Spelled(n json.Number) any {
-	v, err := Number(n)
+	v, err := Decoded(n)
 	text := n.String()
 	if err != nil || strings.HasSuffix(text, "0") && strings.Contains(text, ".") || strings.ContainsAny(text, "eE") {
 		return n

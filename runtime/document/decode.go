@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strconv"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -13,8 +11,8 @@ import (
 )
 
 // Decode decodes a JSON value for rules, to nil, bool, string, []any, map[string]any and numbers.
-// An integer is an int, or a [json.Number] with all its digits if it does not fit. Any other number
-// is a float64, never negative zero. If a key occurs twice, the last value counts. Decode
+// An integer is an int, or a [json.Number] with all its digits if it does not fit, and so is a fraction with more digits than a
+// float64 has. Any other number is a float64, never negative zero. If a key occurs twice, the last value counts. Decode
 // returns an error for text that is not Unicode (see [Reader.Read]), for a number that is too large
 // for a float64, such as 1e400, or has more than [value.MaxDigits] digits, and for values that need
 // more than [MaxValueBytes].
@@ -132,23 +130,11 @@ func (d *decoder) number(raw []byte) any {
 	if n, ok := shortInteger(raw); ok {
 		return n
 	}
-	if err := value.CheckDigits(raw); err != nil {
-		if d.err == nil {
-			d.err = err
-		}
-		return nil
-	}
-	if !slices.ContainsFunc(raw, func(c byte) bool { return c == '.' || c == 'e' || c == 'E' }) {
-		if n, err := strconv.Atoi(string(raw)); err == nil {
-			return n
-		}
-		return json.Number(raw)
-	}
-	f, err := strconv.ParseFloat(string(raw), 64)
+	n, err := value.Decoded(json.Number(raw))
 	if err != nil && d.err == nil {
-		d.err = fmt.Errorf("the number %s is too large to compute with", wording.Clip(string(raw), 40))
+		d.err = err
 	}
-	return f + 0 // -0 becomes 0
+	return n
 }
 
 // shortInteger returns the value of raw if it is an unsigned integer of at most 18 digits, as most
