@@ -137,11 +137,17 @@ func (f *finder) scanCuts(text string, cut bool, report func(n *needle, inner, o
 const shortestBeginning = 4
 
 // scanCut reports the beginning of a needle at the end of a text, even if the beginning of an
-// escape follows it.
+// escape follows it, or of one escape within another.
 func (f *finder) scanCut(text string, report func(n *needle, inner, outer span)) {
-	f.scanEnd(text, len(text), report)
-	if whole := withoutPartialEscape(text); whole != text {
-		f.scanEnd(whole, len(text), report)
+	end := len(text)
+	f.scanEnd(text, end, report)
+	for range maxEscapes + 1 { // %2 may be the beginning of %3B, which ends &#x26;
+		whole := withoutPartialEscape(text)
+		if whole == text {
+			break
+		}
+		f.scanEnd(whole, end, report)
+		text = whole
 	}
 }
 
@@ -159,12 +165,12 @@ func (f *finder) scanEnd(text string, end int, report func(n *needle, inner, out
 	}
 }
 
-// withoutPartialEscape removes the beginning of an escape at the end of a text.
+// withoutPartialEscape removes the beginning of an escape at the end of a text, and an escape that may be one.
 func withoutPartialEscape(text string) string {
 	const longest = 11 // the beginning of two JSON escapes
 	tail := text[max(0, len(text)-longest):]
 	if i := strings.LastIndexAny(tail, `%\&`); i >= 0 && !strings.ContainsAny(tail[i:], " \"'<>=") {
-		if _, size := escapeAt(tail[i:]); size == 0 {
+		if _, size := escapeAt(tail[i:]); size == 0 || i+size == len(tail) { // &#x2 may be that of &#x2F;
 			return text[:len(text)-len(tail)+i]
 		}
 	}

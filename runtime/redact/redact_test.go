@@ -94,13 +94,16 @@ func TestASecretThatIsEscapedWithinBase64IsHidden(t *testing.T) {
 
 func TestTheBeginningOfASecretIsHiddenWhereATextWasClipped(t *testing.T) {
 	long := strings.Repeat("s3cret-", 200)
-	r := New([]string{long, "äöü/äöü"})
+	r := New([]string{long, "äöü/äöü", "t0ken/0123"})
 	for _, c := range []struct{ text, want string }{
 		{`token = "` + long[:60] + `…`, `token = "***…`},
 		{url.QueryEscape("äöü/ä")[:16] + "…", "***…"},
 		{url.QueryEscape("äöü/ä")[:17] + "…", "***…"},
 		{`\u00e4\u00f6\u00f…`, "***…"},
 		{base64.StdEncoding.EncodeToString([]byte(long))[:60] + "…", "***…"},
+		{"k=t0ken%26%23x2…", "k=***…"}, // &#x2F; in an address
+		{"k=t0ken%26%2…", "k=***…"},
+		{"k=t0ken%2526%252…", "k=***…"},
 		{"an unrelated text…", "an unrelated text…"},
 		{"s3c…", "s3c…"},
 	} {
