@@ -20,6 +20,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -201,7 +202,7 @@ func (r *taskRunner) step(ctx context.Context, step *partition.Step) error {
 	text, err := json.Marshal(step.Ending)
 	require.NoError(r.t, err)
 	saved := partition.Step{Missing: step.Missing}
-	require.NoError(r.t, json.Unmarshal(text, &saved.Ending))
+	require.NoError(r.t, value.Unmarshal(text, &saved.Ending)) // as the workers of a cluster do
 	for root, tally := range r.tallies {
 		tally.Add(&saved)
 		state, err := tally.Save()
