@@ -231,7 +231,7 @@ const endedAgain = `{list.again ? "; the page before came again, which ended the
 var auditTable = audits([]Rule{
 	{ID: "audit.begin", Audit: &Auditing{Requires: FactList, About: AboutPosition, Also: afterAnyOther,
 		Proof:  `list.counted and (not list.backToZero or hints.pages > ` + fullPages + `)`,
-		Unless: "unless it is a link to a page 0, which may not exist", Counted: true},
+		Unless: "unless it is a link that names no lower position, or a page 0, which may not exist", Counted: true},
 		Source: `list.preceded != "" and not (list.backToZero and (hints.total == total.items or hints.pages == ` + fullPages + `))`,
 		Clause: "page 1 says that pages are before it",
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
@@ -372,7 +372,7 @@ var auditTable = audits([]Rule{
 			"but other content; merging writes the last of each key and loses the others: add the value of the partition to the key"},
 	{ID: "audit.noKey", Audit: &Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
 		Source: `list.keyless > 0`,
-		Clause: "items lack their key",
+		Clause: "items lack every member of their key",
 		Message: counted("list.keyless", "item has", "items have") + ` no {list.keyPaths}, which is the key of the items, ` +
 			"the first on page {list.keylessPage}: name another key, or leave such items out with a filter"},
 	{ID: "audit.duplicateKey", Audit: &Auditing{Requires: FactList, Also: afterAnyOther},

@@ -240,6 +240,7 @@ type RuleExplanation struct {
 	later        bool     // ValueInWords is only that of requests after the first
 	leftOut      bool     // it is a part of the request that is left out, since no page size is set
 	runsChildren bool     // jobs are for the items of its list
+	readsWhole   bool     // the whole response is an item unless it is a list
 	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
 	base         string   // of an address: where a relative one is resolved
 	lists        string   // of an object of params: how lists and objects in it are written

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
@@ -134,6 +135,8 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no link has parameters that those of the job override (includeParams)"
 	case r.Audit.IsAbout(rules.AboutPosition) && !j.RequestsByPosition():
 		return "the next request names no position in the list, or depends on responses"
+	case r.ID == "audit.position" && !j.firstNamesPosition():
+		return "the first request has no parameter with a usual name of a page or an offset"
 	case r.Audit.IsAbout(rules.AboutAhead) && j.WhySequential() != "":
 		return "no page is requested ahead"
 	case r.Audit.IsAbout(rules.AboutPages) && j.hasOnePage():
@@ -153,6 +156,20 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 	return ""
 }
 
+// firstNamesPosition reports whether the first request has a parameter with a usual name of the number of a page or the index of an
+// item, or may have one.
+func (j explainer) firstNamesPosition() bool {
+	named := func(name string) bool {
+		return apinames.AlikeAny(name, apinames.PageNumberNames()) || apinames.IsItemIndex(name)
+	}
+	return j.Request.Body != nil || strings.Contains(j.Request.Endpoint, "?") ||
+		slices.ContainsFunc(j.Request.Params, func(m rules.Member) bool { return named(m.Name) }) ||
+		slices.ContainsFunc(slices.Concat(j.FirstParts, j.Computed), func(e *language.Expression) bool {
+			return e.Rule.Role.Addresses() || (e.Rule.Role == rules.RoleParam || e.Rule.Role == rules.RoleBody) &&
+				(e.Rule.Target == "" || named(e.Rule.Target))
+		})
+}
+
 // mayEndAgain reports whether the guard samePage may end the list by default, because a page came again.
 func (j explainer) mayEndAgain() bool {
 	return !j.hasOnePage() && slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool {
@@ -167,7 +184,7 @@ func (j explainer) missingInWords() string {
 	var paths, links []string
 	for _, watch := range slices.Concat(j.Watches(), j.Shape.Watches()) {
 		switch name := j.redact(pathIn(watch.String())); {
-		case watch.Optional, watch.Rule.Stop.ExpectsRead && !j.endsWithout(watch.Rule):
+		case watch.Optional, watch.Rule.Role == rules.RoleSet, watch.Rule.Stop.ExpectsRead && !j.endsWithout(watch.Rule):
 		case watch.Link:
 			links = lists.AppendNew(links, name)
 		default:
@@ -247,6 +264,8 @@ func (j explainer) whyUnreached(s *compile.Trigger, endOfEmpty *compile.Trigger)
 		return "every request after the first is a poll"
 	case endOfEmpty != nil && reads("emptyPages") && j.Prover().Condition(s.Expression) != language.Always:
 		return endOfEmpty.Rule.ID + " ends the list at the first empty page"
+	case reads("emptyPages") && j.EndsByRequest():
+		return "a rule of stopRules ends the list by state or sent alone"
 	}
 	return ""
 }
@@ -320,6 +339,10 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	}
 	for _, read := range e.Reads {
 		x.Reads = append(x.Reads, redact(read.String()))
+	}
+	if j.Job != nil && r.OnError.Do == rules.ErrorContinue {
+		field := j.Spec().DataField
+		x.readsWhole = field != nil && field.Lists == nil && len(field.Keys) == 0
 	}
 	if r.Stop.Guard && slices.Contains(x.Reads, "emptyWindow") && j.mayHaveEmptyWindows() {
 		x.exceptions = []string{"both pages are empty and the requests keep changing"}

@@ -291,7 +291,8 @@ func windowFacts(v *compile.ForVariable) []string {
 		sentences = append(sentences, "The second half begins "+first+", near the middle, "+beginOfHalf(w)+" after "+name+".from. "+
 			"The pages of a window that is read in halves are not written: its halves have the same items. "+
 			"A window is written when it has ended, or when the run fails in it, and not page by page. "+
-			"One that is too small to be split is written as it is, with a warning.")
+			"One that is too small to be split is written as it is, with a warning. "+
+			"With --state, a window that had not ended, or a half of it, is continued after its first page.")
 	}
 	return sentences
 }

@@ -269,6 +269,9 @@ func (r RuleExplanation) action() string {
 	case string(rules.ErrorFail):
 		return fmt.Sprintf("the run fails (exit status %d)", r.Status)
 	}
-	return "the error body is read as a page, in which the audit sees no error; paging continues, " +
-		"and a body without a list, or that cannot be read, is an empty page"
+	text := "the error body is read as a page, in which the audit sees no error; paging continues, and "
+	if r.readsWhole {
+		return text + `a body that is an object is an item, and one that is no JSON is the item {"errorData": its text}`
+	}
+	return text + "a body without a list, or that cannot be read, is an empty page"
 }

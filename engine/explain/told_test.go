@@ -552,3 +552,40 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
 	}
 }
+
+// What was wrong or missing in the eleventh trial: each fact is told where it applies, and nowhere else.
+func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
+	config := func(api, job string) string {
+		return `{"api": {"baseUrl": "https://x.example/v1/"` + api + `}, "config": {"jobs": [` + job + `]}}`
+	}
+	const (
+		paged = `, "pagination": {"method": "pagenum"}`
+		users = `{"id": "users", "endpoint": "users"`
+		byDay = `, "pagination": {"method": "expression", "state": {"day": {"init": "1", "next": "state.day + 1"}}, "nextRequest": {"params": {"d": "state.day"}}, "stopRules": [`
+		goOn  = `, "pagination": {"method": "pagenum", "onError": [{"when": "status == 410", "do": "continue"}]}`
+		split = `, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`
+		whole = `, "for": {"w": {"from": 0, "to": 8, "step": 4}}, "params": {"w": {"expr": "w.from"}}}`
+	)
+	for _, c := range []struct{ name, with, without, told string }{
+		{"an end by the state", config(byDay+`"state.day >= 5"]}`, users+"}"), config(byDay+`"page >= 60"]}`, users+"}"),
+			"emptyPages: a rule of stopRules ends the list by state or sent alone"},
+		{"a guard of empty pages", config(byDay+`"page >= 60"]}`, users+"}"), config(byDay+`"state.day >= 5"]}`, users+"}"), "20 pages in a row have no item"},
+		{"an error body that is an item", config(goOn, users+`, "dataField": "."}`), config(goOn, users+`, "dataField": "data"}`),
+			`a body that is an object is an item, and one that is no JSON is the item {"errorData": its text}`},
+		{"an error body without a list", config(goOn, users+"}"), config(goOn, users+`, "dataField": "."}`), "a body without a list, or that cannot be read, is an empty page"},
+		{"an item without its key", config(paged, users+`, "key": ["a", "b"]}`), config(paged, users+"}"), "items lack every member of their key (audit.noKey)"},
+		{"a path of a filter", config(paged, users+`, "filter": "item.a"}`), config(paged, users+`, "fields": {"b": "item.a + 1"}}`),
+			"no response has the list of items or item.a (audit.missing)"},
+		{"a first request without a position", config(paged[:len(paged)-1]+`, "firstPageParams": false}`, users+"}"), config(paged, users+"}"),
+			"audit.position: the first request has no parameter with a usual name of a page or an offset"},
+		{"requests of a day", config(byDay+`"state.day >= 5"]}`, users+"}"), config(byDay+`"state.day >= 5"]}`, users+`, "params": {"page": 1}}`),
+			"audit.position: the first request has no parameter with a usual name of a page or an offset"},
+		{"a position in a body", config(paged, users+`, "method": "POST"}`), config(paged[:len(paged)-1]+`, "firstPageParams": false}`, users+`, "method": "POST"}`),
+			"a response states a later position than its request, and page 1 states its own (audit.position)"},
+		{"a window that is continued", config(paged, users+split), config(paged, users+whole),
+			"With --state, a window that had not ended, or a half of it, is continued after its first page."},
+	} {
+		require.Contains(t, toldOf(t, c.with), c.told, c.name)
+		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
+	}
+}
