@@ -20,7 +20,8 @@ var commonSections = []struct {
 	write func(t *textWriter, x *JobExplanation)
 }{
 	{"safety", func(t *textWriter, x *JobExplanation) {
-		t.writeGuards(slices.DeleteFunc(x.stops(groupSafety), RuleExplanation.completes))
+		waits := slices.ContainsFunc(x.Next, func(r RuleExplanation) bool { return r.rule.Role == rules.RoleAfter })
+		t.writeGuards(slices.DeleteFunc(x.stops(groupSafety), RuleExplanation.completes), waits)
 	}},
 	{"errors", (*textWriter).writeErrors},
 	{"audit", func(t *textWriter, x *JobExplanation) { t.audit(x) }},
@@ -55,8 +56,9 @@ func (t *textWriter) writeErrors(x *JobExplanation) {
 	t.failures(x)
 }
 
-// writeGuards writes the guards: guards that the configuration sets as rules, and the others in a sentence each.
-func (t *textWriter) writeGuards(list []RuleExplanation) {
+// writeGuards writes the guards: guards that the configuration sets as rules, and the others in a sentence each. waits reports
+// whether requests may wait.
+func (t *textWriter) writeGuards(list []RuleExplanation, waits bool) {
 	var listed []RuleExplanation
 	guards, order := map[string][]string{}, []string(nil)
 	var polled, unpolled []string
@@ -89,7 +91,12 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 		if unpolled != nil {
 			but = ", except for " + strings.Join(unpolled, ", ")
 		}
-		t.writeParagraph(4, "This does not hold for a poll, which repeats the previous request after a wait (nextRequest.after)"+but+".")
+		wait := "a wait"
+		if waits {
+			wait += " of more than 0"
+		}
+		t.writeParagraph(4, fmt.Sprintf("This does not hold for a poll, which repeats the previous request after %s (nextRequest.after)%s.",
+			wait, but))
 	}
 }
 
@@ -133,9 +140,17 @@ func (t *textWriter) nextRun(x *JobExplanation) string {
 	case t.full:
 		return ""
 	case len(x.Keep) > 0 || x.Items.Added:
-		return " With --state, a run continues one that failed, or begins with the kept values."
+		return " With --state, a run continues one that failed, or begins with the kept values." + x.notTriedAgain()
 	}
-	return " With --state, a run continues one that failed, or starts over."
+	return " With --state, a run continues one that failed, or starts over." + x.notTriedAgain()
+}
+
+// notTriedAgain says that a run that continues does not try the partitions again that were skipped, if there may be any.
+func (x *JobExplanation) notTriedAgain() string {
+	if x.Partitions == nil || x.Partitions.OnError != rules.PartitionSkip {
+		return ""
+	}
+	return " A run that continues does not try partitions again that failed and were skipped."
 }
 
 // unretried says that an onError rule leaves no status for the retries.
@@ -258,6 +273,9 @@ func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 		text += fmt.Sprintf(" of a sign that the rules read (%s)", strings.Join(x.signs, ", "))
 		if fail := x.afterSamePage(signs); fail != nil {
 			text += fmt.Sprintf(", but if samePage has ended the list, %s fail%s the run", wording.AndList(fail), verbEnd(fail))
+			if slices.Contains(fail, "audit.token") {
+				text += " (audit.token only if the token or link is not the one that was sent)"
+			}
 		}
 	}
 	return text + ". "

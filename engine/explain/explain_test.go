@@ -76,7 +76,7 @@ func TestExplainSaysWhatOnErrorRulesDo(t *testing.T) {
 	for _, c := range []struct{ do, want string }{
 		{"stop", "the list ends (complete)"},
 		{"retry", "the request is retried, as one without a response is"},
-		{"restart", "the list starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice"},
+		{"restart", "the list starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice; a run that continues has only the restarts that are left"},
 		{"fail", "the run fails (exit status 3)"},
 		{"continue", "the error body is read as a page, in which the audit sees no error; paging continues, and a body without a list, or that cannot be read, is an empty page"},
 	} {
@@ -107,14 +107,14 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
 		{"what happens at a 500?", `{"method": "pagenum"}`, "with status 429, 500 or 503, or with status 403 that reports a rate limit, is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries (a success gives 1/5 back; one after a wait that the API gives counts as 1/5); with none left, the run fails."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
-			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice"},
+			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice; a run that continues has only the restarts that are left"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
 		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
 		{"which finding fails the run?", `{"method": "pagenum"}`,
 			"fails the run (exit status 9) if page 1 says that pages are before it (audit.begin); the total of the last page, or else of page 1, exceeds the items read (audit.total);"},
 		{"and which does not?", `{"method": "pagecount", "pagesField": "meta.pages"}`,
 			"audit.total, audit.more and audit.token only warn of a sign that the rules read (meta.pages), but if samePage has ended the list, " +
-				"audit.total and audit.token fail the run."},
+				"audit.total and audit.token fail the run (audit.token only if the token or link is not the one that was sent)."},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},
 		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "state.offset also in the first request [method offset]"},
 		{"and why not?", `{"method": "offset", "limit": 5, "firstPageParams": false}`, "not in the first request (firstPageParams at"},

@@ -380,5 +380,5 @@ func TestTheExceptionsOfGuardsAreToldAsSuch(t *testing.T) {
 	text := strings.Join(strings.Fields(x.String()), " ")
 	require.Contains(t, text, "normal ends: the list is complete (exit status 0, if the audit finds no evidence) when samePage")
 	require.Contains(t, text, "the same body as the previous one (the duplicate is not written), unless the request is a poll")
-	require.Contains(t, text, "This does not hold for a poll, which repeats the previous request after a wait (nextRequest.after), except for maxPages.")
+	require.Contains(t, text, "This does not hold for a poll, which repeats the previous request after a wait of more than 0 (nextRequest.after), except for maxPages.")
 }

@@ -48,7 +48,9 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	case len(j.For) > 0:
 		sentences = append(sentences, "Each partition gives its own value, and the greatest is saved.")
 	}
-	if slices.ContainsFunc(j.Keeps, func(e *language.Expression) bool { return slices.Contains(e.Calls(), "latestOf") }) {
+	if i := slices.IndexFunc(j.Keeps, func(e *language.Expression) bool { return slices.Contains(e.Calls(), "latestOf") }); i >= 0 {
+		sentences = append(sentences, fmt.Sprintf("An item without %s is passed over; if no item has it, and no run before kept a value, "+
+			"nothing is saved, and the log warns.", j.Keeps[i].Rule.Target))
 		sentences = append(sentences, fmt.Sprintf("A date that does not sort as text, such as 3 Jan 26, fails the run (%s), "+
 			"unless it has the form that is given (format).", statusResponse))
 	}

@@ -80,6 +80,10 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 			"It runs for the items of a page before the next page of %[2]s%[4]s.", reads, x.Parent, filtered, split))
 	}
 	sentences = append(sentences, j.withoutValue()...)
+	if slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.When != nil }) {
+		sentences = append(sentences, "A condition (when) that fails for an item, such as a comparison of a number with another text, "+
+			"fails the run ("+statusResponse+"), also with onPartitionError.")
+	}
 	for i := range j.For {
 		v := &j.For[i]
 		if v.Window == nil {
@@ -104,6 +108,9 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		together = "Because of limits.partitions, they run one after another, also with --jobs."
 	}
 	sentences = append(sentences, fmt.Sprintf("They run in the order of %s%s. %s", order, nested, together))
+	if j.maySeveral() && !rules.SwitchesOf(j.Ruleset.Dialect).AcceptEvidence {
+		sentences = append(sentences, "Evidence in one partition does not stop the others.")
+	}
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, the items of its pages before are written, "+
 			"and the run goes on (onPartitionError); "+

@@ -265,7 +265,8 @@ func (r RuleExplanation) action() string {
 			children = ", and the jobs for them run again"
 		}
 		return fmt.Sprintf("the list starts again from the first request, at most %d times, and then the run fails "+
-			"(exit status %d); items that were written come again, so that they are there twice%s", r.MaxRestarts, r.Status, children)
+			"(exit status %d); items that were written come again, so that they are there twice%s; "+
+			"a run that continues has only the restarts that are left", r.MaxRestarts, r.Status, children)
 	case string(rules.ErrorFail):
 		return fmt.Sprintf("the run fails (exit status %d)", r.Status)
 	}

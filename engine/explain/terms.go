@@ -35,6 +35,8 @@ type usedNames struct {
 	calls, reads map[string]bool
 	compares     bool // whether an expression compares such a value as it is with < or >
 	replaces     bool // whether an expression has the operator ??
+	joins        bool // whether an expression adds such a value with +
+	totals       bool // whether an expression reads total as a whole
 	lacks        bool // whether an expression compares, or one of the configuration reads, a value that a response or an item may lack
 }
 
@@ -55,6 +57,8 @@ func (u *usedNames) add(list []RuleExplanation) {
 			u.reads[name] = true
 			root := name[:max(0, strings.IndexAny(name, ".[("))]
 			u.reads[root] = true
+			u.totals = u.totals || name == "total"
+			u.joins = u.joins || strings.Contains(r.Source, " + ") && slices.Contains(lacking, root)
 			if r.Origin.By.Kind == rules.AuthorConfig && slices.Contains(lacking, root) {
 				u.lacks = true
 			}
@@ -66,6 +70,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 func (u *usedNames) join(other usedNames) {
 	u.add(nil)
 	u.compares, u.replaces, u.lacks = u.compares || other.compares, u.replaces || other.replaces, u.lacks || other.lacks
+	u.joins, u.totals = u.joins || other.joins, u.totals || other.totals
 	maps.Copy(u.calls, other.calls)
 	maps.Copy(u.reads, other.reads)
 }
@@ -99,6 +104,14 @@ func (u usedNames) terms() (terms []TermExplanation) {
 	if u.reads["total.seconds"] {
 		terms = append(terms, TermExplanation{Name: "total.seconds", Says: "the time since the list began, waits included, to which a run " +
 			"that continues adds its own"})
+	}
+	if u.totals {
+		terms = append(terms, TermExplanation{Name: "total", Says: "what the list has had so far: total.pages, total.items and total.bytes; " +
+			"it is no total of a response"})
+	}
+	if u.joins {
+		terms = append(terms, TermExplanation{Name: "a + b", Says: "two texts are joined, and two numbers added; a text and a number " +
+			"fail the rule"})
 	}
 	if u.compares {
 		terms = append(terms, TermExplanation{Name: "a < b", Says: "numbers are compared by their value, and so are a number and a text that " +

@@ -151,7 +151,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"redirects of a token request", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
 			"one more, or a 301 or 302 of another method than GET, fails the run"},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
-		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice); after exit status 0, it requests everything again, and after evidence the lists that have it. Without --state, every run requests everything."},
+		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice); after exit status 0, it requests everything again, and after evidence the lists that have it. With --restart, it starts over. A state of another configuration or of other inputs is refused before the first request (exit status 8). Without --state, every run requests everything."},
 		{"a retry", config("", users+"}"), "All requests share 20 retries (a success gives 1/5 back; one after a wait that the API gives counts as 1/5); with none left, the run fails."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
@@ -316,14 +316,14 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 	require.NotContains(t, told(`{"method": "pagenum"}`, "", "spec"), "only warn ", "no rule reads a sign")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
 		"audit.total, audit.more and audit.token only warn after an end by nextPageFlag or stopRules[0]; audit.missing fails the run all the same. "+
-			"They only warn, too, of a sign that the rules read (bad, isLast, done), but if samePage has ended the list, audit.total and audit.token fail the run.")
+			"They only warn, too, of a sign that the rules read (bad, isLast, done), but if samePage has ended the list, audit.total and audit.token fail the run (audit.token only if the token or link is not the one that was sent).")
 	require.Contains(t, told(`{"method": "pagecount", "pagesField": "n", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
-		"audit.token only warns of a sign that the rules read (n), but if samePage has ended the list, audit.token fails the run.")
+		"audit.token only warns of a sign that the rules read (n), but if samePage has ended the list, audit.token fails the run (audit.token only if the token or link is not the one that was sent).")
 	// A token in the body comes again with the same page, so that it says nothing of another one.
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, "", "spec"),
 		"audit.more and audit.token only warn of a sign that the rules read (next). ")
 	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, "", "spec"),
-		"of a sign that the rules read (X-Next), but if samePage has ended the list, audit.token fails the run.")
+		"of a sign that the rules read (X-Next), but if samePage has ended the list, audit.token fails the run (audit.token only if the token or link is not the one that was sent).")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
 	_, hints, _ = strings.Cut(hints, "audit, at the end of a list ")
 	require.Contains(t, hints, "the total of the last page, or else of page 1, exceeds the items read (audit.total); a number of pages exceeds")
@@ -582,10 +582,35 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 			"audit.position: the first request has no parameter with a usual name of a page or an offset"},
 		{"a position in a body", config(paged, users+`, "method": "POST"}`), config(paged[:len(paged)-1]+`, "firstPageParams": false}`, users+`, "method": "POST"}`),
 			"a response states a later position than its request, and page 1 states its own (audit.position)"},
+		{"a condition that fails", config("", users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users", "when": "user.n > 0"}}}`),
+			config("", users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
+			"A condition (when) that fails for an item, such as a comparison of a number with another text, fails the run (exit status 5), also with onPartitionError."},
+		{"evidence in one of several partitions", config("", users+whole), config("", users+`, "for": {"k": {"values": [1]}}, "params": {"k": {"expr": "k"}}}`),
+			"Evidence in one partition does not stop the others."},
+		{"evidence of partitions in dialect keboola", config("", users+whole), config(`, "dialect": "keboola"`, users+whole), "Evidence in one partition does not stop the others."},
+		{"restarts of several runs", config(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`, users+"}"), config(goOn, users+"}"),
+			"a run that continues has only the restarts that are left"},
+		{"items without the cursor", config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`),
+			config(`, "pagination": {"method": "pagenum", "keep": {"at": "items[-1].at"}}`, users+"}"),
+			"An item without at is passed over; if no item has it, and no run before kept a value, nothing is saved, and the log warns."},
+		{"the totals so far", config(`, "pagination": {"method": "pagenum", "keep": {"n": "total"}}`, users+"}"),
+			config(`, "pagination": {"method": "pagenum", "keep": {"n": "body.total"}}`, users+"}"),
+			"total what the list has had so far: total.pages, total.items and total.bytes; it is no total of a response"},
+		{"an addition", config("", users+`, "fields": {"a": "item.b + ' '"}}`), config(paged, users+`, "fields": {"a": "item.b"}}`),
+			"a + b two texts are joined, and two numbers added; a text and a number fail the rule"},
 		{"a window that is continued", config(paged, users+split), config(paged, users+whole),
 			"With --state, a window that had not ended, or a half of it, is continued after its first page."},
 	} {
 		require.Contains(t, toldOf(t, c.with), c.told, c.name)
 		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
 	}
+	short := func(config string) string {
+		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
+	}
+	const skipped = "A run that continues does not try partitions again that failed and were skipped."
+	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
+	require.NotContains(t, short(config("", users+whole)), skipped)
+	const poll = "which repeats the previous request after a wait of more than 0 (nextRequest.after)"
+	require.Contains(t, short(config(`, "pagination": {"method": "expression", "nextRequest": {"after": "body.n"}, "stopRules": ["body.done"]}`, users+"}")), poll)
+	require.NotContains(t, short(config(paged, users+"}")), poll)
 }

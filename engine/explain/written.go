@@ -138,7 +138,8 @@ func (x *JobExplanation) afterFailure() string {
 	}
 	pages += "With --state FILE, the run after one that failed or was interrupted " + begins +
 		"; after exit status 0, " + again + x.Items.ofEvidence
-	pages += x.afterFailOn() + ". Without " + without + ", every run requests everything. "
+	pages += x.afterFailOn() + ". With --restart, it starts over. A state of another configuration or of other inputs is refused " +
+		"before the first request (" + statusState + "). Without " + without + ", every run requests everything. "
 	if !written {
 		return strings.TrimSuffix(pages, " ")
 	}
