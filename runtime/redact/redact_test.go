@@ -101,7 +101,7 @@ func TestTheBeginningOfASecretIsHiddenWhereATextWasClipped(t *testing.T) {
 		{url.QueryEscape("äöü/ä")[:17] + "…", "***…"},
 		{`\u00e4\u00f6\u00f…`, "***…"},
 		{base64.StdEncoding.EncodeToString([]byte(long))[:60] + "…", "***…"},
-		{"k=t0ken%26%23x2…", "k=***…"}, // &#x2F; in an address
+		{"k=t0ken%26%23x2…", "k=***…"}, // a slash as an entity, in an address
 		{"k=t0ken%26%2…", "k=***…"},
 		{"k=t0ken%2526%252…", "k=***…"},
 		{"an unrelated text…", "an unrelated text…"},
