@@ -170,7 +170,7 @@ func withoutPartialEscape(text string) string {
 	const longest = 11 // the beginning of two JSON escapes
 	tail := text[max(0, len(text)-longest):]
 	if i := strings.LastIndexAny(tail, `%\&`); i >= 0 && !strings.ContainsAny(tail[i:], " \"'<>=") {
-		if _, size := escapeAt(tail[i:]); size == 0 || i+size == len(tail) { // &#x2 may be that of &#x2F;
+		if _, size := escapeAt(tail[i:]); size == 0 || i+size == len(tail) { // an entity may go on
 			return text[:len(text)-len(tail)+i]
 		}
 	}
