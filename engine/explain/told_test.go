@@ -96,9 +96,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 
 // What a reader of thirty texts did not find in them, or did not understand.
 func TestWhatAReaderMissedIsTold(t *testing.T) {
-	config := func(api, job string) string {
-		return `{"api": {"baseUrl": "https://x.example/v1/"` + api + `}, "config": {"jobs": [` + job + `]}}`
-	}
+	config := configOf
 	const users = `{"id": "users", "endpoint": "users"`
 	for _, c := range []struct{ name, config, want string }{
 		{"a body that is cut off", config("", users+"}"), "A response that is cut off counts as none. "},
@@ -372,11 +370,14 @@ func TestSignsThatCannotBeFoundAreNotInEffect(t *testing.T) {
 	require.Empty(t, windows["audit.duplicate"], "windows may have the same items")
 }
 
+// configOf returns a configuration with more keys of the API, and with jobs.
+func configOf(api, jobs string) string {
+	return `{"api": {"baseUrl": "https://x.example/v1/"` + api + `}, "config": {"jobs": [` + jobs + `]}}`
+}
+
 // What readers of the ninth trial missed: each fact is told where it applies, and nowhere else.
 func TestAFactIsToldWhereItApplies(t *testing.T) {
-	config := func(api, job string) string {
-		return `{"api": {"baseUrl": "https://x.example/v1/"` + api + `}, "config": {"jobs": [` + job + `]}}`
-	}
+	config := configOf
 	const (
 		paged = `, "pagination": {"method": "pagenum"}`
 		users = `{"id": "users", "endpoint": "users"`
@@ -512,9 +513,7 @@ func TestThePathsThatMayBeMissingAreNamed(t *testing.T) {
 
 // What readers of the tenth trial missed or took otherwise: each fact is told where it applies, and nowhere else.
 func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
-	config := func(api, job string) string {
-		return `{"api": {"baseUrl": "https://x.example/v1/"` + api + `}, "config": {"jobs": [` + job + `]}}`
-	}
+	config := configOf
 	const (
 		paged    = `, "pagination": {"method": "pagenum"}`
 		users    = `{"id": "users", "endpoint": "users"`
@@ -555,9 +554,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 
 // What was wrong or missing in the eleventh trial: each fact is told where it applies, and nowhere else.
 func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
-	config := func(api, job string) string {
-		return `{"api": {"baseUrl": "https://x.example/v1/"` + api + `}, "config": {"jobs": [` + job + `]}}`
-	}
+	config := configOf
 	const (
 		paged = `, "pagination": {"method": "pagenum"}`
 		users = `{"id": "users", "endpoint": "users"`

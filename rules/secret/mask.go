@@ -150,7 +150,7 @@ func (m *masker) isSecret(key string) bool {
 	rest := strings.TrimLeft(m.text[m.at:], " \t")
 	holdsObject := rest == "" || strings.IndexByte("{\r\n", rest[0]) >= 0
 	switch {
-	case strings.HasPrefix(key, "#") || sure(key):
+	case strings.HasPrefix(key, "#") || IsCredential(key):
 		return true
 	case plain(key) == pathKey && pathValue().MatchString(rest):
 		return false

@@ -47,7 +47,7 @@ var headerWords = []string{"token", "key", "secret", "signature", "session", "au
 
 // IsName reports whether a header, parameter or key of that name usually carries a
 // credential, whatever its case and separators: X-Api-Key, api_key, apiKey.
-func IsName(name string) bool { return sure(name) || uses[plain(name)] >= often }
+func IsName(name string) bool { return IsCredential(name) || uses[plain(name)] >= often }
 
 const (
 	shortest       = 4
@@ -65,7 +65,7 @@ var pagingWords = []string{"next", "last", "start", "begin", "from", "after", "b
 func IsValue(name, value string) bool {
 	plainName := plain(name)
 	switch use := uses[plainName]; {
-	case sure(name):
+	case IsCredential(name):
 		return len(value) >= shortest
 	case use == seldom:
 		return len(value) >= shortestSeldom && random(value)
@@ -145,9 +145,6 @@ func kindOf(c byte) byte {
 	return 0
 }
 
-// IsCredential reports whether a header, parameter or key of that name carries a credential and nothing else: api_key, password.
-func IsCredential(name string) bool { return sure(name) }
-
 // KeysIn returns the spans of the texts in an expression that may be keys or passwords, and are no paths, addresses or
 // times: each has letters and digits, and is not short. The expression may be written as JSON escapes it.
 func KeysIn(source string) (spans [][2]int) {
@@ -170,7 +167,8 @@ func isKey(text string) bool {
 	return len(text) >= shortestSeldom && random(text) && !strings.ContainsAny(text, ".:/") || IsRandom(text) || IsIssued(text)
 }
 
-func sure(name string) bool {
+// IsCredential reports whether a header, parameter or key of that name carries a credential and nothing else: api_key, password.
+func IsCredential(name string) bool {
 	name = plain(name)
 	return slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
