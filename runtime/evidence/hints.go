@@ -387,8 +387,11 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 		switch flag, ok := apinames.Key(hint.name()).Flag(v); {
 		case ok && hints.More == nil:
 			hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = flag == (hint.kind == apinames.HintMore), path, read, hint.rough
-		case ok && isFlag && !hint.rough && hints.More == false && flag == (hint.kind == apinames.HintMore): // two flags disagree
+		case !ok || !isFlag || hint.rough || flag != (hint.kind == apinames.HintMore):
+		case hints.More == false: // two flags disagree
 			hints.More, hints.MoreAt, hints.MoreIsRough = true, path, true
+		case hints.MoreRead && !read: // a flag that no rule reads says the same
+			hints.MoreAt, hints.MoreRead, hints.MoreIsRough = path, false, false
 		}
 	}
 }
