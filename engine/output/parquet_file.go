@@ -123,7 +123,7 @@ func (w *rowGroups) items(block []byte) error {
 			continue
 		}
 		for i := range w.kinds {
-			w.add(i, w.value(i))
+			w.setValue(w.add(i), i)
 		}
 		if err := w.endRow(len(line)); err != nil {
 			return err
@@ -132,24 +132,25 @@ func (w *rowGroups) items(block []byte) error {
 	return w.pass() // the cells are parts of the block
 }
 
-// value returns the value of a column of the current item. In a key whose column has texts, numbers of equal value
+// setValue sets a value to that of a column of the current item. In a key whose column has texts, numbers of equal value
 // have one spelling, that of a number which was in a column of numbers before.
-func (w *rowGroups) value(column int) parquet.Value {
+func (w *rowGroups) setValue(value *parquet.Value, column int) {
 	cell, kind := w.cell(column), w.kinds[column]
 	if kind == textKind && cell != nil && scan.KindOf(cell) == scan.Number && w.merge != nil &&
 		slices.Contains(w.merge.columns, column) && bytes.ContainsAny(cell, ".eE") {
-		return convert(valueOf(cell, numberKind), numberKind, textKind)
+		setCell(value, cell, numberKind)
+		*value = convert(*value, numberKind, textKind)
+		value.SetDefinitionLevel(1)
+		return
 	}
-	return valueOf(cell, kind)
+	setCell(value, cell, kind)
 }
 
-// add adds a value of the current row.
-func (w *rowGroups) add(column int, value parquet.Value) {
-	level := 1
-	if value.IsNull() {
-		level = 0
-	}
-	w.cells[column] = append(w.cells[column], value.Level(0, level, column))
+// add adds a null to the current row, and returns it to be set where it is: each copy of a value takes as long as setting one.
+func (w *rowGroups) add(column int) *parquet.Value {
+	cells := append(w.cells[column], parquet.Value{})
+	w.cells[column] = cells
+	return &cells[len(cells)-1]
 }
 
 // endRow ends a row of the given size. A row group ends when it is large.
@@ -236,15 +237,15 @@ func (w *rowGroups) copyRow(row parquet.Row, kinds []kind) error {
 	}
 	size := 0
 	for i := range w.columns {
-		value := parquet.NullValue()
-		if i < len(kinds) {
-			value = convert(row[i], kinds[i], w.kinds[i])
+		value := w.add(i)
+		if i < len(kinds) && !row[i].IsNull() {
+			*value = convert(row[i], kinds[i], w.kinds[i])
+			value.SetDefinitionLevel(1)
 		}
 		size += 16 // about the size of a number with its name
 		if value.Kind() == parquet.ByteArray {
 			size += len(value.ByteArray())
 		}
-		w.add(i, value)
 	}
 	return w.endRow(size)
 }
@@ -267,25 +268,27 @@ func convert(v parquet.Value, from, to kind) parquet.Value {
 	return v
 }
 
-// valueOf returns the value of a cell, which may be nil, in a column of a kind that holds it.
-func valueOf(cell []byte, kind kind) parquet.Value {
+// setCell sets a value, which is null, to a cell, which may be nil, in a column of a kind that holds it.
+func setCell(value *parquet.Value, cell []byte, kind kind) {
 	if cell == nil || cell[0] == 'n' {
-		return parquet.NullValue()
+		return
 	}
 	switch kind {
 	case booleanKind:
-		return parquet.BooleanValue(cell[0] == 't')
+		*value = parquet.BooleanValue(cell[0] == 't')
 	case integerKind:
 		n, short := shape.ShortInteger(cell)
 		if !short {
 			n, _ = strconv.ParseInt(string(cell), 10, 64)
 		}
-		return parquet.Int64Value(n)
+		*value = parquet.Int64Value(n)
 	case numberKind:
 		n, _ := strconv.ParseFloat(string(cell), 64)
-		return parquet.DoubleValue(n)
+		*value = parquet.DoubleValue(n)
+	default:
+		*value = textValue(plainText(cell))
 	}
-	return textValue(plainText(cell))
+	value.SetDefinitionLevel(1)
 }
 
 func textValue(text []byte) parquet.Value { return parquet.ByteArrayValue(text) }

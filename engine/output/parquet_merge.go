@@ -65,7 +65,9 @@ func (m *parquetMerge) staysOld(w *rowGroups, row parquet.Row, kinds []kind) boo
 
 // ownValue returns the text of a value of the current item.
 func (w *rowGroups) ownValue(column int) parquet.Value {
-	return convert(w.value(column), w.kinds[column], textKind)
+	var value parquet.Value
+	w.setValue(&value, column)
+	return convert(value, w.kinds[column], textKind)
 }
 
 // keyOf returns the key of a row, or nil if the row has no key.

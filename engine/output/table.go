@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,13 +28,21 @@ type table struct {
 	initial   []string // columns of the file that rows are added to
 	columns   []string
 	index     map[string]int // index of each column
+	root      *place         // of the items
 
 	raw   []byte // the current item
 	row   []cell // cells of the current item, by column
 	items int    // number of the current item
-	path  []byte // path of the visited member
 	limit int    // on the columns
-	next  int    // the column that probably comes next, as in the items before
+}
+
+// A place is where values stand: the item, or a member of the objects at another place.
+type place struct {
+	name    string // of the column
+	column  int    // -1 until the column has a value
+	key     string // the key before the value, with the colon, as it was written first
+	members []*place
+	index   map[string]int // index of each member, by its name
 }
 
 // cell is a cell of a row.
@@ -50,7 +59,7 @@ func newTable(format Kind, limit int, nested string, columns []string) table {
 }
 
 func (t *table) setColumns(columns []string) {
-	t.columns, t.index = slices.Clone(columns), map[string]int{}
+	t.columns, t.index, t.root = slices.Clone(columns), map[string]int{}, &place{}
 	for i, name := range columns {
 		t.index[name] = i
 	}
@@ -71,14 +80,13 @@ func (t *table) checkNested(before string) error {
 // read reads an item. Its cells are valid until the next item is read.
 func (t *table) read(raw []byte) error {
 	t.items++
-	t.raw, t.path, t.next = raw, t.path[:0], 0
+	t.raw = raw
 	known := len(t.columns)
 	var err error
 	if t.isNested(0) {
-		_, err = t.object(0)
+		_, err = t.object(t.root, 0)
 	} else {
-		t.path = append(t.path, valueColumn...)
-		err = t.set(scan.Span{Start: 0, End: len(raw)}, 0)
+		err = t.set(&place{name: valueColumn, column: -1}, scan.Span{Start: 0, End: len(raw)}, 0)
 	}
 	for i := known; err == nil && i < len(t.columns); i++ {
 		err = t.checkLate(t.columns[i])
@@ -126,17 +134,22 @@ func joinsNames(text, other string) bool {
 
 // object sets the cells of the members of the object at an offset, each of which is read once. It returns the offset after
 // the object.
-func (t *table) object(offset int) (end int, err error) {
-	outer := len(t.path)
+func (t *table) object(at *place, offset int) (end int, err error) {
+	next := 0 // the member that probably comes next, as in the items before
 	for end = scan.Next(t.raw, offset+1); t.raw[end] != '}'; end = scan.Next(t.raw, end) {
-		name, start := scan.Key(t.raw, end)
-		t.path = append(t.path[:outer], scan.Unquote(name.Of(t.raw))...)
+		var start int
+		if next < len(at.members) && bytes.HasPrefix(t.raw[end:], []byte(at.members[next].key)) {
+			start = scan.SkipSpace(t.raw, end+len(at.members[next].key))
+		} else {
+			next, start = t.member(at, end)
+		}
+		member := at.members[next]
+		next++
 		if t.isNested(start) {
-			t.path = append(t.path, t.separator...)
-			end, err = t.object(start)
+			end, err = t.object(member, start)
 		} else {
 			end = scan.ValueEnd(t.raw, start)
-			err = t.set(scan.Span{Start: start, End: end}, offset)
+			err = t.set(member, scan.Span{Start: start, End: end}, offset)
 		}
 		if err != nil {
 			return end, err
@@ -145,35 +158,60 @@ func (t *table) object(offset int) (end int, err error) {
 	return end + 1, nil
 }
 
+// member returns the index of the member of a place whose key is at an offset, and the offset of its value.
+func (t *table) member(at *place, offset int) (index, start int) {
+	key, start := scan.Key(t.raw, offset)
+	name := scan.Unquote(key.Of(t.raw))
+	index, known := at.index[string(name)]
+	if !known {
+		if at.index == nil {
+			at.index = map[string]int{}
+		}
+		index = len(at.members)
+		at.index[string(name)] = index
+		added := &place{name: string(name), column: -1, key: string(t.raw[offset:start])}
+		if at != t.root {
+			added.name = at.name + t.separator + added.name
+		}
+		at.members = append(at.members, added)
+	}
+	return index, start
+}
+
 // isNested reports whether the value at an offset is an object whose members have columns of their own.
 func (t *table) isNested(start int) bool { return t.raw[start] == '{' && t.raw[start+1] != '}' }
 
-// set sets the cell of the column named by path. If an object has a name twice, the last value
+// set sets the cell of the column of a place. If an object has a name twice, the last value
 // counts, as in other JSON readers.
-func (t *table) set(value scan.Span, object int) error {
-	i, known := t.next, t.next < len(t.columns) && t.columns[t.next] == string(t.path)
-	if !known {
-		i, known = t.index[string(t.path)]
-	}
-	if !known {
-		if len(t.columns) >= t.limit {
-			return &engine.Error{
-				Class: failure.IO, Op: string(t.format),
-				Message: fmt.Sprintf("the items have more than %d columns; the next one is %q", t.limit, t.path),
-				Hint:    "if names of members are data, remove or rename them with fields, or write ndjson",
-			}
+func (t *table) set(at *place, value scan.Span, object int) error {
+	if at.column < 0 {
+		if err := t.addColumn(at); err != nil {
+			return err
 		}
-		i = len(t.columns)
-		name := string(t.path)
-		t.columns, t.index[name], t.row = append(t.columns, name), i, append(t.row, cell{})
 	}
-	t.next = i + 1
-	c := &t.row[i]
+	c := &t.row[at.column]
 	if c.item == t.items && c.object != object {
 		return (&engine.Error{
-			Class: failure.IO, Op: string(t.format), Message: fmt.Sprintf("two members of an item have the column %q", t.path),
+			Class: failure.IO, Op: string(t.format), Message: fmt.Sprintf("two members of an item have the column %q", at.name),
 		}).WithRemedy("names of nested members are joined by %q: choose another text with %s", t.separator, remedy.Nested)
 	}
 	*c = cell{value, t.items, object}
+	return nil
+}
+
+// addColumn finds the column of a place, or adds it.
+func (t *table) addColumn(at *place) error {
+	column, known := t.index[at.name]
+	if !known {
+		if column = len(t.columns); column >= t.limit {
+			return &engine.Error{
+				Class: failure.IO, Op: string(t.format),
+				Message: fmt.Sprintf("the items have more than %d columns; the next one is %q", t.limit, at.name),
+				Hint:    "if names of members are data, remove or rename them with fields, or write ndjson",
+			}
+		}
+		t.columns, t.index[at.name], t.row = append(t.columns, at.name), column, append(t.row, cell{})
+	}
+	at.column = column
 	return nil
 }
