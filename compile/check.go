@@ -107,7 +107,7 @@ func (c *compilation) warnOfConstantTriggers(j *Job) {
 			}
 			c.warn(r, hint, "%s is never true: %s has no effect", r.Source, r.ID)
 		case language.Sometimes:
-			if stops && !r.Stop.Guard && j.Paged() && !j.varies(s.Expression) {
+			if stops && !r.Guard && j.Paged() && !j.varies(s.Expression) {
 				c.warn(r, "a rule that ends a list reads values that change from page to page, such as body, count or total",
 					"%s is the same after every page: %s stops after the first page or never", r.Source, r.ID)
 			}
@@ -199,7 +199,7 @@ func (c *compilation) warnOfMissingEnd(j *Job) {
 	p := j.Analysis().Prover()
 	consequence := "so it may never stop"
 	for _, s := range j.Stops {
-		if b, ok := p.Bound(s.Expression); ok && s.Rule.Stop.Guard {
+		if b, ok := p.Bound(s.Expression); ok && s.Rule.Guard {
 			consequence = fmt.Sprintf("so it fails at %s (guards.%s) unless the API repeats itself", b, s.Rule.ID)
 		}
 	}
@@ -248,7 +248,7 @@ func (c *compilation) warnOfWait(j *Job) {
 func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 	p := j.Analysis().Prover()
 	for _, s := range j.Stops {
-		if _, ok := p.Bound(s.Expression); ok && !s.Rule.Stop.Guard {
+		if _, ok := p.Bound(s.Expression); ok && !s.Rule.Guard {
 			return
 		}
 	}

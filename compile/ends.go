@@ -39,7 +39,7 @@ func (j *Job) mayEnd() bool {
 	p := j.Analysis().Prover()
 	for _, s := range j.Stops {
 		truth := p.Condition(s.Expression)
-		if !s.Rule.Stop.Guard && truth != language.Never && (truth == language.Always || j.varies(s.Expression)) {
+		if !s.Rule.Guard && truth != language.Never && (truth == language.Always || j.varies(s.Expression)) {
 			return true
 		}
 	}

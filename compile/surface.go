@@ -58,7 +58,7 @@ func (a Analysis) Surface() Surface {
 		finder.items = field.Keys
 	}
 	for _, e := range a.job.Stops {
-		if !e.Rule.Stop.Guard {
+		if !e.Rule.Guard {
 			finder.add(e.Expression)
 		}
 	}

@@ -174,14 +174,16 @@ func Example_guard() {
 	}
 
 	sameLast := rules.Guard{
-		ID:      "sameLast",
-		When:    `prev != nil and prev.items[-1] == items[-1]`,
-		Policy:  "fail",
-		Outcome: "guarded",
-		Clause:  "two pages in a row end with the same item",
-		Message: "page {page} ends with the item of the page before it",
-		Hint:    "the API seems to ignore the page number; or set guards.sameLast to ignore",
-		Doc:     "two pages in a row end with the same item",
+		StopRule: rules.StopRule{
+			ID:      "sameLast",
+			When:    `prev != nil and prev.items[-1] == items[-1]`,
+			Outcome: "guarded",
+			Clause:  "two pages in a row end with the same item",
+			Message: "page {page} ends with the item of the page before it",
+		},
+		Policy: "fail",
+		Hint:   "the API seems to ignore the page number; or set guards.sameLast to ignore",
+		Doc:    "two pages in a row end with the same item",
 	}
 	e, err := engine.New(c, engine.WithGuard(sameLast))
 	if err != nil {

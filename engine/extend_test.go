@@ -62,9 +62,10 @@ func numbersConfig(api string, settings map[string]any) config.Config {
 func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
 	api := numbers(t)
 	guard := rules.Guard{
-		ID: "manyPages", When: `total.pages >= ${guards.manyPages}`, Outcome: "guarded", Policy: "fail", Doc: "pages that are too many",
+		StopRule: rules.StopRule{ID: "manyPages", When: `total.pages >= ${guards.manyPages}`, Outcome: "guarded",
+			Clause: "there are ${guards.manyPages} pages", Message: "{total.pages} pages are too many"},
+		Policy: "fail", Doc: "pages that are too many", Hint: "raise guards.manyPages",
 		Threshold: &rules.Field{Kind: rules.KindCount, Default: 100},
-		Clause:    "there are ${guards.manyPages} pages", Message: "{total.pages} pages are too many", Hint: "raise guards.manyPages",
 	}
 	options := []engine.Option{
 		engine.WithMethod(from()), engine.WithGuard(guard), engine.WithFunction("isLast", func(n, last int) bool { return n == last }),
@@ -144,16 +145,16 @@ func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 		{"a nil format", engine.WithFormat(".yaml", nil), "WithFormat"},
 		{"a format without a dot", engine.WithFormat("yaml", func(*diag.Source) (any, error) { return nil, nil }), `WithFormat: the ending "yaml" does not begin with a dot`},
 		{"not a function", engine.WithFunction("f", 1), "function f"},
-		{"a guard without an id", engine.WithGuard(rules.Guard{When: "true"}), "ID must not be empty"},
+		{"a guard without an id", engine.WithGuard(rules.Guard{StopRule: rules.StopRule{When: "true"}}), "ID must not be empty"},
 		{"a guard with an unknown field", engine.WithGuard(rules.Guard{
-			ID: "g", When: "pgae > 3", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d",
+			StopRule: rules.StopRule{ID: "g", When: "pgae > 3", Outcome: "guarded", Clause: "c", Message: "m"}, Policy: "fail", Doc: "d",
 		}), "guard g: api.pagination.guards.g: unknown name pgae"},
 		{"a guard that is ignored by default", engine.WithGuard(rules.Guard{
-			ID: "g", When: "pgae > 3", Policy: "ignore", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d",
+			StopRule: rules.StopRule{ID: "g", When: "pgae > 3", Outcome: "guarded", Clause: "c", Message: "m"}, Policy: "ignore", Doc: "d",
 		}), "unknown name pgae"},
 		{"a guard with a threshold without a default", engine.WithGuard(rules.Guard{
-			ID: "g", When: "pgae > ${guards.g}", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d",
-			Threshold: &rules.Field{Kind: rules.KindCount},
+			StopRule: rules.StopRule{ID: "g", When: "pgae > ${guards.g}", Outcome: "guarded", Clause: "c", Message: "m"},
+			Policy:   "fail", Doc: "d", Threshold: &rules.Field{Kind: rules.KindCount},
 		}), "unknown name pgae"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -102,6 +102,7 @@ func (m Method) clone() Method {
 }
 
 func (g Guard) clone() Guard {
+	g.Only = slices.Clone(g.Only)
 	if g.Threshold != nil {
 		g.Threshold = &cloneFields([]Field{*g.Threshold})[0]
 	}

@@ -71,7 +71,7 @@ func (c *Catalog) checkGuard(g Guard) error {
 	if g.Threshold != nil {
 		a.checkTable("guards.", []Field{g.field()})
 	}
-	a.checkStopRule("guard", g.stopRule())
+	a.checkStopRule("guard", g.StopRule)
 	return a.err()
 }
 

@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,13 +32,15 @@ var stamp = rules.Method{
 // quota is a guard of an embedder, with a number; stale is one with a policy.
 var (
 	quota = rules.Guard{
-		ID: "quota", When: `total.items > ${guards.quota}`, Outcome: rules.Guarded, Policy: rules.PolicyFail,
-		Threshold: &rules.Field{Kind: rules.KindCount, Default: 1000}, Doc: "items that a job may extract",
-		Clause: "more than ${guards.quota} items are read", Message: "{total.items} items exceed the quota", Hint: "raise guards.quota",
+		StopRule: rules.StopRule{ID: "quota", When: `total.items > ${guards.quota}`, Outcome: rules.Guarded,
+			Clause: "more than ${guards.quota} items are read", Message: "{total.items} items exceed the quota"},
+		Policy: rules.PolicyFail, Threshold: &rules.Field{Kind: rules.KindCount, Default: 1000},
+		Doc: "items that a job may extract", Hint: "raise guards.quota",
 	}
 	stale = rules.Guard{
-		ID: "stale", When: `items[0].id == prev.items[0].id`, Outcome: rules.Guarded, Policy: rules.PolicyStop, KeboolaPolicy: rules.PolicyIgnore,
-		Doc: "two pages begin with the same item", Clause: "two pages begin with the same item", Message: "page {page} begins like the page before it",
+		StopRule: rules.StopRule{ID: "stale", When: `items[0].id == prev.items[0].id`, Outcome: rules.Guarded,
+			Clause: "two pages begin with the same item", Message: "page {page} begins like the page before it"},
+		Policy: rules.PolicyStop, KeboolaPolicy: rules.PolicyIgnore, Doc: "two pages begin with the same item",
 	}
 )
 
@@ -75,7 +78,7 @@ func TestAConfigurationUsesAMethodAndGuardsOfTheEmbedder(t *testing.T) {
 	require.Equal(t, "count == 0", ruleOf(t, set, "stamp.empty").Source)
 
 	rule := ruleOf(t, set, "quota")
-	require.True(t, rule.Stop.Guard)
+	require.True(t, rule.Guard)
 	require.Equal(t, "total.items > 50", rule.Source)
 	require.Equal(t, rules.Failed, rule.Outcome)
 	require.Equal(t, "more than 50 items are read", rule.Clause)
@@ -84,17 +87,50 @@ func TestAConfigurationUsesAMethodAndGuardsOfTheEmbedder(t *testing.T) {
 	require.Equal(t, rules.Failed, ruleOf(t, set, "stale").Outcome)
 }
 
-// A condition of several parts is put in parentheses before "and not polled" follows it.
-func TestAGuardIsNotMetByAPageThatWasPolled(t *testing.T) {
-	either := rules.Guard{
-		ID: "either", When: `count > 5 or count == 0`, ExceptPolled: true, Outcome: rules.Guarded, Policy: rules.PolicyStop,
-		Doc: "the page is empty or large", Clause: "a page is empty or large", Message: "page {page} is empty or large",
+// A condition of several parts is put in parentheses before "and not polled" follows it. A list without polls needs no
+// such condition.
+func TestAPolledPageDoesNotMeetARuleThatExceptsIt(t *testing.T) {
+	row := func(id string) rules.StopRule {
+		return rules.StopRule{ID: id, When: `count > 5 or count == 0`, Outcome: rules.Guarded, Stopping: rules.Stopping{ExceptPolled: true},
+			Clause: "a page is empty or large", Message: "page {page} is empty or large"}
 	}
+	either := rules.Guard{StopRule: row("either"), Policy: rules.PolicyStop, Doc: "the page is empty or large"}
 	catalog, err := rules.Builtin().WithGuard(either)
 	require.NoError(t, err)
-	_, lowered, found := load(t, paged(`{"method": "expression", "nextRequest": {"after": "5"}}`), rules.Options{Catalog: catalog})
+	catalog, err = catalog.WithMethod(rules.Method{Name: "poll", Doc: "polls", Stops: []rules.StopRule{row("poll.end")}})
+	require.NoError(t, err)
+	_, lowered, found := load(t, paged(`{"method": "poll", "nextRequest": {"after": "5"}}`), rules.Options{Catalog: catalog})
 	require.Empty(t, found)
-	require.Equal(t, "(count > 5 or count == 0) and not polled", ruleOf(t, lowered.Jobs[0], "either").Source)
+	for _, id := range []string{"either", "poll.end"} {
+		rule := ruleOf(t, lowered.Jobs[0], id)
+		require.Equal(t, "(count > 5 or count == 0) and not polled", rule.Source, id)
+		require.True(t, rule.Stop.ExceptPolled, id)
+	}
+	_, lowered, found = load(t, paged(`{"method": "poll", "nextRequest": {"params": {"page": "page + 1"}}}`), rules.Options{Catalog: catalog})
+	require.Empty(t, found)
+	for _, id := range []string{"either", "poll.end"} {
+		rule := ruleOf(t, lowered.Jobs[0], id)
+		require.Equal(t, "count > 5 or count == 0", rule.Source, id)
+		require.False(t, rule.Stop.ExceptPolled, id)
+	}
+}
+
+// The settings in the condition of a guard are the keys of a pagination object.
+func TestAGuardMayBeInForceOnlyWithASetting(t *testing.T) {
+	guard := rules.Guard{StopRule: rules.StopRule{ID: "endless", When: `page > 9`, Outcome: rules.Guarded,
+		Only: rules.Conditions{rules.Without("forceStop.pages")}, Clause: "there are ten pages", Message: "page {page} is the tenth"},
+		Policy: rules.PolicyStop, Doc: "ten pages without a limit"}
+	catalog, err := rules.Builtin().WithGuard(guard)
+	require.NoError(t, err)
+	for pagination, want := range map[string]bool{
+		`{"method": "pagenum"}`:                             true,
+		`{"method": "pagenum", "forceStop": {"pages": 20}}`: false,
+	} {
+		_, lowered, found := load(t, paged(pagination), rules.Options{Catalog: catalog})
+		require.Empty(t, found)
+		has := slices.ContainsFunc(lowered.Jobs[0].Rules, func(r rules.Rule) bool { return r.ID == "endless" })
+		require.Equal(t, want, has, pagination)
+	}
 }
 
 func TestAGuardOfTheEmbedderHasItsDefaultInEveryDialect(t *testing.T) {

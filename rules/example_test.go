@@ -32,7 +32,7 @@ func ExampleConfig_Lower() {
 		return
 	}
 	for _, rule := range lowered.Jobs[0].Rules {
-		if rule.Role == rules.RoleStop && !rule.Stop.Guard {
+		if rule.Role == rules.RoleStop && !rule.Guard {
 			fmt.Printf("%-15s %s\n", rule.ID, rule.Source)
 		}
 	}

@@ -16,21 +16,9 @@ var policies = []string{string(PolicyStop), string(PolicyFail), string(PolicyIgn
 // the configuration, whose value is the policy. The key of a guard with a Threshold has a number
 // instead, which the source names as ${guards.<ID>}; such a guard always has its default policy.
 type Guard struct {
-	ID      string
-	When    string // expression, boolean
-	Drop    bool   // the items of the page on which the guard is met are not emitted
-	Outcome Outcome
-	Clause  string // completes "stops when …"
-	Message string // text of the log, with {expressions}
-	Hint    string // the hint of the error if it fails the run
-	Doc     string // documentation of its key
-
-	// ExceptPolled disables the guard for polls: requests that are repeated after a wait, and
-	// expect the same response again.
-	ExceptPolled bool
-
-	NamesJob bool // Message names the job, so the log does not
-
+	StopRule
+	Hint          string // the hint of the error if it fails the run
+	Doc           string // documentation of its key
 	Policy        Policy // the default
 	KeboolaPolicy Policy // the default in dialect keboola, where it differs
 	Threshold     *Field // kind and defaults of the number; nil for a guard without a number
@@ -44,55 +32,62 @@ type Guard struct {
 // API: if it ended the list quietly, the list would seem to be complete. The
 // reference has only the first guard.
 var builtinGuards = []Guard{
-	{ID: "samePage", Policy: PolicyStop, Outcome: Complete, Drop: true, ExceptPolled: true,
+	{StopRule: StopRule{ID: "samePage", Outcome: Complete, Stopping: Stopping{Drop: true, ExceptPolled: true},
 		When:    `samePage and not emptyWindow`,
-		Doc:     "a response has the same body as the previous one",
 		Clause:  "a response has the same body as the previous one${ignoring}",
-		Message: "Job '{job.id}' finished when last response matched the previous!", NamesJob: true,
-		Hint: `if this is how the API ends a list, set "guards": {"samePage": "stop"}`},
-	{ID: "repeatedExchange", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded, ExceptPolled: true,
+		Message: "Job '{job.id}' finished when last response matched the previous!", NamesJob: true},
+		Policy: PolicyStop,
+		Doc:    "a response has the same body as the previous one",
+		Hint:   `if this is how the API ends a list, set "guards": {"samePage": "stop"}`},
+	{StopRule: StopRule{ID: "repeatedExchange", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true},
 		When:    `repeatedExchange`,
-		Doc:     "a repeated request gets the same body again (a loop)",
 		Clause:  "a repeated request gets the same body again (a loop)",
-		Message: "page {page} repeats an earlier request and gets the same response: the API is in a loop",
-		Hint:    `if this is how the API ends a list, set "guards": {"repeatedExchange": "stop"}`},
-	{ID: "sameItems", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded, ExceptPolled: true,
+		Message: "page {page} repeats an earlier request and gets the same response: the API is in a loop"},
+		Policy: PolicyFail, KeboolaPolicy: PolicyIgnore,
+		Doc:  "a repeated request gets the same body again (a loop)",
+		Hint: `if this is how the API ends a list, set "guards": {"repeatedExchange": "stop"}`},
+	{StopRule: StopRule{ID: "sameItems", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true},
 		When:    `sameItems >= 3`,
-		Doc:     "three pages in a row have the same items, by their identifiers, in different wrappers",
 		Clause:  "three pages in a row have the same items",
-		Message: "page {page} is the third in a row with the same items: the API makes no progress",
+		Message: "page {page} is the third in a row with the same items: the API makes no progress"},
+		Policy: PolicyFail, KeboolaPolicy: PolicyIgnore,
+		Doc: "three pages in a row have the same items, by their identifiers, in different wrappers",
 		Hint: `if this is how the API ends a list, set "guards": {"sameItems": "stop"}; if each page has the same items at another ` +
 			`time, set "key" to their identifier and the time; if they have no time, set "sameItems" to "ignore"`},
-	{ID: "repeatedItems", Policy: PolicyFail, KeboolaPolicy: PolicyIgnore, Outcome: Guarded, ExceptPolled: true,
-		When: `repeatedItems >= 10`,
+	{StopRule: StopRule{ID: "repeatedItems", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true},
+		When:    `repeatedItems >= 10`,
+		Clause:  "ten pages in a row have nothing but items of earlier pages",
+		Message: "page {page} is the tenth in a row that has nothing but items of earlier pages: the API is in a loop"},
+		Policy: PolicyFail, KeboolaPolicy: PolicyIgnore,
 		Doc: "ten pages in a row have nothing but items of earlier pages, with identifiers, " +
 			"and unchanged unless whole pages come again (a loop)",
-		Clause:  "ten pages in a row have nothing but items of earlier pages",
-		Message: "page {page} is the tenth in a row that has nothing but items of earlier pages: the API is in a loop",
-		Hint:    `if this is how the API ends a list, set "guards": {"repeatedItems": "stop"}; if items repeat, set it to "ignore"`},
-	{ID: "repeatedRequest", Policy: PolicyIgnore, Outcome: Guarded, ExceptPolled: true,
-		When: `repeatedRequest`,
+		Hint: `if this is how the API ends a list, set "guards": {"repeatedItems": "stop"}; if items repeat, set it to "ignore"`},
+	{StopRule: StopRule{ID: "repeatedRequest", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true},
+		When:    `repeatedRequest`,
+		Clause:  "an earlier request is repeated, and nothing that rules read has changed",
+		Message: "page {page} repeats an earlier request, and nothing that the rules read has changed: the API is in a loop"},
+		Policy: PolicyIgnore,
 		Doc: "an earlier request is repeated, and nothing that rules read has changed; do not use it for lists with a constant " +
 			"scroll token",
-		Clause:  "an earlier request is repeated, and nothing that rules read has changed",
-		Message: "page {page} repeats an earlier request, and nothing that the rules read has changed: the API is in a loop",
-		Hint:    `if the API expects the same request again, set "guards": {"repeatedRequest": "ignore"}`},
-	{ID: "emptyPages", Policy: PolicyFail, Outcome: Guarded, ExceptPolled: true,
-		Threshold: &Field{Kind: KindCount, Default: 20, KeboolaDefault: Off},
-		When:      `emptyPages >= ${guards.emptyPages}`,
-		Doc: "number of pages in a row without an item at which the run fails, " +
-			"unless a rule of `stopRules` ends the list by `state` or `sent` alone",
+		Hint: `if the API expects the same request again, set "guards": {"repeatedRequest": "ignore"}`},
+	{StopRule: StopRule{ID: "emptyPages", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true},
+		When:   `emptyPages >= ${guards.emptyPages}`,
 		Clause: "${guards.emptyPages pages} in a row have no item (guards.emptyPages)",
 		Message: "page {page} is the last of ${guards.emptyPages pages} in a row without an item: " +
-			"the API makes no progress (guards.emptyPages)",
+			"the API makes no progress (guards.emptyPages)"},
+		Policy:    PolicyFail,
+		Threshold: &Field{Kind: KindCount, Default: 20, KeboolaDefault: Off},
+		Doc: "number of pages in a row without an item at which the run fails, " +
+			"unless a rule of `stopRules` ends the list by `state` or `sent` alone",
 		Hint: `if the list has such gaps, raise "guards": {"emptyPages": …}; ` +
 			`if an empty page is its end, add "stopRules": ["count == 0"]`},
-	{ID: "maxPages", Policy: PolicyFail, Outcome: Guarded,
+	{StopRule: StopRule{ID: "maxPages", Outcome: Guarded,
+		When:    `total.pages >= ${guards.maxPages}`,
+		Clause:  "the safety limit of ${guards.maxPages pages} is reached (guards.maxPages)",
+		Message: "safety limit reached: {total.pages} of ${guards.maxPages pages} (guards.maxPages)"},
+		Policy:    PolicyFail,
 		Threshold: &Field{Kind: KindCount, Default: 100_000, KeboolaDefault: Off}, // far above any real list
-		When:      `total.pages >= ${guards.maxPages}`,
 		Doc:       "number of pages at which the run fails",
-		Clause:    "the safety limit of ${guards.maxPages pages} is reached (guards.maxPages)",
-		Message:   "safety limit reached: {total.pages} of ${guards.maxPages pages} (guards.maxPages)",
 		Hint:      `if the list is that long, raise "guards": {"maxPages": …}`},
 }
 
@@ -107,18 +102,6 @@ func (g Guard) field() Field {
 	}
 	f.Name, f.Doc = g.ID, g.Doc
 	return f
-}
-
-// stopRule returns the guard as a stopping rule.
-func (g Guard) stopRule() StopRule {
-	row := StopRule{
-		ID: g.ID, When: g.When, Drop: g.Drop, Outcome: g.Outcome,
-		Clause: g.Clause, Message: g.Message, NamesJob: g.NamesJob,
-	}
-	if g.Threshold != nil {
-		row.Only = Conditions{With("guards." + g.ID)}
-	}
-	return row
 }
 
 // policy returns the policy of the guard for a setting of its key.

@@ -122,10 +122,12 @@ func (p *pager) rule(row StopRule, values settings, origin Origin) (Rule, bool) 
 		}
 		condition = strings.Join(clauses, " and ")
 	}
-	outcome := cmp.Or(row.Outcome, Complete)
+	row.ExceptPolled = row.ExceptPolled && values.get("nextRequest.after").given()
+	if row.ExceptPolled {
+		condition = inParentheses(condition) + " and not polled"
+	}
 	r := Rule{
-		ID: p.id(row.ID), Role: RoleStop, Source: condition, Outcome: outcome,
-		Stop:    Stopping{Drop: row.Drop, ExpectsRead: row.ExpectsRead, Signal: row.Signal},
+		ID: p.id(row.ID), Role: RoleStop, Source: condition, Outcome: cmp.Or(row.Outcome, Complete), Stop: row.Stopping,
 		Message: values.expandMessage(row.Message), NamesJob: row.NamesJob,
 		Clause: values.expandText(row.Clause, p.phrases()), Origin: origin,
 	}
@@ -265,10 +267,6 @@ func (p *pager) addGuardRules() {
 // addGuard adds a guard, unless it is not in force.
 func (p *pager) addGuard(g Guard) {
 	g.When = inDialect(p.lowerer.dialect, g.ID, g.When)
-	exceptPolled := g.ExceptPolled && p.pagination.settings.get("nextRequest.after").given()
-	if exceptPolled {
-		g.When = inParentheses(g.When) + " and not polled"
-	}
 	name := "guards." + g.ID
 	configured, origin := p.guardSetting(name), Origin{By: Author{Kind: AuthorDefault}}
 	if configured.given() {
@@ -279,16 +277,17 @@ func (p *pager) addGuard(g Guard) {
 		p.addUnused(g.ID, name+" is ignore", origin)
 		return
 	}
-	rule, ok := p.rule(g.stopRule(), p.pagination.settings.with(name, configured), origin)
-	if !ok {
+	if g.Threshold != nil && configured.Value == nil {
 		p.addUnused(g.ID, name+" is not set", origin)
 		return
 	}
-	rule.Stop.Guard, rule.Stop.ExceptPolled, rule.Hint = true, exceptPolled, g.Hint
-	if policy == PolicyFail {
-		rule.Outcome = Failed
+	if rule, ok := p.rule(g.StopRule, p.pagination.settings.with(name, configured), origin); ok {
+		rule.Guard, rule.Hint = true, g.Hint
+		if policy == PolicyFail {
+			rule.Outcome = Failed
+		}
+		p.add(rule)
 	}
-	p.add(rule)
 }
 
 // guardSetting returns the setting of a guard. A setting in a scroller overrides the setting next to the

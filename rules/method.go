@@ -81,25 +81,22 @@ type Part struct {
 	Hint         string     // the hint for a job whose own value of the part is overridden
 }
 
-// StopRule is a stopping rule of a method.
+// StopRule is a row of a table of stopping rules: those of a method, those that all methods share, or the guards.
 //
 // In Clause and Message, ${name} is replaced by the value of a setting, and ${name nouns} by the value with its
 // noun, which is singular after 1: ${limitStop.count items} becomes "100 items". The names ${theLimit},
 // ${ignoring}, ${orMissing} and ${asNumber} stand for phrases that depend on several settings, such as "the
 // limit of 100".
 type StopRule struct {
-	ID      string
-	When    string     // expression, boolean
-	Each    string     // names a setting that is an object: When must hold for the value of every member, as ${each}
-	Only    Conditions // the method has the rule only if these are met
-	Outcome Outcome    // empty means [Complete]
-	Drop    bool       // the items of the page on which the rule is met are not emitted
-	Clause  string     // completes "stops when …"
-	Message string     // text of the log, with {expressions}
-
-	NamesJob    bool   // Message names the job, so the log does not
-	Signal      Signal // what When reads of the response, if a key of the configuration names it
-	ExpectsRead bool   // responses have the values that it reads: if no response has them, the configuration is probably wrong
+	ID       string
+	When     string     // expression, boolean
+	Each     string     // names a setting that is an object: When must hold for the value of every member, as ${each}
+	Only     Conditions // the rule is in force only if these are met
+	Outcome  Outcome    // empty means [Complete]
+	Clause   string     // completes "stops when …"
+	Message  string     // text of the log, with {expressions}
+	NamesJob bool       // Message names the job, so the log does not
+	Stopping
 }
 
 // The texts of rules that several methods have.

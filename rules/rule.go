@@ -21,6 +21,7 @@ type Rule struct {
 	Origin Origin
 
 	Outcome  Outcome // the outcome of a stopping rule, or of an onError rule that ends the list
+	Guard    bool    // the stopping rule is a guard: if it fails the run, the class is policy
 	ForIndex int     // of a rule of for, or of a stopping rule that splits windows: the position of the variable in for
 
 	Stop    Stopping  // of [RoleStop]
@@ -44,13 +45,12 @@ func (r Rule) BelongsToFor() bool {
 	return r.Role == RoleFor || r.Role == RoleKeepFor || r.Outcome == Split
 }
 
-// Stopping holds the fields of rules with role [RoleStop].
+// Stopping holds the fields of rules with role [RoleStop]. Their rows have them, too: see [StopRule].
 type Stopping struct {
-	Guard        bool // it is a guard; if it fails the run, the class is policy
-	ExceptPolled bool // it is a guard that is not met if the request is a poll; Clause does not mention it
-	Drop         bool // the page's items are not emitted; the Clause of a guard does not mention it
-	ExpectsRead  bool // responses have the values that the rule reads, even if it allows for their absence
-	Signal       Signal
+	Drop         bool   // the items of the page on which the rule is met are not emitted; the Clause of a guard does not mention it
+	ExceptPolled bool   // the rule is not met by a poll: a request that is repeated after a wait, and expects the same response again
+	ExpectsRead  bool   // responses have the values that it reads: if no response has them, the configuration is probably wrong
+	Signal       Signal // what it reads of the response, if a key of the configuration names it
 }
 
 // A Signal is what a stopping rule reads of a response, in the tables of stopping rules. The zero value says nothing of it.

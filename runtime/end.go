@@ -135,7 +135,7 @@ func (r *listRun) stopFailure(page *Page) error {
 	result := &r.state.Result
 	e := &failure.Error{Class: failure.Response, Job: r.job.ID(), Page: page.Page,
 		Op: failure.OpRule(result.Reason), Message: result.Message}
-	if reason := reasonOf(r.job, *result); reason.Stop.Guard {
+	if reason := reasonOf(r.job, *result); reason.Guard {
 		e.Class, e.Hint = failure.Policy, reason.Hint
 	}
 	return e

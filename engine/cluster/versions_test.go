@@ -27,8 +27,9 @@ func TestWorkersOfTwoVersionsWorkBesideEachOther(t *testing.T) {
 	nc := startServer(t)
 	before := open(t, nc, cluster.Options{})
 	now := open(t, nc, cluster.Options{Engine: []engine.Option{engine.WithGuard(rules.Guard{
-		ID: "manyPages", When: "total.pages > 1000", Outcome: "guarded", Policy: "fail", Doc: "pages that are too many",
-		Clause: "there are many pages", Message: "there are many pages", Hint: "ask for fewer",
+		StopRule: rules.StopRule{ID: "manyPages", When: "total.pages > 1000", Outcome: "guarded",
+			Clause: "there are many pages", Message: "there are many pages"},
+		Policy: "fail", Doc: "pages that are too many", Hint: "ask for fewer",
 	})}})
 	runs := map[string]*cluster.Run{}
 	for id, c := range map[string]*cluster.Cluster{"before": before, "now": now} {

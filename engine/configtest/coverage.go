@@ -65,7 +65,7 @@ func (c *coverage) report(job *compile.Job, redact func(string) string) JobCover
 	}
 	for _, e := range slices.Concat(job.Init, conditions, job.Next, job.Parts, job.Keeps) {
 		r := RuleCoverage{
-			Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Guard: e.Rule.Stop.Guard,
+			Rule: e.Rule.ID, Source: redact(e.Rule.Source), Origin: e.Rule.Origin, Guard: e.Rule.Guard,
 			Condition: e.Rule.Role == rules.RoleStop || e.Rule.Role == rules.RoleOnError, Evaluated: c.evaluated[e],
 		}
 		if r.Condition {

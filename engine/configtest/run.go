@@ -204,7 +204,7 @@ func reason(v trace.Verdict) string {
 }
 
 func (t *trial) guard(id string) bool {
-	return slices.ContainsFunc(t.job.Stops, func(s *compile.Trigger) bool { return s.Rule.ID == id && s.Rule.Stop.Guard })
+	return slices.ContainsFunc(t.job.Stops, func(s *compile.Trigger) bool { return s.Rule.ID == id && s.Rule.Guard })
 }
 
 // A script is the transport and the clock of a test: it answers with the test's

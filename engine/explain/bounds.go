@@ -99,7 +99,7 @@ func (j explainer) describeWaits() string {
 func (j explainer) describeUnbounded(limits []LimitedByRules) string {
 	const cure = "to limit it, set forceStop or guards.maxPages"
 	stopsOnRepetition := slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool {
-		return s.Rule.Stop.Guard && j.WhyNever(s) == "" && !(s.Rule.Stop.ExceptPolled && j.OnlyPolls())
+		return s.Rule.Guard && j.WhyNever(s) == "" && !(s.Rule.Stop.ExceptPolled && j.OnlyPolls())
 	})
 	switch {
 	case len(limits) > 0:
@@ -173,7 +173,7 @@ func (j explainer) passesEmptyPages() bool {
 	p := j.Prover()
 	p.Assume = map[string]rules.Range{"count": {}}
 	return !slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool {
-		mayTell := !s.Rule.Stop.Guard && slices.ContainsFunc(s.Reads, func(r language.Read) bool { return r.Is("count") || r.Is("items") })
+		mayTell := !s.Rule.Guard && slices.ContainsFunc(s.Reads, func(r language.Read) bool { return r.Is("count") || r.Is("items") })
 		truth := p.Condition(s.Expression)
 		return truth == language.Always || mayTell && truth != language.Never
 	})

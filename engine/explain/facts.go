@@ -35,7 +35,7 @@ func statusOf(r rules.Rule) int {
 		return failure.Policy.ExitStatus()
 	case r.Role != rules.RoleStop || r.Outcome != rules.Failed:
 		return 0
-	case r.Stop.Guard:
+	case r.Guard:
 		return failure.Policy.ExitStatus()
 	}
 	return failure.Response.ExitStatus()

@@ -111,7 +111,7 @@ func TestEveryEndIsToldWithItsOutcomeAndStatus(t *testing.T) {
 				r, rule := one.Stops[at], stop.Rule
 				wantStatus := 0
 				if rule.Outcome == rules.Failed {
-					wantStatus = map[bool]int{true: 6, false: 5}[rule.Stop.Guard]
+					wantStatus = map[bool]int{true: 6, false: 5}[rule.Guard]
 				}
 				require.Equal(t, rule.Outcome, r.Outcome, "%s, rule %s", c.Name, rule.ID)
 				require.Equal(t, wantStatus, r.Status, "%s, rule %s", c.Name, rule.ID)
@@ -142,7 +142,7 @@ func TestEveryEndIsToldWithItsOutcomeAndStatus(t *testing.T) {
 func meaningOf(t *testing.T, rule rules.Rule) string {
 	t.Helper()
 	switch {
-	case rule.Outcome == rules.Failed && rule.Stop.Guard:
+	case rule.Outcome == rules.Failed && rule.Guard:
 		return "status 6"
 	case rule.Outcome == rules.Failed:
 		return "status 5"

@@ -255,7 +255,7 @@ func (j explainer) whyUnreached(s *compile.Trigger, endOfEmpty *compile.Trigger)
 	}
 	bound, _ := j.Prover().Bound(s.Expression)
 	switch {
-	case !s.Rule.Stop.Guard:
+	case !s.Rule.Guard:
 		return ""
 	case j.hasOnePage() && (bound.Most > 1 ||
 		slices.ContainsFunc([]string{"samePage", "repeatedExchange", "sameItems", "repeatedItems", "emptyPages"}, reads)):
@@ -278,7 +278,7 @@ func (j explainer) isUnaudited(r rules.Rule) bool {
 		return false
 	}
 	before := j.Stops[:slices.Index(j.Stops, only)]
-	return !slices.ContainsFunc(before, func(s *compile.Trigger) bool { return s.Rule.Outcome == rules.Complete && !s.Rule.Stop.Guard }) &&
+	return !slices.ContainsFunc(before, func(s *compile.Trigger) bool { return s.Rule.Outcome == rules.Complete && !s.Rule.Guard }) &&
 		!slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.OnError.Do == rules.ErrorStop })
 }
 
@@ -310,7 +310,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		Outcome: r.Outcome, Do: string(r.OnError.Do), Success: r.OnError.OnSuccess, Drop: r.Stop.Drop,
 		clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
 		First: r.Part.First, FirstOnly: r.Role.Builds() && !r.Part.Subsequent, perPartition: r.Part.PerPartition,
-		Guard: r.Stop.Guard, rule: r, Status: statusOf(r), calls: e.Calls(),
+		Guard: r.Guard, rule: r, Status: statusOf(r), calls: e.Calls(),
 	}
 	if r.Part.FirstBy != nil {
 		by := *r.Part.FirstBy
@@ -344,7 +344,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		field := j.Spec().DataField
 		x.readsWhole = field != nil && field.Lists == nil && len(field.Keys) == 0
 	}
-	if r.Stop.Guard && slices.Contains(x.Reads, "emptyWindow") && j.mayHaveEmptyWindows() {
+	if r.Guard && slices.Contains(x.Reads, "emptyWindow") && j.mayHaveEmptyWindows() {
 		x.exceptions = []string{"both pages are empty and the requests keep changing"}
 	}
 	exceptions := x.exceptions
@@ -355,7 +355,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	if r.Role == rules.RoleParam && r.Target == "" && j.Job != nil {
 		x.lists = j.listsInQuery()
 	}
-	if r.Stop.Guard {
+	if r.Guard {
 		x.dialect = j.Ruleset.Dialect
 	}
 	if r.Role.Addresses() {

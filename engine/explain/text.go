@@ -409,7 +409,7 @@ func (t *textWriter) writeRules(list []RuleExplanation) {
 		if r.leftOut && !t.full {
 			continue
 		}
-		if !t.full && r.rule.Stop.Guard && r.Origin.By.Kind == rules.AuthorDefault {
+		if !t.full && r.rule.Guard && r.Origin.By.Kind == rules.AuthorDefault {
 			t.writeDefinition(r.ID, r.underHeading())
 			continue
 		}

@@ -54,7 +54,7 @@ func (l *loss) otherEnds(replaced bool) (conditions []string) {
 	for _, e := range l.job.Stops {
 		r := e.Rule
 		ofMethod := r.Origin.By.Kind == rules.AuthorMethod
-		if r.Outcome == rules.Complete && !r.Stop.Guard && !slices.Contains(l.stopped, r.ID) &&
+		if r.Outcome == rules.Complete && !r.Guard && !slices.Contains(l.stopped, r.ID) &&
 			!(replaced && ofMethod) && r.Source != atEmptyPage {
 			conditions = append(conditions, r.Source)
 		}

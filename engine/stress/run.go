@@ -142,7 +142,7 @@ func (r *run) good() bool {
 // guarded reports whether only a guard ended the run.
 func (r *run) guarded() bool {
 	guards := func(a *api) bool {
-		return slices.ContainsFunc(a.job.Stops, func(c *compile.Trigger) bool { return c.Rule.Stop.Guard && c.Rule.ID == r.end.Reason })
+		return slices.ContainsFunc(a.job.Stops, func(c *compile.Trigger) bool { return c.Rule.Guard && c.Rule.ID == r.end.Reason })
 	}
 	return r.stopped || slices.ContainsFunc(r.apis, guards) ||
 		slices.ContainsFunc(r.results, func(one runtime.Result) bool { return one.Outcome == rules.Guarded })

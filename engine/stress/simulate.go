@@ -52,7 +52,7 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 	job := s.Jobs[i]
 	sim := &Simulation{Version: simulationVersion, Job: id, Spec: spec.text, Pages: []trace.Record{}}
 	for _, stop := range job.Stops {
-		if stop.Rule.Stop.Guard {
+		if stop.Rule.Guard {
 			sim.Guards = append(sim.Guards, stop.Rule.ID)
 		}
 	}

@@ -69,7 +69,7 @@ func (p *plan) jobOf(job *compile.Job) *compile.Job {
 }
 
 // isLimit reports whether a stopping rule is a limit of the user: the list may have more.
-func isLimit(c *compile.Trigger) bool { return c.Rule.Outcome == rules.Limited && !c.Rule.Stop.Guard }
+func isLimit(c *compile.Trigger) bool { return c.Rule.Outcome == rules.Limited && !c.Rule.Guard }
 
 // sampleBinding returns values for the variables of a job.
 func sampleBinding(job *compile.Job) map[string]any {

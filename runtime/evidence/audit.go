@@ -164,7 +164,7 @@ func (p *latestPage) howEnded() (again, chosen bool) {
 		}
 		rule, kind := &p.subject.job.Stops[by].Rule, p.subject.job.Stops[by].Rule.Origin.By.Kind
 		readsTotal := slices.ContainsFunc(p.subject.job.Stops[by].Reads, func(r language.Read) bool { return r.Root == "total" })
-		again = again || i == 0 && rule.Stop.Guard && kind == rules.AuthorDefault
+		again = again || i == 0 && rule.Guard && kind == rules.AuthorDefault
 		chosen = chosen || kind == rules.AuthorConfig && !(again && readsTotal)
 	}
 	return again && !chosen, chosen
