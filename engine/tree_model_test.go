@@ -275,6 +275,21 @@ type walk struct {
 	tree   *drawnTree
 	pages  []string
 	failed bool
+	ends   map[*drawnJob]*partitionEnds
+}
+
+// partitionEnds counts the partitions of a job.
+type partitionEnds struct{ all, skipped, items int }
+
+// refused reports whether there is evidence that a list is incomplete: several partitions, all of which failed
+// before the first item.
+func (w *walk) refused() bool {
+	for _, e := range w.ends {
+		if e.all > 1 && e.skipped == e.all && e.items == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // pageOf returns of a page that a sink has received what the model knows.
@@ -287,7 +302,7 @@ func pageOf(seen string) string {
 }
 
 func (tree *drawnTree) model() *walk {
-	w := &walk{tree: tree}
+	w := &walk{tree: tree, ends: map[*drawnJob]*partitionEnds{}}
 	for _, job := range tree.jobs {
 		if job.parent == nil && !w.failed {
 			w.variables(job, map[string]string{}, 1)
@@ -355,13 +370,22 @@ func (w *walk) key(job *drawnJob, bound map[string]string) string {
 }
 
 func (w *walk) partition(job *drawnJob, key string, bound map[string]string) {
-	partitioned := job.sources() != ""
+	skips := job.sources() != "" && job.skip
+	ends := w.ends[job]
+	if ends == nil {
+		ends = &partitionEnds{}
+		w.ends[job] = ends
+	}
+	ends.all++
 	for page := 1; ; page++ {
 		a := w.tree.at(key, page)
-		if a.fails {
-			w.failed = !(partitioned && job.skip)
+		if a.fails || a.bad {
+			ends.skipped++
+		}
+		if w.failed = a.fails && !skips; a.fails {
 			return
 		}
+		ends.items += len(a.ids)
 		var written strings.Builder
 		for i, item := range a.items(key) {
 			if !job.filter || a.ids[i]%2 == 1 {
@@ -372,7 +396,7 @@ func (w *walk) partition(job *drawnJob, key string, bound map[string]string) {
 			written.Reset()
 		}
 		w.pages = append(w.pages, fmt.Sprintf("%s page %d: %s", job.id, page, written.String()))
-		if w.failed = a.bad && !(partitioned && job.skip); w.failed {
+		if w.failed = a.bad && !skips; w.failed {
 			return
 		}
 		if w.children(job, a.ids, bound); w.failed || a.bad {
