@@ -261,7 +261,7 @@ func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 func (c *compilation) warnOfOverriddenParams(j *Job) {
 	for _, e := range j.FirstParts {
 		param, has := c.set.Job.Params.Get(e.Rule.Target)
-		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Part.Subsequent || isConfigured(e.Rule) || j.readsJob(e) {
+		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Placement.Subsequent || isConfigured(e.Rule) || j.readsJob(e) {
 			continue
 		}
 		text, _ := value.Text(param)
@@ -425,7 +425,7 @@ func checkKnown(e *language.Expression) error {
 				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
 				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
 			}
-		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Part.Common && r.Root != "input":
+		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Placement.Common && r.Root != "input":
 			return &language.Fault{
 				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
 				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",

@@ -209,10 +209,10 @@ func (c *compilation) job() *Job {
 	}
 	slices.SortStableFunc(job.Parts, func(a, b *language.Expression) int { return addressFirst(a) - addressFirst(b) })
 	for _, e := range job.Parts {
-		if e.Rule.Part.First {
+		if e.Rule.Placement.First {
 			job.FirstParts = append(job.FirstParts, e)
 		}
-		if e.Rule.Part.Subsequent {
+		if e.Rule.Placement.Subsequent {
 			job.NextParts = append(job.NextParts, e)
 		}
 	}
@@ -237,7 +237,7 @@ func (c *compilation) add(job *Job, rule rules.Rule) {
 // assign adds an expression to the job's list for its role. It returns an error if the expression
 // reads a value before that value is known.
 func (c *compilation) assign(job *Job, e *language.Expression) error {
-	if e.Rule.Part.PerPartition {
+	if e.Rule.Placement.PerPartition {
 		job.Computed = append(job.Computed, e)
 		return checkKnown(e)
 	}

@@ -134,8 +134,8 @@ func (a Analysis) SentCursors() (sent []SentCursor) {
 
 // cursorOf returns the cursor of the items whose kept value an expression of the first request sends, or nil.
 func (j *Job) cursorOf(e *language.Expression) *rules.Cursor {
-	if e.Rule.Part.Since != nil || e.Rule.Part.Secret {
-		return e.Rule.Part.Since
+	if e.Rule.Placement.Since != nil || e.Rule.Placement.Secret {
+		return e.Rule.Placement.Since
 	}
 	for _, keep := range j.Keeps {
 		reads := func(r language.Read) bool { return r.Is("kept") && len(r.Path) == 1 && r.Path[0] == keep.Rule.Target }

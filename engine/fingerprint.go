@@ -120,7 +120,7 @@ func (f *fingerprint) job(job *compile.Job) {
 			part = "items"
 		}
 		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.OnError.Do, r.OnError.OnSuccess,
-			r.Stop.Drop, r.Part.First, r.Part.Subsequent)
+			r.Stop.Drop, r.Placement.First, r.Placement.Subsequent)
 	}
 }
 
@@ -211,8 +211,8 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 		}
 	}
 	for _, e := range job.Computed {
-		if e.Rule.Part.Since != nil {
-			from = append(from, e.Rule.Part.Since.First)
+		if e.Rule.Placement.Since != nil {
+			from = append(from, e.Rule.Placement.Since.First)
 		}
 	}
 	add("from", from...)
@@ -261,10 +261,10 @@ func nextOfList(job *compile.Job) (parts []any) {
 		pages := slices.ContainsFunc(e.Reads, func(read language.Read) bool {
 			return !read.Is("input") && !read.Is(language.PartitionField)
 		})
-		hidden := r.Part.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||
+		hidden := r.Placement.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||
 			r.Role == rules.RoleParam && secret.IsName(r.Target)
 		if r.Origin.By.Kind == rules.AuthorConfig && r.Role != rules.RoleAfter && !pages && !hidden {
-			parts = append(parts, r.Role, r.Target, r.Source, r.Part.First)
+			parts = append(parts, r.Role, r.Target, r.Source, r.Placement.First)
 		}
 	}
 	return parts

@@ -74,13 +74,13 @@ func (l *lowerer) addAllowedOrigin(set *Ruleset, path, text string, common bool)
 	}
 	l.addAddressRule(set, RoleAllowedOrigin, source, text, path)
 	rule := &set.Rules[len(set.Rules)-1]
-	rule.ID, rule.Target, rule.Part.Common = strings.TrimPrefix(path, set.Job.path+"."), text, common
+	rule.ID, rule.Target, rule.Placement.Common = strings.TrimPrefix(path, set.Job.path+"."), text, common
 }
 
 // addAddressRule adds the rule that computes an address. text is the address as the configuration writes it.
 func (l *lowerer) addAddressRule(set *Ruleset, role Role, source, text, path string) {
 	set.Rules = append(set.Rules, Rule{
-		ID: string(role), Role: role, Source: source, Part: Placement{PerPartition: true},
+		ID: string(role), Role: role, Source: source, Placement: Placement{PerPartition: true},
 		Clause: "is", ValueInWords: text, Origin: l.origin(Author{}, path),
 	})
 }
@@ -98,7 +98,7 @@ func (l *lowerer) addComputedValues(set *Ruleset, prefix string, role Role, obje
 		placement.PerPartition, placement.Secret = true, slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
 		set.Rules = append(set.Rules, Rule{
 			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value),
-			Part: placement, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
+			Placement: placement, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
 		})
 	}
 }

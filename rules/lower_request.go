@@ -37,12 +37,12 @@ func (p requestParts) has(role Role) bool {
 // put adds a part. It replaces an earlier part for the same target. If only the earlier part is in
 // the first request, that part stays there.
 func (p *requestParts) put(r Rule) {
-	i := slices.IndexFunc(*p, func(had Rule) bool { return had.ID == r.ID && had.Part.Subsequent && r.Target != "" })
+	i := slices.IndexFunc(*p, func(had Rule) bool { return had.ID == r.ID && had.Placement.Subsequent && r.Target != "" })
 	switch {
 	case i < 0:
 		*p = append(*p, r)
-	case (*p)[i].Part.First && !r.Part.First:
-		(*p)[i].Part.Subsequent = false
+	case (*p)[i].Placement.First && !r.Placement.First:
+		(*p)[i].Placement.Subsequent = false
 		*p = slices.Insert(*p, i+1, r)
 	default:
 		(*p)[i] = r
@@ -51,7 +51,7 @@ func (p *requestParts) put(r Rule) {
 
 // laterPart returns the rule of a part of the requests after the first.
 func laterPart(role Role, target, source string, origin Origin) Rule {
-	r := Rule{Role: role, Target: target, Source: source, Part: Placement{Subsequent: true}, Clause: "is", Origin: origin}
+	r := Rule{Role: role, Target: target, Source: source, Placement: Placement{Subsequent: true}, Clause: "is", Origin: origin}
 	r.ID = "nextRequest." + r.partName()
 	return r
 }
@@ -100,10 +100,10 @@ func (p *pager) methodParts() requestParts {
 // applyToFirst sets whether parts are in the first request.
 func (p *pager) applyToFirst(parts requestParts, toggle Toggle) {
 	for i := range parts {
-		parts[i].Part.First = p.pagination.settings.isOn(toggle)
+		parts[i].Placement.First = p.pagination.settings.isOn(toggle)
 		for _, c := range toggle.when {
 			if use, known := p.use(c.Setting); known {
-				parts[i].Part.FirstBy = &use
+				parts[i].Placement.FirstBy = &use
 			}
 		}
 	}

@@ -154,9 +154,9 @@ func TestUserPartsReplaceTheMethods(t *testing.T) {
 					continue
 				}
 				text := strings.TrimPrefix(r.ID, "nextRequest.") + "=" + r.Source
-				if r.Part.First && r.Part.Subsequent {
+				if r.Placement.First && r.Placement.Subsequent {
 					text += " both"
-				} else if r.Part.First {
+				} else if r.Placement.First {
 					text += " first only"
 				}
 				parts = append(parts, text)

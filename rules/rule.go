@@ -10,7 +10,7 @@ import (
 // Rule is one expression of a job, with its use and its origin. Lowering turns every configuration
 // into a list of rules, and nothing else: the loop knows no method, guard or limit.
 //
-// Every rule has the fields up to Origin. Stop, OnError, Part and Audit belong to one role, or group of roles, each, and
+// Every rule has the fields up to Origin. Stop, OnError, Placement and Audit belong to one role, or group of roles, each, and
 // are zero in all other rules.
 type Rule struct {
 	ID     string // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
@@ -24,10 +24,10 @@ type Rule struct {
 	Guard    bool    // the stopping rule is a guard: if it fails the run, the class is policy
 	ForIndex int     // of a rule of for, or of a stopping rule that splits windows: the position of the variable in for
 
-	Stop    Stopping  // of [RoleStop]
-	OnError Handling  // of [RoleOnError]
-	Part    Placement // of the parts of requests: see [Role.Builds]
-	Audit   *Auditing // of [RoleAudit]; shared by all jobs, and never changed
+	Stop      Stopping  // of [RoleStop]
+	OnError   Handling  // of [RoleOnError]
+	Placement Placement // of the parts of requests: see [Role.Builds]
+	Audit     *Auditing // of [RoleAudit]; shared by all jobs, and never changed
 
 	// The other fields are for people. They have no effect on the requests and the end of a list.
 

@@ -51,7 +51,7 @@ func (r *listRun) noAddress() trace.Verdict {
 	verdict := trace.Verdict{Rule: ReasonNextRequest, Met: true}
 	var because []string
 	for _, part := range r.job.Parts {
-		if role := part.Rule.Role; part.Rule.Part.Subsequent && role.Addresses() {
+		if role := part.Rule.Role; part.Rule.Placement.Subsequent && role.Addresses() {
 			because = append(because, string(role)+" = "+part.Because(r.context()))
 			verdict.Missing = append(verdict.Missing, part.Missing(r.context())...)
 		}

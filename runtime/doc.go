@@ -32,7 +32,7 @@
 // Each value lives in the struct that lasts as long as it does:
 //
 //	Loop          all lists of a run: the settings, which do not change
-//	readingParts  many lists, one after another: the reader and the buffers; see Pool
+//	workspace     many lists, one after another: the machine, the reader and the buffers; see Pool
 //	listRun       one list: values derived from its job, and caches of the state
 //	state         one list, from page to page and beyond a resume: it is the checkpoint
 //	pageWork      one page

@@ -69,7 +69,7 @@ func (l *Loop) Concealer(ctx context.Context) *saved.Concealer {
 func (l *Loop) KeepKey(m *language.Machine, job *compile.Job, partition *rules.Context) (string, error) {
 	key, err := job.KeepKey(m, partition)
 	if err == nil && job.Analysis().MayDerive(job.KeepFor) {
-		l.redactor().HideParts(key)
+		l.redactor().HideFragments(key)
 	}
 	return key, err
 }

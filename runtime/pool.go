@@ -14,10 +14,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// readingParts are the reusable parts for reading the pages of a job: its machine, reader and buffers.
-// Lists use them one after another, if their responses are read in the same way.
-type readingParts struct {
-	job       *compile.Job // the last job that used the parts
+// A workspace has the machine, the reader and the buffers for reading the pages of a job. Lists use it one after
+// another, if their responses are read in the same way.
+type workspace struct {
+	job       *compile.Job // the last job that used it
 	subject   *evidence.Subject
 	prev      bool // whether rules of the job read the page before
 	first     bool // whether they read the first page
@@ -28,11 +28,11 @@ type readingParts struct {
 	converted [2]*spool.Buffer // the same bodies after conversion to JSON
 }
 
-// newReadingParts returns parts that read responses with the given options. They pass their warnings
-// and notes to a run.
-func newReadingParts(r *listRun, reading document.Options) readingParts {
+// newWorkspace returns a workspace that reads responses with the given options. It passes its warnings and notes
+// to a run.
+func newWorkspace(r *listRun, reading document.Options) workspace {
 	reading.Warn = r.warn
-	return readingParts{
+	return workspace{
 		reader: document.NewReader(reading), machine: language.Machine{Note: r.note},
 		bodies: [2]*spool.Buffer{{}, {}}, converted: [2]*spool.Buffer{{}, {}},
 	}
@@ -52,7 +52,7 @@ func (l *Loop) readerOptions(job *compile.Job) document.Options {
 // concurrent use. The zero Pool is empty.
 type Pool struct {
 	mu sync.Mutex
-	// free has the least recently used first. They have only their pooled parts, and yet are whole runs: a run is
+	// free has the least recently used first. They have only their workspaces, and yet are whole runs: a run is
 	// a large struct, which the next list need not allocate, and the reader and the machine call the methods warn
 	// and note of the run that they were made for.
 	free []*listRun
@@ -63,17 +63,16 @@ const (
 	maxPooledBytes = 64 << 10 // largest size of a buffer in a pool
 )
 
-// get returns a run that has only its pooled parts, which suit a job. It prefers parts that the job has
-// used before.
+// get returns a run that has only its workspace, which suits a job. It prefers one that the job has used before.
 func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 	options := l.readerOptions(job)
-	r := p.remove(func(parts *readingParts) bool { return parts.job == job && parts.reader.Suits(options) })
+	r := p.remove(func(w *workspace) bool { return w.job == job && w.reader.Suits(options) })
 	if r == nil {
-		r = p.remove(func(parts *readingParts) bool { return parts.reader.Suits(options) })
+		r = p.remove(func(w *workspace) bool { return w.reader.Suits(options) })
 	}
 	if r == nil {
 		r = &listRun{}
-		r.pooled = newReadingParts(r, options)
+		r.pooled = newWorkspace(r, options)
 	}
 	if r.pooled.job != job {
 		r.pooled.job, r.pooled.subject = job, evidence.NewSubject(job)
@@ -83,9 +82,9 @@ func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 	return r
 }
 
-// remove removes and returns the last used run with suitable parts. It returns nil if there is no
+// remove removes and returns the last used run with a suitable workspace. It returns nil if there is no
 // such run.
-func (p *Pool) remove(suitable func(*readingParts) bool) *listRun {
+func (p *Pool) remove(suitable func(*workspace) bool) *listRun {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, r := range slices.Backward(p.free) {
@@ -99,13 +98,13 @@ func (p *Pool) remove(suitable func(*readingParts) bool) *listRun {
 
 // put returns a run to the pool. It invalidates everything that the run has read.
 func (p *Pool) put(r *listRun) {
-	parts := &r.pooled
-	parts.reader.Close()
-	for i := range parts.bodies {
-		parts.bodies[i].Trim(maxPooledBytes)
-		parts.converted[i].Trim(maxPooledBytes)
+	w := &r.pooled
+	w.reader.Close()
+	for i := range w.bodies {
+		w.bodies[i].Trim(maxPooledBytes)
+		w.converted[i].Trim(maxPooledBytes)
 	}
-	parts.machine.Observe, parts.machine.Context = nil, nil
+	w.machine.Observe, w.machine.Context = nil, nil
 	*r = listRun{pooled: r.pooled} // in place, see Pool.free
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 
 // A listRun extracts one list. Its fields are grouped by how long they last.
 type listRun struct {
-	pooled readingParts // longer than the run; see [Pool]
+	pooled workspace // longer than the run; see [Pool]
 
 	// These last for the whole run and do not change. Loop is embedded because it holds the settings,
 	// which nearly every method reads.
@@ -117,7 +117,7 @@ func (r *listRun) bind() error {
 	computed := slices.Clone(values)
 	for i, e := range r.job.Computed {
 		switch {
-		case e.Rule.Part.Secret:
+		case e.Rule.Placement.Secret:
 			computed[i] = nil
 		case len(r.state.Computed.Value) == len(values):
 			computed[i], values[i] = r.state.Computed.Value[i], r.state.Computed.Value[i]
@@ -132,7 +132,7 @@ func (r *listRun) bind() error {
 	for _, secret := range r.builder.Secrets {
 		r.Redactor.Hide(secret)
 	}
-	r.Redactor.HideParts(r.builder.Derived...)
+	r.Redactor.HideFragments(r.builder.Derived...)
 	r.describeJob()
 	return nil
 }
@@ -194,7 +194,7 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 // hideDerived hides the parts of secrets within values, if paging computes values from an input.
 func (r *listRun) hideDerived(values ...any) {
 	if r.job.Analysis().DerivesPaging() {
-		r.Redactor.HideParts(values...)
+		r.Redactor.HideFragments(values...)
 	}
 }
 

@@ -309,11 +309,11 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		ID: r.ID, Source: redact(r.Source), ValueInWords: redact(r.ValueInWords),
 		Outcome: r.Outcome, Do: string(r.OnError.Do), Success: r.OnError.OnSuccess, Drop: r.Stop.Drop,
 		clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
-		First: r.Part.First, FirstOnly: r.Role.Builds() && !r.Part.Subsequent, perPartition: r.Part.PerPartition,
+		First: r.Placement.First, FirstOnly: r.Role.Builds() && !r.Placement.Subsequent, perPartition: r.Placement.PerPartition,
 		Guard: r.Guard, rule: r, Status: statusOf(r), calls: e.Calls(),
 	}
-	if r.Part.FirstBy != nil {
-		by := *r.Part.FirstBy
+	if r.Placement.FirstBy != nil {
+		by := *r.Placement.FirstBy
 		x.FirstBy = &by
 	}
 	if audit := r.Audit; audit != nil {

@@ -143,7 +143,7 @@ func (s *simulation) sendsKept(first requests.Request) bool {
 // the form that its role needs: an address, an object or a number. It reports false if the expression
 // can be evaluated.
 func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context) (any, bool) {
-	if !e.Rule.Part.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, page) }) {
+	if !e.Rule.Placement.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, page) }) {
 		return nil, false
 	}
 	for name, v := range page.State {
@@ -152,9 +152,9 @@ func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context)
 		}
 	}
 	switch role := e.Rule.Role; {
-	case e.Rule.Part.PerPartition && role == rules.RoleEndpoint && isWhole(e.Rule.ValueInWords):
+	case e.Rule.Placement.PerPartition && role == rules.RoleEndpoint && isWhole(e.Rule.ValueInWords):
 		return "https://" + rules.ExpandAddress(e.Rule.ValueInWords, s.placeholder) + placeholderHost, true
-	case e.Rule.Part.PerPartition && role == rules.RoleBaseURL && strings.HasPrefix(e.Rule.ValueInWords, "{+"): // it gives the host, too
+	case e.Rule.Placement.PerPartition && role == rules.RoleBaseURL && strings.HasPrefix(e.Rule.ValueInWords, "{+"): // it gives the host, too
 		host := placeholderHost
 		return "https://" + rules.ExpandAddress(e.Rule.ValueInWords, func(source string) string {
 			mark := s.placeholder(source) + host
@@ -163,9 +163,9 @@ func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context)
 		}), true
 	case role == rules.RoleAllowedOrigin:
 		return "https://" + s.placeholder(e.Rule.ValueInWords) + placeholderHost, true
-	case e.Rule.Part.PerPartition && (role == rules.RoleBaseURL || role == rules.RoleEndpoint):
+	case e.Rule.Placement.PerPartition && (role == rules.RoleBaseURL || role == rules.RoleEndpoint):
 		return rules.ExpandAddress(e.Rule.ValueInWords, s.placeholder), true
-	case e.Rule.Part.PerPartition && role == rules.RoleParam && e.Rule.Target == s.Ruleset.LimitBy:
+	case e.Rule.Placement.PerPartition && role == rules.RoleParam && e.Rule.Target == s.Ruleset.LimitBy:
 		s.limit = s.placeholder(s.phrase(e, page))
 		return 1, true // the builder checks it
 	case role == rules.RoleURL:
@@ -177,7 +177,7 @@ func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context)
 	case e.Rule.Target == "" && role.Builds() && role != rules.RoleEndpoint:
 		return rules.Object{{Name: s.placeholder(s.phrase(e, page)), Value: ""}}, true
 	}
-	if !e.Rule.Part.Secret && e.Rule.Role.Builds() {
+	if !e.Rule.Placement.Secret && e.Rule.Role.Builds() {
 		if v, ok := e.Composite(func(source string) any {
 			return s.placeholder(strings.ReplaceAll(source, language.PartitionField+".", "")) // as it is written
 		}); ok {
@@ -293,7 +293,7 @@ func (s *simulation) windowsInWords(v *compile.ForVariable) string {
 		case unknown && e == v.To && !slices.ContainsFunc(e.Reads, isKept):
 			open = true
 			return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), nil
-		case unknown || e.Rule.Part.Secret:
+		case unknown || e.Rule.Placement.Secret:
 			return nil, errUnknownWindow
 		}
 		firstRun = firstRun || s.kept == nil && slices.ContainsFunc(e.Reads, isKept)

@@ -563,11 +563,11 @@ var cutWords = sync.OnceValue(func() *regexp.Regexp {
 		`(have |has |were |was )?(failed|timed out|skipped|unavailable|unreachable)\b`)
 })
 
-// SaysPart reports whether a warning, or one in a list or an object, says that a response has a part of the results. It may
+// SaysPartial reports whether a warning, or one in a list or an object, says that a response has a part of the results. It may
 // only mean the page.
-func SaysPart(v any) bool { return slices.ContainsFunc(value.Texts(v), partWords().MatchString) }
+func SaysPartial(v any) bool { return slices.ContainsFunc(value.Texts(v), partialWords().MatchString) }
 
-var partWords = sync.OnceValue(func() *regexp.Regexp {
+var partialWords = sync.OnceValue(func() *regexp.Regexp {
 	const noun = `(results?|rows|records|items|entries|documents|hits|matches)`
 	return regexp.MustCompile(`(?i)\b` + noun + ` (is |are |was |were |has been |have been )?limited to (the )?(first )?[0-9]` +
 		`|\bmaximum (number of )?` + noun + ` (was |has been |is )?(reached|exceeded|returned)\b` +

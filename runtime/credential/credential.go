@@ -105,7 +105,7 @@ func (o *Options) bind(auth *rules.Auth) (*rules.Auth, error) {
 		if c.Secret {
 			o.hide("authentication "+key, values[key])
 		} else {
-			o.Redactor.HideParts(values[key])
+			o.Redactor.HideFragments(values[key])
 		}
 	}
 	return auth.WithValues(values, params), nil

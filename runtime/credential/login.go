@@ -68,7 +68,7 @@ func (l *login) request() (requests.Request, error) {
 	for i, secret := range builder.Secrets {
 		l.hide(fmt.Sprintf("login request %d", i), secret)
 	}
-	l.Redactor.HideParts(builder.Derived...)
+	l.Redactor.HideFragments(builder.Derived...)
 	_, request, err := builder.Begin(machine, page)
 	if err != nil {
 		return request, err

@@ -29,7 +29,7 @@ type errorMemory struct {
 	HadOthers  bool      `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
 	Kinds      bool      `json:"kinds,omitempty"`      // whether the items of page 1 are of several kinds; see [haveKinds]
 	Headers    []string  `json:"headers,omitempty"`    // headers of pages with items that would tell of an error
-	Part       string    `json:"part,omitempty"`       // the error, if it is a warning that the latest page is a part of the results
+	Partial    string    `json:"part,omitempty"`       // the error, if it is a warning that the latest page is a part of the results
 	FirstNulls bool      `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
 	Only       OnlyItems `json:"only,omitzero"`
 }
@@ -42,11 +42,11 @@ const maxErrorBody = 1 << 20
 // page with an error next to its data, in place of one of its lists, or as its last line.
 func (s errorSearch) notice() {
 	c := s.context
-	if c.Count > 0 && s.memory.Part != "" {
-		if s.facts.Error == s.memory.Part { // the rest follows
+	if c.Count > 0 && s.memory.Partial != "" {
+		if s.facts.Error == s.memory.Partial { // the rest follows
 			s.facts.Error, s.facts.ErrorPage, s.facts.ErrorDoubt = "", 0, rules.DoubtNone
 		}
-		s.memory.Part = ""
+		s.memory.Partial = ""
 	}
 	if s.hasError() || c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
 		return
@@ -131,19 +131,19 @@ func (s errorSearch) noticeErrorBesideItems() {
 	if s.reading.HasErrors && !s.readsRoot() {
 		page := s.pageOfErrors(s.subject.besidePaths())
 		s.noticeSign(s.subject.beside, page)
-		s.noticePart(page)
+		s.noticePartial(page)
 	}
 	s.noticeErrorInItems()
 }
 
-// noticePart notices a warning beside items that they are a part of the results. It counts on the last page with items
+// noticePartial notices a warning beside items that they are a part of the results. It counts on the last page with items
 // alone.
-func (s errorSearch) noticePart(page *rules.Context) {
+func (s errorSearch) noticePartial(page *rules.Context) {
 	for _, sign := range s.subject.beside {
 		read := language.Read{Root: "body", Path: sign.Keys}
-		if v, present := read.Lookup(page); present && sign.Kind == apinames.ErrorCut && s.facts.Error == "" && apinames.SaysPart(v) {
+		if v, present := read.Lookup(page); present && sign.Kind == apinames.ErrorCut && s.facts.Error == "" && apinames.SaysPartial(v) {
 			s.reportError(read.String()+" is "+shortText(v)+", and nothing else says that the list is complete", rules.DoubtItem)
-			s.memory.Part = s.facts.Error
+			s.memory.Partial = s.facts.Error
 		}
 	}
 }

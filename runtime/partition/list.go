@@ -163,7 +163,7 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 	switch {
 	case variable.Values != nil:
 		if list, err = evaluateValues(variable.Values, evaluate); p.Job.Analysis().MayDerive(variable.Values) {
-			t.walk.Redactor.HideParts(list)
+			t.walk.Redactor.HideFragments(list)
 		}
 	case variable.From != nil:
 		w, err = evaluateWindows(variable, evaluate)

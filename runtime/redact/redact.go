@@ -34,10 +34,10 @@ import (
 type Redactor struct {
 	finder atomic.Pointer[finder]
 
-	mu     sync.Mutex
-	fixed  []namedSecret // secrets that are always hidden
-	recent []namedSecret // secrets that [Redactor.Hide] added, the latest last
-	parts  []namedSecret // parts of secrets; see [Redactor.HideParts]
+	mu        sync.Mutex
+	fixed     []namedSecret // secrets that are always hidden
+	recent    []namedSecret // secrets that [Redactor.Hide] added, the latest last
+	fragments []namedSecret // fragments of secrets; see [Redactor.HideFragments]
 }
 
 // maxRecent is the number of secrets of [Redactor.Hide] that are remembered, so that a token that
@@ -91,7 +91,7 @@ func (r *Redactor) HideAs(name, text string) {
 // update replaces the finder by one for the current secrets. If a text is a form of two secrets,
 // the longer secret counts.
 func (r *Redactor) update() {
-	all := slices.Concat(r.fixed, r.recent, r.parts)
+	all := slices.Concat(r.fixed, r.recent, r.fragments)
 	slices.SortStableFunc(all, func(a, b namedSecret) int { return cmp.Compare(len(b.text), len(a.text)) })
 	r.finder.Store(newFinder(all))
 }

@@ -168,7 +168,7 @@ func TestAPartOfASecretIsHidden(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := New([]string{"user7:hunter22zz", "YWRtaW46c3dvcmRmaXNo", // admin:swordfish
 				`{"key": "key\/one", "on": true}`, "b25lOnBhc3Mx,dHdvOnBhc3My"}) // one:pass1, two:pass2
-			r.HideParts(c.part)
+			r.HideFragments(c.part)
 			require.Equal(t, c.want, r.Text(c.text))
 		})
 	}
@@ -181,15 +181,15 @@ func TestAPartOfASecretIsRestoredFromItsName(t *testing.T) {
 				"pair": "user7:hunter22zz", "encoded": "YWRtaW46c3dvcmRmaXNo", "json": `{"key": "key\/one"}`, "list": "b25lOnBhc3Mx,dHdvOnBhc3My",
 			}
 			r := NewNamed(secrets)
-			r.HideParts(map[string]any{"list": []any{part}})
+			r.HideFragments(map[string]any{"list": []any{part}})
 			found := r.Find(part)
 			require.NotEmpty(t, found)
-			secret, place, ok := ParsePartName(found[0].Name)
+			secret, place, ok := ParseFragmentName(found[0].Name)
 			require.True(t, ok)
-			restored, ok := Part(secrets[secret], place)
+			restored, ok := Fragment(secrets[secret], place)
 			require.True(t, ok)
 			require.Equal(t, part, restored)
-			_, ok = Part(secrets[secret]+"more", place)
+			_, ok = Fragment(secrets[secret]+"more", place)
 			require.False(t, ok, "the secret has changed")
 		})
 	}
@@ -201,7 +201,7 @@ func TestEveryPartOfASecretStaysHidden(t *testing.T) {
 		parts = append(parts, fmt.Sprintf("key-%d", i+100))
 	}
 	r := New([]string{fmt.Sprint(parts...)})
-	r.HideParts(parts...)
+	r.HideFragments(parts...)
 	require.Equal(t, "***, ***", r.Text("key-100, key-199"))
 }
 

@@ -286,11 +286,11 @@ func (c *Concealer) current(name string) (string, error) {
 	if known {
 		return secret, nil
 	}
-	if whole, place, ok := redact.ParsePartName(name); ok {
+	if whole, place, ok := redact.ParseFragmentName(name); ok {
 		if secret, err := c.current(whole); err != nil {
 			return "", err
-		} else if part, ok := redact.Part(secret, place); ok {
-			c.redactor.HideParts(part)
+		} else if part, ok := redact.Fragment(secret, place); ok {
+			c.redactor.HideFragments(part)
 			return part, nil
 		}
 		return "", fmt.Errorf("it needs a part of the secret %q, which has changed", whole)
