@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // An Analysis answers questions about a job from its rules alone, without a response. The loop asks which pages may be
@@ -33,7 +34,8 @@ func (a Analysis) NextReads(root string) bool {
 // RequestsByPosition reports whether the requests name positions in the list: they differ, and read nothing
 // of the responses.
 func (a Analysis) RequestsByPosition() bool {
-	return len(a.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, a.NextReads)
+	ofResponse := []string{rules.ContextBody, rules.ContextItems, rules.ContextHeader, rules.ContextLink}
+	return len(a.job.Next) > 0 && !slices.ContainsFunc(ofResponse, a.NextReads)
 }
 
 // EndsByCountAlone reports whether the requests depend on no response and begin at the first item, so that only numbers of items

@@ -97,7 +97,7 @@ func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 // CheckEndpoint returns the error of an endpoint that depends on the inputs alone, so that it can be refused before the
 // first request of the run.
 func (j *Job) CheckEndpoint(inputs map[string]any) error {
-	otherThanInput := func(r language.Read) bool { return !r.Is("input") }
+	otherThanInput := func(r language.Read) bool { return !r.Is(rules.ContextInput) }
 	for _, e := range j.Computed {
 		if e.Rule.Role != rules.RoleEndpoint || slices.ContainsFunc(e.Reads, otherThanInput) {
 			continue
@@ -124,7 +124,7 @@ func (b *Builder) setByInputs(e *language.Expression, inputs map[string]any) (an
 
 // BaseReads reports whether the base address depends on an input.
 func (a Analysis) BaseReads(input string) bool {
-	reads := func(r language.Read) bool { return r.Is("input") && len(r.Path) > 0 && r.Path[0] == input }
+	reads := func(r language.Read) bool { return r.Is(rules.ContextInput) && len(r.Path) > 0 && r.Path[0] == input }
 	return slices.ContainsFunc(a.job.Computed, func(e *language.Expression) bool {
 		return e.Rule.Role == rules.RoleBaseURL && slices.ContainsFunc(e.Reads, reads)
 	})

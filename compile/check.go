@@ -148,7 +148,7 @@ func (c *compilation) warnOfContradictions(j *Job) {
 			path, ok := onlyPath(a, b)
 			if ok && (isConfigured(a.Rule) || isConfigured(b.Rule)) && contradict(a, b, path) {
 				c.warn(a.Rule, "", "%s and %s contradict each other: whatever %s is, one of them stops after the first page",
-					b.Rule.ID, a.Rule.ID, language.Read{Root: "body", Path: path})
+					b.Rule.ID, a.Rule.ID, language.Read{Root: rules.ContextBody, Path: path})
 			}
 		}
 	}
@@ -296,9 +296,9 @@ func (c *compilation) warnOfDroppedParams(j *Job) {
 // readsJob reports whether an expression depends on the job's parameters, perhaps by
 // a variable or by the limit.
 func (j *Job) readsJob(e *language.Expression) bool {
-	ofJob := func(r language.Read) bool { return r.Root == "job" || r.Root == "limit" }
+	ofJob := func(r language.Read) bool { return r.Root == rules.ContextJob || r.Root == rules.ContextLimit }
 	return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
-		return ofJob(r) || r.Root == "state" && len(r.Path) > 0 && slices.ContainsFunc(j.Init, func(init *language.Expression) bool {
+		return ofJob(r) || r.Root == rules.ContextState && len(r.Path) > 0 && slices.ContainsFunc(j.Init, func(init *language.Expression) bool {
 			return init.Rule.Target == r.Path[0] && slices.ContainsFunc(init.Reads, ofJob)
 		})
 	})
@@ -313,7 +313,7 @@ func (j *Job) variesExcept(e *language.Expression, seen []string) bool {
 		known := r.Phase()
 		switch {
 		case known == rules.PhaseJob, known == rules.PhaseFirst:
-		case r.Root == "state" && len(r.Path) > 0:
+		case r.Root == rules.ContextState && len(r.Path) > 0:
 			if j.stateVaries(r.Path[0], seen) {
 				return true
 			}
@@ -352,7 +352,7 @@ func (a Analysis) WhyNever(t *Trigger) string {
 // comparesAbsentLimit reports whether a trigger reads the page size, although the job has no page size.
 func (j *Job) comparesAbsentLimit(t *Trigger) bool {
 	none := j.Ruleset.Limit == nil && j.Ruleset.LimitBy == ""
-	return none && slices.ContainsFunc(t.Reads, func(r language.Read) bool { return r.Is("limit") })
+	return none && slices.ContainsFunc(t.Reads, func(r language.Read) bool { return r.Is(rules.ContextLimit) })
 }
 
 // Unreached returns the rules that are never the reason to stop, each with an explanation.
@@ -420,20 +420,20 @@ func checkKnown(e *language.Expression) error {
 	for _, r := range e.Reads {
 		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)
 		switch {
-		case e.Rule.Role == rules.RoleBaseURL && r.Root != "input":
+		case e.Rule.Role == rules.RoleBaseURL && r.Root != rules.ContextInput:
 			return &language.Fault{
 				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
 				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
 			}
-		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Placement.Common && r.Root != "input":
+		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Placement.Common && r.Root != rules.ContextInput:
 			return &language.Fault{
 				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
 				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",
 			}
-		case r.Root == "now" || r.Phase() == rules.PhaseJob:
+		case r.Root == rules.ContextNow || r.Phase() == rules.PhaseJob:
 		case e.Rule.BelongsToFor():
 			return &language.Fault{Message: late, Hint: hintFor}
-		case e.Rule.Role == rules.RoleInit && r.Root == "page": // 0
+		case e.Rule.Role == rules.RoleInit && r.Root == rules.ContextPage: // 0
 		case e.Rule.Role == rules.RoleInit:
 			return &language.Fault{Message: late, Hint: hintInit}
 		default:

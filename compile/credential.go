@@ -75,8 +75,8 @@ func checkCredential(e *language.Expression, scope rules.Scope) error {
 	object, members := scope.Object()
 	for _, r := range e.Reads {
 		switch {
-		case r.Root == "input" || r.Root == "now" || r.Root == "uuid":
-		case r.Root == "header" && scope == rules.ScopeLogin: // login.header
+		case r.Root == rules.ContextInput || r.Root == rules.ContextNow || r.Root == rules.ContextUUID:
+		case r.Root == rules.ContextHeader && scope == rules.ScopeLogin: // login.header
 		case r.Root == object && object != "":
 			if len(r.Path) > 0 && !slices.Contains(members, r.Path[0]) {
 				return &language.Fault{
@@ -85,7 +85,7 @@ func checkCredential(e *language.Expression, scope rules.Scope) error {
 				}
 			}
 		default:
-			readable := []string{"input"}
+			readable := []string{rules.ContextInput}
 			if object != "" {
 				readable = append(readable, object)
 			}
@@ -220,7 +220,7 @@ func (c *Credentials) LoginPaths() [][]string {
 	var paths [][]string
 	for _, e := range c.Parts {
 		for _, r := range e.Reads {
-			if r.Root == "login" && len(r.Path) > 1 && r.Path[0] == "body" {
+			if r.Root == rules.ContextLogin && len(r.Path) > 1 && r.Path[0] == "body" {
 				paths = append(paths, r.Path[1:])
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -12,7 +13,7 @@ import (
 func (a Analysis) MayDerive(expressions ...*language.Expression) bool {
 	return slices.ContainsFunc(expressions, func(e *language.Expression) bool {
 		return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool {
-			return r.Is("input") || r.Is(language.PartitionField) && (len(r.Path) == 0 || a.job.isDerived(r.Path[0]))
+			return r.Is(rules.ContextInput) || r.Is(rules.ContextPartition) && (len(r.Path) == 0 || a.job.isDerived(r.Path[0]))
 		})
 	})
 }

@@ -28,7 +28,7 @@ func (a Analysis) EndsByRequest() bool { return a.job.endsByRequest }
 func (j *Job) findEnds() {
 	j.ends = j.mayEnd()
 	j.endsByRequest = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
-		ofRequest := func(r language.Read) bool { return r.Is("state") || r.Is("sent") }
+		ofRequest := func(r language.Read) bool { return r.Is(rules.ContextState) || r.Is(rules.ContextSent) }
 		return isConfigured(stop.Rule) && slices.ContainsFunc(stop.Reads, ofRequest) &&
 			!slices.ContainsFunc(stop.Reads, language.Read.InResponse)
 	})

@@ -77,7 +77,7 @@ func (t *Trigger) StatedCounts() (counts []language.Read) {
 	converts := isSetting && slices.Contains(t.Calls(), "number")
 	for _, read := range t.Reads {
 		names := slices.Concat(read.Path, read.Args)
-		if len(names) == 0 || read.Root == "total" {
+		if len(names) == 0 || read.Root == rules.ContextTotal {
 			continue
 		}
 		name := names[len(names)-1]
@@ -319,7 +319,7 @@ func (j *Job) noteNeeds(e *language.Expression) {
 	}
 	for _, r := range e.Reads {
 		j.Needs.add(r)
-		if r.Is(language.PartitionField) {
+		if r.Is(rules.ContextPartition) {
 			j.partitionReads = append(j.partitionReads, r.Path)
 			if !r.Has && !r.Defaulted {
 				j.requiredReads = append(j.requiredReads, r.Path)
@@ -335,9 +335,9 @@ func (j *Job) noteNeeds(e *language.Expression) {
 
 func (n *Needs) add(r language.Read) {
 	switch {
-	case r.Root == "body":
+	case r.Root == rules.ContextBody:
 		n.Body = withPath(n.Body, r.Path)
-	case r.Past != "" && r.Root == "items":
+	case r.Past != "" && r.Root == rules.ContextItems:
 		n.Past = true
 	case r.Past == "" && language.IsPast(r.Root): // the whole earlier page
 		n.Body, n.Past = append(n.Body, nil), true

@@ -85,9 +85,9 @@ func (vars variables) readKeptExcept(e *language.Expression, seen []string) bool
 	}
 	return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
 		switch {
-		case r.Is("kept"):
+		case r.Is(rules.ContextKept):
 			return true
-		case !r.Is("state"):
+		case !r.Is(rules.ContextState):
 			return false
 		}
 		return slices.ContainsFunc(vars, func(v *language.Expression) bool {
@@ -138,7 +138,9 @@ func (j *Job) cursorOf(e *language.Expression) *rules.Cursor {
 		return e.Rule.Placement.Since
 	}
 	for _, keep := range j.Keeps {
-		reads := func(r language.Read) bool { return r.Is("kept") && len(r.Path) == 1 && r.Path[0] == keep.Rule.Target }
+		reads := func(r language.Read) bool {
+			return r.Is(rules.ContextKept) && len(r.Path) == 1 && r.Path[0] == keep.Rule.Target
+		}
 		if keys, format, ok := keep.GreatestOf(); ok && AccumulatesItems(keep) && slices.ContainsFunc(e.Reads, reads) {
 			return &rules.Cursor{Keys: keys, Format: format, Kept: keep.Rule.Target, Lags: e.KeptAsIs() != keep.Rule.Target}
 		}
@@ -162,7 +164,7 @@ func (a Analysis) Reread() *Reread {
 		}
 		isEnd := func(keep *language.Expression) bool {
 			return keep.Rule.Target == v.From.KeptAsIs() && slices.ContainsFunc(keep.Reads, func(r language.Read) bool {
-				return r.Is(language.PartitionField) && slices.Equal(r.Path, []string{v.Name, "to"})
+				return r.Is(rules.ContextPartition) && slices.Equal(r.Path, []string{v.Name, "to"})
 			})
 		}
 		filters := a.job.Shape.Filter != nil && variables(nil).readKept(a.job.Shape.Filter)
@@ -202,7 +204,7 @@ func (c *compilation) warnOfNeededKept(j *Job) {
 		if e == nil || e.NeedsKept() == "" {
 			continue
 		}
-		kept := keypath.Format("kept", []string{e.NeedsKept()})
+		kept := keypath.Format(rules.ContextKept, []string{e.NeedsKept()})
 		c.warn(e.Rule, fmt.Sprintf("write %s == nil or …, or %s != nil and … to leave out all items of that run", kept, kept),
 			"%s lets no item pass in the first run, in which %s is nil: that run fails", e.Rule.ID, kept)
 	}
@@ -232,16 +234,16 @@ func (j *Job) checkKeepFor() error {
 		}
 	}
 	for _, r := range j.KeepFor.Reads {
-		if r.Is("kept") {
+		if r.Is(rules.ContextKept) {
 			return &language.Fault{Message: "keepFor reads the kept values that it chooses", Hint: hint}
 		}
 		late := slices.ContainsFunc(j.For[independent:], func(v ForVariable) bool { return len(r.Path) > 0 && r.Path[0] == v.Name })
-		if r.Is(language.PartitionField) && (late || len(r.Path) == 0) {
+		if r.Is(rules.ContextPartition) && (late || len(r.Path) == 0) {
 			return &language.Fault{Hint: hint, Message: fmt.Sprintf("keepFor reads %s, "+
 				"whose values depend on the kept values that it chooses", r)}
 		}
 	}
-	if !anyReads([]*language.Expression{j.KeepFor}, func(r language.Read) bool { return r.Is(language.PartitionField) }) {
+	if !anyReads([]*language.Expression{j.KeepFor}, func(r language.Read) bool { return r.Is(rules.ContextPartition) }) {
 		return &language.Fault{Message: "keepFor is the same for all partitions", Hint: hint}
 	}
 	return nil
@@ -379,7 +381,7 @@ func AccumulatesItems(e *language.Expression) bool {
 	reads := func(root string) bool {
 		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(root) })
 	}
-	return reads("items") && !reads("state")
+	return reads(rules.ContextItems) && !reads(rules.ContextState)
 }
 
 // keptValue evaluates an expression under keep on a page. If the expression accumulates, it sees its value so

@@ -24,7 +24,7 @@ type ForVariable struct {
 // configuration or its inputs, because a bound depends on a kept value or on an earlier variable.
 func (v *ForVariable) MayRunBackwards() bool {
 	return anyReads([]*language.Expression{v.From, v.To}, func(r language.Read) bool {
-		return r.Is("kept") || r.Is(language.PartitionField)
+		return r.Is(rules.ContextKept) || r.Is(rules.ContextPartition)
 	})
 }
 
@@ -53,7 +53,7 @@ func (c *compilation) checkForRule(e *language.Expression) error {
 	}
 	later := c.set.Job.For[e.Rule.ForIndex:]
 	for _, r := range e.Reads {
-		if r.Root != language.PartitionField || len(r.Path) == 0 {
+		if r.Root != rules.ContextPartition || len(r.Path) == 0 {
 			continue
 		}
 		own := e.Rule.Target == "when" && r.Path[0] == later[0].Name
@@ -145,7 +145,7 @@ func (a Analysis) FillsFromItem(path []string) bool {
 // readsOfItem returns a function that reports whether a read is about a path of the parent's item.
 func (j *Job) readsOfItem(path []string) func(language.Read) bool {
 	whole := append([]string{j.For[0].Name}, path...)
-	return func(r language.Read) bool { return r.Is(language.PartitionField) && slices.Equal(r.Path, whole) }
+	return func(r language.Read) bool { return r.Is(rules.ContextPartition) && slices.Equal(r.Path, whole) }
 }
 
 // ExpectsValue reports whether an expression of [Job.Computed] should have a value in every partition. This
@@ -157,7 +157,7 @@ func (a Analysis) ExpectsValue(e *language.Expression) bool {
 		items = append(items, j.For[0].Name)
 	}
 	ofItem := func(r language.Read) bool {
-		return r.Is(language.PartitionField) && !r.Has && !r.Defaulted && len(r.Path) > 0 && slices.Contains(items, r.Path[0])
+		return r.Is(rules.ContextPartition) && !r.Has && !r.Defaulted && len(r.Path) > 0 && slices.Contains(items, r.Path[0])
 	}
 	sent := slices.Contains([]rules.Role{rules.RoleParam, rules.RoleHeader, rules.RoleBody}, e.Rule.Role)
 	return sent && len(e.Reads) > 0 && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return !ofItem(r) }) &&
@@ -167,7 +167,9 @@ func (a Analysis) ExpectsValue(e *language.Expression) bool {
 // InputUse reports whether windows of the job or an ancestor end at an input, and whether the input is read
 // anywhere else, or for windows that do not continue from the last run.
 func (a Analysis) InputUse(input string) (endsWindows, elsewhere bool) {
-	readsInput := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
+	readsInput := func(r language.Read) bool {
+		return r.Is(rules.ContextInput) && (len(r.Path) == 0 || r.Path[0] == input)
+	}
 	for j := a.job; j != nil; j = j.Parent {
 		elsewhere = elsewhere || j.reads(readsInput)
 		for _, v := range j.For {
@@ -185,9 +187,9 @@ func (a Analysis) InputUse(input string) (endsWindows, elsewhere bool) {
 func (j *Job) continues(v ForVariable) bool {
 	return slices.ContainsFunc(j.Keeps, func(e *language.Expression) bool {
 		return anyReads([]*language.Expression{e}, func(r language.Read) bool {
-			return r.Is(language.PartitionField) && slices.Equal(r.Path, []string{v.Name, "to"})
+			return r.Is(rules.ContextPartition) && slices.Equal(r.Path, []string{v.Name, "to"})
 		}) && anyReads([]*language.Expression{v.From}, func(r language.Read) bool {
-			return r.Is("kept") && len(r.Path) > 0 && r.Path[0] == e.Rule.Target
+			return r.Is(rules.ContextKept) && len(r.Path) > 0 && r.Path[0] == e.Rule.Target
 		})
 	})
 }

@@ -51,7 +51,7 @@ func (s *Shape) Rules() []*language.Expression { return s.rules }
 
 // ReadsKey reports whether a rule reads the name of the member that an item comes from.
 func (s *Shape) ReadsKey() bool {
-	return anyReads(s.rules, func(r language.Read) bool { return r.Is("key") })
+	return anyReads(s.rules, func(r language.Read) bool { return r.Is(rules.ContextKey) })
 }
 
 func (s *Shape) add(e *language.Expression) {
@@ -76,7 +76,7 @@ func (s *Shape) add(e *language.Expression) {
 func (s *Shape) Watches() []Watch {
 	var found watches
 	for _, e := range s.rules {
-		found.add(e, "item", func(r language.Read) Watch { return Watch{Optional: checksPresence(e, r)} })
+		found.add(e, rules.ContextItem, func(r language.Read) Watch { return Watch{Optional: checksPresence(e, r)} })
 	}
 	return found
 }

@@ -47,7 +47,7 @@ func (p ResponseValue) String() string {
 	case p.Link != "":
 		return "link(" + strconv.Quote(p.Link) + ")"
 	}
-	return keypath.Format("body", p.Path)
+	return keypath.Format(rules.ContextBody, p.Path)
 }
 
 // Surface returns the values that the job reads of responses. It ignores guards, the
@@ -83,19 +83,19 @@ func (s *surfaceFinder) add(e *language.Expression) {
 		switch path, ofItem := s.ofItem(r); {
 		case ofItem:
 			s.addKey(path)
-		case r.Root == "header" && len(r.Args) > 0:
+		case r.Root == rules.ContextHeader && len(r.Args) > 0:
 			s.addValue(e, ResponseValue{Header: r.Args[0]})
-		case r.Root == "link" && len(r.Args) == 1:
+		case r.Root == rules.ContextLink && len(r.Args) == 1:
 			s.addValue(e, ResponseValue{Link: r.Args[0]})
-		case r.Root == "link" && len(r.Args) > 1:
+		case r.Root == rules.ContextLink && len(r.Args) > 1:
 			s.addValue(e, ResponseValue{Link: r.Args[0], Param: r.Args[1]})
-		case r.Root == "body" && len(r.Path) > 0 && !s.containsItems(r.Path):
+		case r.Root == rules.ContextBody && len(r.Path) > 0 && !s.containsItems(r.Path):
 			isFlag := func(f language.Read) bool { return f.String() == r.String() }
 			s.addValue(e, ResponseValue{Path: r.Path, Flag: slices.ContainsFunc(e.Flags(), isFlag)})
 		}
 	}
 	for _, r := range e.Elements() {
-		if path, ofItem := s.ofItem(r.List); ofItem || r.List.Root == "items" || s.isItems(r.List.Path) {
+		if path, ofItem := s.ofItem(r.List); ofItem || r.List.Root == rules.ContextItems || s.isItems(r.List.Path) {
 			s.addKey(slices.Concat(path, r.Path))
 		}
 	}
@@ -141,8 +141,8 @@ func (s *surfaceFinder) containsItems(path []string) bool {
 func (s *surfaceFinder) ofItem(r language.Read) (path []string, ofItem bool) {
 	path = r.Path
 	switch n := len(s.items); {
-	case r.Root == "items":
-	case r.Root == "body" && n > 0 && len(path) > n && slices.Equal(path[:n], s.items):
+	case r.Root == rules.ContextItems:
+	case r.Root == rules.ContextBody && n > 0 && len(path) > n && slices.Equal(path[:n], s.items):
 		path = path[n:]
 	default:
 		return nil, false
@@ -198,7 +198,7 @@ type Watch struct {
 func (a Analysis) Watches() []Watch {
 	var found watches
 	for i, e := range slices.Concat(Expressions(a.job.Stops), a.job.Next, a.job.NextParts) {
-		found.add(e, "body", func(r language.Read) Watch {
+		found.add(e, rules.ContextBody, func(r language.Read) Watch {
 			return Watch{
 				Total:    e.Rule.Stop.Signal == rules.SignalNoTotal,
 				Flag:     e.Rule.Stop.Signal == rules.SignalFlag,
@@ -243,7 +243,7 @@ func checksPresence(e *language.Expression, read language.Read) bool {
 // values are the same, the list goes round in circles. A rule that splits a window does not count: it
 // decides which list is read, and not where that list ends.
 func (a Analysis) Decisive() []language.Read {
-	decides := func(r language.Read) bool { return r.InResponse() || r.Is("state") }
+	decides := func(r language.Read) bool { return r.InResponse() || r.Is(rules.ContextState) }
 	var found []language.Read
 	for _, e := range slices.Concat(Expressions(a.job.Stops), a.job.Next, a.job.NextParts) {
 		for _, read := range e.Reads {

@@ -206,7 +206,7 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 	add("granularity", units...)
 	var from []any // where the first run began: rows before it are not requested by later runs
 	for _, v := range job.For {
-		if v.From != nil && slices.ContainsFunc(v.From.Reads, func(r language.Read) bool { return r.Is("kept") }) {
+		if v.From != nil && slices.ContainsFunc(v.From.Reads, func(r language.Read) bool { return r.Is(rules.ContextKept) }) {
 			from = append(from, v.Name, v.From.Rule.Source)
 		}
 	}
@@ -259,7 +259,7 @@ func nextOfList(job *compile.Job) (parts []any) {
 	for _, e := range job.Parts {
 		r := e.Rule
 		pages := slices.ContainsFunc(e.Reads, func(read language.Read) bool {
-			return !read.Is("input") && !read.Is(language.PartitionField)
+			return !read.Is(rules.ContextInput) && !read.Is(rules.ContextPartition)
 		})
 		hidden := r.Placement.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||
 			r.Role == rules.RoleParam && secret.IsName(r.Target)

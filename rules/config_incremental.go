@@ -68,7 +68,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 		return // reported
 	}
 	name := keys[len(keys)-1]
-	kept := keypath.Format("kept", []string{name})
+	kept := keypath.Format(ContextKept, []string{name})
 	newest := fmt.Sprintf("latestOf(items, %s, %s", strconv.Quote(path.text()), kept)
 	if format.text() != "" {
 		newest += ", " + strconv.Quote(format.text())

@@ -211,7 +211,7 @@ func (p *pagination) checkDottedFlag(diags *diag.Collector, switches Switches) {
 // settingsOfNestedFlag returns the settings that replace nextPageFlag for a flag at a path below the root.
 func (p *pagination) settingsOfNestedFlag(path string, switches Switches) string {
 	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn").flag(), p.settings.get("nextPageFlag.ifNotSet").flag()
-	source := keypath.Format("body", keypath.Split(path))
+	source := keypath.Format(ContextBody, keypath.Split(path))
 	if strings.Contains(source, `"`) {
 		source = fmt.Sprintf("at('%s')", path)
 	}

@@ -86,6 +86,32 @@ type Context struct {
 	Values ItemReader `expr:"-"`
 }
 
+// The names of the fields that Go code refers to: ContextBody is that of the field Body.
+const (
+	ContextPage   = "page"
+	ContextBody   = "body"
+	ContextItems  = "items"
+	ContextCount  = "count"
+	ContextHeader = "header"
+	ContextLink   = "link"
+	ContextTotal  = "total"
+	ContextLimit  = "limit"
+	ContextSent   = "sent"
+	ContextPrev   = "prev"
+	ContextFirst  = "first"
+	ContextState  = "state"
+	ContextKept   = "kept"
+	ContextInput  = "input"
+	ContextJob    = "job"
+	ContextItem   = "item"
+	ContextKey    = "key"
+	ContextLogin  = "login"
+	ContextUUID   = "uuid"
+	ContextNow    = "now"
+
+	ContextPartition = "partition"
+)
+
 // ForgetComparisons clears the comparisons of the page with earlier ones. They belong to the page before when
 // onError rules judge a response that is not read yet.
 func (c *Context) ForgetComparisons() {

@@ -1,7 +1,12 @@
 package rules
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,6 +50,27 @@ func TestEveryFieldOfTheContextIsACompleteRow(t *testing.T) {
 		}
 	}
 	check(t, reflect.TypeFor[Context](), ContextFields())
+}
+
+// A name that Go code refers to is that of a field: a compiler does not compare the constants with the tags.
+func TestEveryNameInTheCodeIsAFieldOfTheContext(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "context.go", nil, 0)
+	require.NoError(t, err)
+	constants := 0
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Context") {
+			return true
+		}
+		constants++
+		name, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		require.NoError(t, err)
+		field, known := reflect.TypeFor[Context]().FieldByName(strings.TrimPrefix(spec.Names[0].Name, "Context"))
+		require.True(t, known, spec.Names[0].Name)
+		require.Equal(t, field.Tag.Get("expr"), name)
+		return true
+	})
+	require.Greater(t, constants, 15)
 }
 
 // hidden returns the number of fields that are not in the table.

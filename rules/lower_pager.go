@@ -336,7 +336,7 @@ var defaultPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", 
 // phrases returns the phrases by name.
 func (p *pager) phrases() map[string]string {
 	out := maps.Clone(defaultPhrases)
-	if paths := lists.Map(p.set.Ignore, func(keys []string) string { return keypath.Format("body", keys) }); len(paths) > 0 {
+	if paths := lists.Map(p.set.Ignore, func(keys []string) string { return keypath.Format(ContextBody, keys) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
 	if p.set.LimitBy != "" {

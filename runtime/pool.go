@@ -77,7 +77,7 @@ func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 	if r.pooled.job != job {
 		r.pooled.job, r.pooled.subject = job, evidence.NewSubject(job)
 		a := job.Analysis()
-		r.pooled.prev, r.pooled.first = a.Reads("prev"), a.Reads("first")
+		r.pooled.prev, r.pooled.first = a.Reads(rules.ContextPrev), a.Reads(rules.ContextFirst)
 	}
 	return r
 }

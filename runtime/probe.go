@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -25,7 +26,7 @@ func (r *listRun) probe(page *Page) {
 	switch {
 	case p.Item > 0:
 		result.Err = r.probeItem(page, p.Item)
-	case slices.ContainsFunc(p.Reads, func(read language.Read) bool { return read.Is("item") || read.Is("key") }):
+	case slices.ContainsFunc(p.Reads, func(read language.Read) bool { return read.Is(rules.ContextItem) || read.Is(rules.ContextKey) }):
 		result.Err = trace.ErrNoItem
 	}
 	if result.Err != nil {

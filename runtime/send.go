@@ -197,7 +197,7 @@ func (s *sender) checkAddress(address string) error {
 	configured := func(e *language.Expression) bool {
 		return e.Rule.Role.Addresses() && e.Rule.Origin.By == (rules.Author{})
 	}
-	if !s.job.Analysis().Reads("input") || !slices.ContainsFunc(s.job.Parts, configured) || !s.redactor.Contains(address) {
+	if !s.job.Analysis().Reads(rules.ContextInput) || !slices.ContainsFunc(s.job.Parts, configured) || !s.redactor.Contains(address) {
 		return nil
 	}
 	return &failure.Error{

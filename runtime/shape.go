@@ -98,7 +98,7 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 // warnOfAbsentKeys warns that the filter, which has left out all items of a page, reads the key of items that have none.
 func (s *shaper) warnOfAbsentKeys(page *Page) {
 	f := s.shape.Filter
-	if f == nil || !slices.ContainsFunc(f.Reads, func(r language.Read) bool { return r.Is("key") }) ||
+	if f == nil || !slices.ContainsFunc(f.Reads, func(r language.Read) bool { return r.Is(rules.ContextKey) }) ||
 		slices.ContainsFunc(page.members, func(key any) bool { return key != nil }) {
 		return
 	}
@@ -268,7 +268,7 @@ func (s *shaper) missing(selects func(rules.Rule) bool) (missing []evidence.Abse
 func (s *shaper) suggest(path []string) string {
 	names := func(path []string) []string { return document.Names(s.sample, path) }
 	if near := document.Nearest(names, path); near != nil {
-		return "; did you mean " + keypath.Format("item", near) + "?"
+		return "; did you mean " + keypath.Format(rules.ContextItem, near) + "?"
 	}
 	return ""
 }

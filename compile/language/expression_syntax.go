@@ -134,7 +134,7 @@ func keptAsIs(node ast.Node) string {
 	case *ast.MemberNode:
 		base, isName := n.Node.(*ast.IdentifierNode)
 		name, isText := n.Property.(*ast.StringNode)
-		if isName && isText && base.Value == "kept" {
+		if isName && isText && base.Value == rules.ContextKept {
 			return name.Value
 		}
 	case *ast.BinaryNode:
@@ -166,7 +166,7 @@ func (e *Expression) CheckKept(kept map[string]any) error {
 	if name == "" || kept[name] != nil {
 		return nil
 	}
-	name = keypath.Format("kept", []string{name})
+	name = keypath.Format(rules.ContextKept, []string{name})
 	return &RuleError{e.Rule, fmt.Errorf("%s is nil, so that no item passes, although later runs read only what follows it: "+
 		"write %s == nil or …, or %s != nil and … to leave out all items", name, name, name)}
 }

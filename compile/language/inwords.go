@@ -3,6 +3,7 @@ package language
 import (
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
@@ -32,7 +33,7 @@ func inWords(node ast.Node, source string) string {
 			return place + " is missing or null"
 		case missing && known && n.Operator == "!=":
 			return place + " is present"
-		case isInt && zero.Value == 0 && isIdentifier(n.Left, "count") && (n.Operator == "==" || n.Operator == "<="):
+		case isInt && zero.Value == 0 && isIdentifier(n.Left, rules.ContextCount) && (n.Operator == "==" || n.Operator == "<="):
 			return "a page is empty"
 		}
 	}
@@ -47,7 +48,7 @@ func applied(call *ast.CallNode, says map[string]string, source string) string {
 	}
 	name, isPath := call.Arguments[0].(*ast.StringNode)
 	if callee := calleeName(call); isPath && (callee == "has" || callee == "at") {
-		return keypath.Format("body", keypath.Split(name.Value)) + suffix
+		return keypath.Format(rules.ContextBody, keypath.Split(name.Value)) + suffix
 	}
 	place, ok := placeOf(call.Arguments[0])
 	if !ok {
@@ -72,7 +73,7 @@ func placeOf(node ast.Node) (string, bool) {
 		return keypath.Format(inner, []string{key}), true
 	case *ast.CallNode:
 		switch calleeName(n) {
-		case "header", "link":
+		case rules.ContextHeader, rules.ContextLink:
 			return n.String(), true
 		case "at":
 			text := applied(n, map[string]string{"at": ""}, "")

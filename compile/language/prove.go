@@ -167,7 +167,7 @@ func (p Prover) isNil(node ast.Node) Truth {
 	if _, ok := node.(*ast.NilNode); ok {
 		return Always
 	}
-	if isIdentifier(node, "limit") {
+	if isIdentifier(node, rules.ContextLimit) {
 		if p.Set.LimitBy != "" {
 			return Sometimes
 		}
@@ -202,7 +202,7 @@ func (p Prover) number(node ast.Node) (rules.Range, bool) {
 				return assumed, true
 			}
 		}
-		if limit, fixed := p.Set.Limit.(int); fixed && isIdentifier(node, "limit") {
+		if limit, fixed := p.Set.Limit.(int); fixed && isIdentifier(node, rules.ContextLimit) {
 			return interval(float64(limit), float64(limit)), true
 		}
 		if field := fieldOf(node); field != nil && field.Range != nil {

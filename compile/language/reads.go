@@ -45,7 +45,7 @@ func (r Read) String() string {
 		root = r.Past + "." + root
 	}
 	text := keypath.Format(root, r.Path)
-	if r.Is(PartitionField) && len(r.Path) > 0 {
+	if r.Is(rules.ContextPartition) && len(r.Path) > 0 {
 		text = keypath.Format(r.Path[0], r.Path[1:]) // a variable has a name of its own
 	}
 	if r.Has {
@@ -58,7 +58,7 @@ func (r Read) String() string {
 func (r Read) Is(field string) bool { return r.Past == "" && r.Root == field }
 
 // InBody reports whether the value is in the body of this page.
-func (r Read) InBody() bool { return r.Is("body") }
+func (r Read) InBody() bool { return r.Is(rules.ContextBody) }
 
 // InResponse reports whether the value is a part of the response of this page: see
 // [rules.ContextField].Response.
@@ -192,9 +192,9 @@ func (f *accessFinder) walkCall(node *ast.Node, n *ast.CallNode) {
 	if _, named := n.Callee.(*ast.IdentifierNode); !named {
 		f.walk(&n.Callee)
 	}
-	if fn != nil && fn.ofItems && len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], "items") {
+	if fn != nil && fn.ofItems && len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], rules.ContextItems) {
 		if path, isText := n.Arguments[1].(*ast.StringNode); isText {
-			f.found(access{node: node, read: Read{Root: "items"}, ofElement: true, element: keypath.Split(path.Value), call: name,
+			f.found(access{node: node, read: Read{Root: rules.ContextItems}, ofElement: true, element: keypath.Split(path.Value), call: name,
 				lenient: fn.lenient})
 		}
 	}
@@ -332,10 +332,10 @@ func (f *accessFinder) readCall(n *ast.CallNode) (read Read, ok bool) {
 	case len(n.Arguments) == 2:
 		return f.readOfValue(n, fn.access)
 	case fn.access == searchByPath:
-		return Read{Root: "body"}, true
+		return Read{Root: rules.ContextBody}, true
 	}
 	path, constant := constantPath(n)
-	return Read{Root: "body", Path: path, Has: constant && fn.access == presenceOfPath, Open: !constant}, true
+	return Read{Root: rules.ContextBody, Path: path, Has: constant && fn.access == presenceOfPath, Open: !constant}, true
 }
 
 // readOfValue recognizes at(v, "a.b") and has(v, "a.b"), where v is itself a read.
@@ -388,7 +388,7 @@ func isFromEnd(n ast.Node) bool {
 }
 
 // InItem reports whether the value is in the item that filter or fields is about.
-func (r Read) InItem() bool { return r.Is("item") }
+func (r Read) InItem() bool { return r.Is(rules.ContextItem) }
 
 // VariesByItem reports whether the value may differ between the items of a page.
-func (r Read) VariesByItem() bool { return r.InItem() || r.Is("key") }
+func (r Read) VariesByItem() bool { return r.InItem() || r.Is(rules.ContextKey) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
@@ -130,7 +131,7 @@ func called(node ast.Node) (name string, arguments []ast.Node) {
 }
 
 // isAll reports whether a node is items itself. No variable of let can have that name.
-func (u *itemUse) isAll(node ast.Node) bool { return isIdentifier(node, "items") }
+func (u *itemUse) isAll(node ast.Node) bool { return isIdentifier(node, rules.ContextItems) }
 
 // isList reports whether a node is a list of items.
 func (u *itemUse) isList(node ast.Node) bool {

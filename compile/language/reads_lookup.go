@@ -17,7 +17,7 @@ func (r Read) Lookup(page *rules.Context) (any, bool) {
 	var v any
 	var ok bool
 	path := r.Path
-	if r.Is("items") {
+	if r.Is(rules.ContextItems) {
 		v, path, ok = r.item(page)
 	} else {
 		v, ok = r.field(page)

@@ -30,9 +30,9 @@ func (r Read) missing(page *rules.Context) bool {
 	_, exists := r.page(page)
 	known := r.call != "" && len(r.Args) > 0
 	switch r.Root {
-	case "body":
+	case rules.ContextBody:
 		known = len(r.Path) > 0
-	case "items":
+	case rules.ContextItems:
 		known = len(r.Path) > 0 && r.countItems(page) > 0
 	}
 	if !exists || !known || r.Has || r.Open {
@@ -64,7 +64,7 @@ type MissingPath struct {
 func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 	var missing []MissingPath
 	for _, r := range e.ShownReads() {
-		if r.Past != "" || r.Root == "body" || r.Root == "link" || !r.missing(page) {
+		if r.Past != "" || r.Root == rules.ContextBody || r.Root == rules.ContextLink || !r.missing(page) {
 			continue // the reader of pages finds misspelt paths of the body: it knows all of them
 		}
 		if r.call != "" {
@@ -75,8 +75,8 @@ func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 		missing = append(missing, MissingPath{r.String(), nearestHint(Read{Root: r.Root, Path: r.Path[:last]}, r.Path[last], page)})
 	}
 	for _, r := range e.Elements() {
-		if r.List.String() == "items" && r.missing(page) {
-			missing = append(missing, MissingPath{r.String(), nearestHint(Read{Root: "items", Path: []string{"0"}}, r.Path[0], page)})
+		if r.List.String() == rules.ContextItems && r.missing(page) {
+			missing = append(missing, MissingPath{r.String(), nearestHint(Read{Root: rules.ContextItems, Path: []string{"0"}}, r.Path[0], page)})
 		}
 	}
 	return missing

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // A fieldTest is a predicate on the items in one of two simple forms: a field is true, as in
@@ -94,7 +96,7 @@ func fieldOfItem(node ast.Node) (path []string, ok bool) {
 		node, path = arguments[0], append(path, key.Value)
 	}
 	slices.Reverse(path)
-	return path, path != nil && isIdentifier(node, "item")
+	return path, path != nil && isIdentifier(node, rules.ContextItem)
 }
 
 // An itemTest is an expression that compares a field of the item with a constant: item.price > 10. It is

@@ -158,7 +158,7 @@ func (s *safeRewriter) call(node *ast.Node, n *ast.CallNode) {
 // arguments unless at and has are given another value: at("a.b") becomes
 // ·at(·meter, body, ["a", "b"]). A constant path is split or compiled here, once.
 func (s *safeRewriter) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
-	var body ast.Node = &ast.IdentifierNode{Value: "body"}
+	var body ast.Node = &ast.IdentifierNode{Value: rules.ContextBody}
 	path := n.Arguments[len(n.Arguments)-1]
 	if len(n.Arguments) == 2 {
 		body = n.Arguments[0]

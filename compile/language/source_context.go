@@ -120,9 +120,6 @@ func fieldsOf(v any) any {
 	return object
 }
 
-// PartitionField is the field of the context that has the variables of for.
-const PartitionField = "partition"
-
 // expandNames replaces the names that stand for something else:
 //
 //   - null is nil,
@@ -141,7 +138,7 @@ func expandNames(node *ast.Node, variables []string) {
 			null.SetLocation(n.Location())
 			*node = null
 		case slices.Contains(variables, n.Value):
-			*node = memberAt(PartitionField, n.Value, n)
+			*node = memberAt(rules.ContextPartition, n.Value, n)
 		}
 		return
 	case *ast.VariableDeclaratorNode:
@@ -165,11 +162,11 @@ func loginHeader(call *ast.CallNode) {
 		callee = chain.Node
 	}
 	member, ok := callee.(*ast.MemberNode)
-	if !ok || !isIdentifier(member.Node, "login") {
+	if !ok || !isIdentifier(member.Node, rules.ContextLogin) {
 		return
 	}
 	if key, ok := member.Property.(*ast.StringNode); ok && key.Value == "header" {
-		call.Callee = identifierAt("header", call.Callee)
+		call.Callee = identifierAt(rules.ContextHeader, call.Callee)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"reflect"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // children returns pointers to a node's direct children, in the order of the source.
@@ -106,7 +108,7 @@ func isIdentifier(n ast.Node, name string) bool {
 // isVariable reports whether a node is the variable state.name.
 func isVariable(node ast.Node, name string) bool {
 	member, ok := node.(*ast.MemberNode)
-	if !ok || !isIdentifier(member.Node, "state") {
+	if !ok || !isIdentifier(member.Node, rules.ContextState) {
 		return false
 	}
 	key, ok := member.Property.(*ast.StringNode)

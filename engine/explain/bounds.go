@@ -150,11 +150,11 @@ func (j explainer) endOf(count rules.Range) *compile.Trigger {
 // list, but not at every empty page, and equal responses need not give equal requests.
 func (j explainer) mayHaveEmptyWindows() bool {
 	sameAfterSame := func(r language.Read) bool {
-		return r.Past == "" && (r.Phase() == rules.PhaseJob || r.Is("body") || r.Is("items") || r.Is("count"))
+		return r.Past == "" && (r.Phase() == rules.PhaseJob || r.Is(rules.ContextBody) || r.Is(rules.ContextItems) || r.Is(rules.ContextCount))
 	}
 	changes := func(e *language.Expression) bool {
 		return e.Rule.Role != rules.RoleAfter && slices.ContainsFunc(e.Reads, func(r language.Read) bool {
-			return !sameAfterSame(r) && (r.Root != "state" || len(r.Path) == 0 || j.stateChanges(r.Path[0], sameAfterSame))
+			return !sameAfterSame(r) && (r.Root != rules.ContextState || len(r.Path) == 0 || j.stateChanges(r.Path[0], sameAfterSame))
 		})
 	}
 	return j.Ends() && !j.endsOnEmptyPages() && (len(j.Ruleset.Ignore) > 0 || slices.ContainsFunc(j.NextParts, changes))
@@ -171,9 +171,10 @@ func (j explainer) stateChanges(name string, isFixed func(language.Read) bool) b
 // passesEmptyPages reports whether no rule but a guard ends the list because a page is empty.
 func (j explainer) passesEmptyPages() bool {
 	p := j.Prover()
-	p.Assume = map[string]rules.Range{"count": {}}
+	p.Assume = map[string]rules.Range{rules.ContextCount: {}}
+	ofItems := func(r language.Read) bool { return r.Is(rules.ContextCount) || r.Is(rules.ContextItems) }
 	return !slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool {
-		mayTell := !s.Rule.Guard && slices.ContainsFunc(s.Reads, func(r language.Read) bool { return r.Is("count") || r.Is("items") })
+		mayTell := !s.Rule.Guard && slices.ContainsFunc(s.Reads, ofItems)
 		truth := p.Condition(s.Expression)
 		return truth == language.Always || mayTell && truth != language.Never
 	})

@@ -218,9 +218,9 @@ func (j explainer) signsRead() (places []string, inHeader bool) {
 	}
 	for _, read := range reads {
 		switch {
-		case read.Is("header") && len(read.Args) > 0:
+		case read.Is(rules.ContextHeader) && len(read.Args) > 0:
 			places, inHeader = lists.AppendNew(places, read.Args[0]), true
-		case read.Is("link"):
+		case read.Is(rules.ContextLink):
 			places, inHeader = lists.AppendNew(places, "Link"), true
 		case read.InBody() && len(read.Path) > 0:
 			places = lists.AppendNew(places, j.redact(keypath.Join(read.Path...)))

@@ -200,7 +200,7 @@ func (j explainer) choosesBy(path []string) bool {
 // isReadBy returns a function that reports whether a read is about a path of the item that the job runs for.
 func (j explainer) isReadBy(r language.Read) func(path []string) bool {
 	return func(path []string) bool {
-		return len(r.Path) > 0 && r.Is(language.PartitionField) && r.Path[0] == j.For[0].Name && slices.Equal(r.Path[1:], path)
+		return len(r.Path) > 0 && r.Is(rules.ContextPartition) && r.Path[0] == j.For[0].Name && slices.Equal(r.Path[1:], path)
 	}
 }
 
@@ -233,7 +233,7 @@ func hasWindows(v compile.ForVariable) bool { return v.Window != nil }
 
 // readsNow reports whether an expression, which may be nil, reads the time of the run.
 func readsNow(e *language.Expression) bool {
-	return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("now") })
+	return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(rules.ContextNow) })
 }
 
 // emptyInterval says what happens if windows end before they begin, unless both bounds are constants.

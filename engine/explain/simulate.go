@@ -43,7 +43,7 @@ func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
 			x.windows = append(x.windows, s.windowsInWords(&j.For[i]))
 		}
 	}
-	if s.kept == nil && j.Reads("kept") {
+	if s.kept == nil && j.Reads(rules.ContextKept) {
 		laterRun := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true, sorts: s.sorts}
 		if request, failed := laterRun.first(); failed == nil {
 			later := laterRun.describe(request, nil)
@@ -179,7 +179,7 @@ func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context)
 	}
 	if !e.Rule.Placement.Secret && e.Rule.Role.Builds() {
 		if v, ok := e.Composite(func(source string) any {
-			return s.placeholder(strings.ReplaceAll(source, language.PartitionField+".", "")) // as it is written
+			return s.placeholder(strings.ReplaceAll(source, rules.ContextPartition+".", "")) // as it is written
 		}); ok {
 			return v, true
 		}
@@ -197,7 +197,7 @@ func (s *simulation) isUnknown(r language.Read, page *rules.Context) bool {
 			return s.keptUnknown
 		case "input":
 			return len(r.Path) == 0 || s.inputs[r.Path[0]] == nil
-		case "now", language.PartitionField:
+		case "now", rules.ContextPartition:
 			return true
 		}
 	}
@@ -288,7 +288,7 @@ func (s *simulation) windowsInWords(v *compile.ForVariable) string {
 	const most = 10_000
 	firstRun, open := false, false
 	few, n, err := partition.Windows(v, most, func(e *language.Expression) (any, error) {
-		isKept := func(r language.Read) bool { return r.Is("kept") }
+		isKept := func(r language.Read) bool { return r.Is(rules.ContextKept) }
 		switch unknown := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, &s.page) }); {
 		case unknown && e == v.To && !slices.ContainsFunc(e.Reads, isKept):
 			open = true

@@ -93,11 +93,11 @@ func (p *plan) idle(job *compile.Job, ended []string) bool {
 func (s *signal) isRead(r language.Read) bool {
 	switch {
 	case s.Header != "":
-		return r.Root == "header" && slices.Contains(r.Args, s.Header)
+		return r.Root == rules.ContextHeader && slices.Contains(r.Args, s.Header)
 	case s.Link != "":
-		return r.Root == "link" && slices.Contains(r.Args, s.Link)
+		return r.Root == rules.ContextLink && slices.Contains(r.Args, s.Link)
 	}
-	return r.Root == "body" && slices.Equal(r.Path, s.Path)
+	return r.Root == rules.ContextBody && slices.Equal(r.Path, s.Path)
 }
 
 // unclear names the places that a plan may misread: their names do not say what the values mean, or a

@@ -115,8 +115,8 @@ func (l *loss) asExpression(p value.Object, advance advance) value.Object {
 	}
 	for _, e := range l.job.Next {
 		source := e.Rule.Source
-		if advance == byItems && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == "limit" }) {
-			source, advanced = keypath.Format("state", []string{e.Rule.Target})+" + count", true
+		if advance == byItems && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == rules.ContextLimit }) {
+			source, advanced = keypath.Format(rules.ContextState, []string{e.Rule.Target})+" + count", true
 		}
 		state = state.WithPath([]string{e.Rule.Target, "next"}, source)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/engine/shape"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/secret"
@@ -141,7 +142,7 @@ func onlyList(body *shape.Shape) string {
 	var found []string
 	for _, m := range body.Members {
 		if m.Lists > 0 {
-			found = append(found, keypath.Format("body", []string{m.Name}))
+			found = append(found, keypath.Format(rules.ContextBody, []string{m.Name}))
 		}
 	}
 	if len(found) == 1 {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -144,7 +145,7 @@ func isEmptyObject(raw []byte) bool { return raw[0] == '{' && raw[scan.Next(raw,
 func (r *Reader) detect(status int) (list scan.Span, place string, err error) {
 	switch r.doc.rootKind() {
 	case scan.List:
-		return r.doc.scanner.Root, "body", nil
+		return r.doc.scanner.Root, rules.ContextBody, nil
 	case scan.Object:
 	default:
 		return scan.Span{}, "", fmt.Errorf("the response is %s, want a list or an object", r.doc.rootKind())
@@ -152,7 +153,7 @@ func (r *Reader) detect(status int) (list scan.Span, place string, err error) {
 	lists := r.doc.rootLists()
 	switch {
 	case len(lists) == 1:
-		return lists[0].at, keypath.Format("body", []string{lists[0].name}), nil
+		return lists[0].at, keypath.Format(rules.ContextBody, []string{lists[0].name}), nil
 	case len(lists) > 1:
 		return scan.Span{}, "", fmt.Errorf(
 			"the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
@@ -178,7 +179,7 @@ func (d *document) rootLists() (lists []rootList) {
 		name := scan.Unquote(key.Of(d.raw))
 		if same := func(l rootList) bool { return l.name == string(name) }; slices.ContainsFunc(lists, same) {
 			lists = slices.DeleteFunc(lists, same)
-			d.duplicate = cmp.Or(d.duplicate, keypath.Format("body", []string{string(name)}))
+			d.duplicate = cmp.Or(d.duplicate, keypath.Format(rules.ContextBody, []string{string(name)}))
 		}
 		if d.raw[span.Start] == '[' && len(lists) < maxLists {
 			lists = append(lists, rootList{string(name), span})

@@ -299,9 +299,9 @@ func (r *Reader) duplicateKey() string {
 	case s.Duplicate == nil:
 		return r.doc.duplicate
 	case s.Columns != nil && s.Columns.Root.At(s.Duplicate.Path...) == s.Duplicate:
-		return keypath.Format("item", s.Duplicate.Path)
+		return keypath.Format(rules.ContextItem, s.Duplicate.Path)
 	}
-	return keypath.Format("body", s.Duplicate.Path)
+	return keypath.Format(rules.ContextBody, s.Duplicate.Path)
 }
 
 // takeValues returns the items of the response for rules. The scan has noted the locations of the

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -27,7 +28,7 @@ func namesOf(lists []rootList) string {
 // path, as [Reading.Names] does.
 func Suggest(names func(path []string) []string, path []string) string {
 	if near := Nearest(names, path); near != nil {
-		return "; did you mean " + keypath.Format("body", near) + "?"
+		return "; did you mean " + keypath.Format(rules.ContextBody, near) + "?"
 	}
 	return ""
 }

@@ -163,7 +163,7 @@ func (p *latestPage) howEnded() (again, chosen bool) {
 			continue
 		}
 		rule, kind := &p.subject.job.Stops[by].Rule, p.subject.job.Stops[by].Rule.Origin.By.Kind
-		readsTotal := slices.ContainsFunc(p.subject.job.Stops[by].Reads, func(r language.Read) bool { return r.Root == "total" })
+		readsTotal := slices.ContainsFunc(p.subject.job.Stops[by].Reads, func(r language.Read) bool { return r.Root == rules.ContextTotal })
 		again = again || i == 0 && rule.Guard && kind == rules.AuthorDefault
 		chosen = chosen || kind == rules.AuthorConfig && !(again && readsTotal)
 	}
@@ -173,7 +173,7 @@ func (p *latestPage) howEnded() (again, chosen bool) {
 // isShort reports whether all rules that ended the list read the number of items on a page.
 func (p *latestPage) isShort() bool {
 	return !slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
-		readsCount := slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return r.Is("count") })
+		readsCount := slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return r.Is(rules.ContextCount) })
 		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && !readsCount
 	})
 }
@@ -246,7 +246,7 @@ func (p *latestPage) countThatEnded(has func(v any) bool) (first string) {
 // name, or "" if there is none.
 func (p *latestPage) keptAhead() string {
 	for _, e := range p.subject.job.Keeps {
-		ofItems := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("items") || r.Is("first") })
+		ofItems := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(rules.ContextItems) || r.Is(rules.ContextFirst) })
 		v := p.end.Kept[e.Rule.Target]
 		if t, isTime := e.KeptTime(v); ofItems && isTime && t.Sub(p.context.Now()) > maxInFuture {
 			return fmt.Sprintf("kept.%s = %v", e.Rule.Target, v)

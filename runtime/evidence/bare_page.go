@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 )
@@ -32,7 +33,7 @@ func (s gapSearch) noticeBareEnd() {
 		if apinames.Key(path[len(path)-1]).IsErrorMessage() {
 			return
 		}
-		beside = beside || slices.Contains(neighbours, keypath.Format("body", path))
+		beside = beside || slices.Contains(neighbours, keypath.Format(rules.ContextBody, path))
 	}
 	s.facts.BarePage, s.facts.BareBeside = c.Page, beside
 }
@@ -41,7 +42,7 @@ func (s gapSearch) noticeBareEnd() {
 func (s comparison) neighbours() []string {
 	list := ""
 	if field := s.subject.job.Spec().DataField; field != nil {
-		list = keypath.Format("body", field.Keys)
+		list = keypath.Format(rules.ContextBody, field.Keys)
 	}
 	return slices.DeleteFunc(slices.Clone(s.first.FirstPaths), func(path string) bool {
 		name := strings.Trim(path[strings.LastIndexAny(path, ".[")+1:], `"]`)

@@ -140,7 +140,7 @@ func (s errorSearch) noticeErrorBesideItems() {
 // alone.
 func (s errorSearch) noticePartial(page *rules.Context) {
 	for _, sign := range s.subject.beside {
-		read := language.Read{Root: "body", Path: sign.Keys}
+		read := language.Read{Root: rules.ContextBody, Path: sign.Keys}
 		if v, present := read.Lookup(page); present && sign.Kind == apinames.ErrorCut && s.facts.Error == "" && apinames.SaysPartial(v) {
 			s.reportError(read.String()+" is "+shortText(v)+", and nothing else says that the list is complete", rules.DoubtItem)
 			s.memory.Partial = s.facts.Error
@@ -193,7 +193,7 @@ func (s errorSearch) noticeErrorWithoutItems() {
 // sent, or page 1 has, says nothing, and a rule that decides knows what it means.
 func (s errorSearch) noticeDoubt(page *rules.Context) {
 	for _, path := range apinames.DoubtsIn(page.Body) {
-		read := language.Read{Root: "body", Path: path}
+		read := language.Read{Root: rules.ContextBody, Path: path}
 		v, _ := read.Lookup(page)
 		if slices.ContainsFunc(s.subject.decisives, s.readsTo(path)) {
 			continue
@@ -248,7 +248,7 @@ func localName(name string) string { return name[strings.LastIndexByte(name, ':'
 func (s errorSearch) noticeSign(signs []apinames.ErrorSign, page *rules.Context) {
 	c := s.context
 	for _, sign := range signs {
-		read := language.Read{Root: "body", Path: sign.Keys}
+		read := language.Read{Root: rules.ContextBody, Path: sign.Keys}
 		v, present := read.Lookup(page)
 		if !present || !s.isError(sign, v, page, s.reading.HasField) || sign.Kind == apinames.ErrorState && s.wasSent(v) {
 			continue
@@ -313,7 +313,7 @@ func (s errorSearch) saysEmpty(code any, page *rules.Context) bool {
 // hasMessage reports whether a page has a message with a meaning.
 func hasMessage(page *rules.Context, says func(message string) bool) bool {
 	isMessage := func(path []string) bool {
-		message, _ := language.Read{Root: "body", Path: path}.Lookup(page)
+		message, _ := language.Read{Root: rules.ContextBody, Path: path}.Lookup(page)
 		text, _ := message.(string)
 		return text != "" && says(text)
 	}
@@ -357,7 +357,7 @@ func (p *latestPage) pageOfErrors(paths *document.Paths) *rules.Context {
 // to it, or below a star of its path.
 func (s errorSearch) noticeErrorOfLists() {
 	if stray := s.reading.Stray; stray != nil && (s.facts.Error == "" || !stray.Named) {
-		s.reportError(keypath.Format("body", stray.Path)+" is "+shortText(stray.Value), mayBeItemIf(stray.Named))
+		s.reportError(keypath.Format(rules.ContextBody, stray.Path)+" is "+shortText(stray.Value), mayBeItemIf(stray.Named))
 	}
 	for i, list := range s.subject.lists {
 		if s.reading.Found[i] == scan.Object && !list.star {
@@ -385,7 +385,7 @@ func (s errorSearch) noticeErrorAbove(keys []string, found scan.Kind) {
 			return
 		}
 		if text, _ := value.Marshal(v); s.lostItems() || apinames.SaysFailure(string(text)) {
-			at := keypath.Format("body", keys[:depth])
+			at := keypath.Format(rules.ContextBody, keys[:depth])
 			s.reportError(at+" is "+shortText(v)+", where an object with the list of items should be", rules.DoubtNone)
 		}
 		return
@@ -404,7 +404,7 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 		if m.Name == key {
 			continue
 		}
-		at := keypath.Format("body", append(slices.Clip(parent), m.Name))
+		at := keypath.Format(rules.ContextBody, append(slices.Clip(parent), m.Name))
 		name := strings.TrimPrefix(m.Name, "@") // an attribute of XML
 		local := localName(name)
 		text, _ := m.Value.(string)
@@ -424,7 +424,7 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 // there.
 func errorMessage(page *rules.Context, sign []string) string {
 	for _, path := range apinames.ErrorMessagesIn(page.Body) {
-		read := language.Read{Root: "body", Path: path}
+		read := language.Read{Root: rules.ContextBody, Path: path}
 		if v, present := read.Lookup(page); present && !slices.Equal(path, sign) {
 			if text, ok := v.(string); ok && text != "" {
 				return " (" + read.String() + ": " + wording.Clip(text, 120) + ")"

@@ -110,7 +110,7 @@ func (s errorSearch) noticeListOfErrors() {
 func (s errorSearch) noticeObjectForList(index int, keys []string) {
 	found, _ := s.lookup(keys)
 	object, _ := value.Members(found)
-	text := keypath.Format("body", keys) + " is " + shortText(found)
+	text := keypath.Format(rules.ContextBody, keys) + " is " + shortText(found)
 	known := s.firstNames(index)
 	isItem := func(m rules.Member) bool { return slices.Contains(known, m.Name) }
 	switch {

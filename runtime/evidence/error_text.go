@@ -58,7 +58,7 @@ func (s errorSearch) compareKinds(items [][]byte, list int) {
 // noticeListInItems notices a response that is a list of an object and the list of items, if it was taken for the list
 // of items itself: [{"pages": 2}, [{"id": 1}]].
 func (s errorSearch) noticeListInItems(items [][]byte) {
-	if s.reading.Place == "body" && len(items) == 2 && isObject(items[0]) && items[1][0] == '[' {
+	if s.reading.Place == rules.ContextBody && len(items) == 2 && isObject(items[0]) && items[1][0] == '[' {
 		list := wording.Clip(string(items[1]), 60)
 		s.reportError("it is a list of an object and "+list+", which may be the list of items (dataField 1)", rules.DoubtNone)
 	}
@@ -75,7 +75,7 @@ func (s errorSearch) noticeMessage(state string, complains func(message string) 
 		if first && apinames.Key(path[len(path)-1]).IsErrorCaption() {
 			continue
 		}
-		read := language.Read{Root: "body", Path: path}
+		read := language.Read{Root: rules.ContextBody, Path: path}
 		v, _ := read.Lookup(page)
 		near := len(path) == 1 || !apinames.Key(path[len(path)-1]).IsErrorCaption()
 		if text, ok := v.(string); ok && near && !s.isUsual(read.String(), text) && complains(text) {

@@ -313,14 +313,14 @@ func (p *latestPage) readsTo(keys []string) func(language.Read) bool {
 // readsHeader returns a function that reports whether a rule reads a header.
 func readsHeader(name string) func(language.Read) bool {
 	return func(read language.Read) bool {
-		return read.Root == "header" && len(read.Args) > 0 && strings.EqualFold(read.Args[0], name)
+		return read.Root == rules.ContextHeader && len(read.Args) > 0 && strings.EqualFold(read.Args[0], name)
 	}
 }
 
 // readsNextLink reports whether a rule reads the next link of the Link header. A link with another relation may lead
 // through the list, too, but not if page 1 lacks it.
 func (p *latestPage) readsNextLink(read language.Read) bool {
-	return read.Root == "link" && (p.context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
+	return read.Root == rules.ContextLink && (p.context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
 }
 
 // isCutOff reports whether the last link of a Link header has no relation, or one without its closing quote. The header

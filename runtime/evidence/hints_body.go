@@ -75,7 +75,7 @@ func (s *bodySearch) wants(path []string) (value, members bool) {
 func (s *bodySearch) visit(path []string, v any) {
 	name := s.subject.nameOfSign(path)
 	hint := foundHint{
-		path: path, at: language.Read{Root: "body", Path: path}.String(), value: apinames.Unwrap(v), inBody: true, by: s.readsTo(path),
+		path: path, at: language.Read{Root: rules.ContextBody, Path: path}.String(), value: apinames.Unwrap(v), inBody: true, by: s.readsTo(path),
 	}
 	if s.trailer != nil {
 		hint.at, hint.by, hint.least = strings.TrimPrefix(hint.at, "body.")+" in the last line", nil, true

@@ -44,9 +44,9 @@ func (p *latestPage) decisive() document.Digest {
 	var d document.Digest
 	for _, read := range p.subject.decisives {
 		switch {
-		case read.Root == "items":
+		case read.Root == rules.ContextItems:
 			d = d.With(p.reading.ItemsDigest)
-		case read.Root == "body" && len(read.Path) == 0:
+		case read.Root == rules.ContextBody && len(read.Path) == 0:
 			d = d.With(p.reading.Content)
 		default:
 			v, _ := read.Lookup(p.context)
@@ -72,7 +72,7 @@ func (p *latestPage) lookup(path []string) (any, bool) {
 	if err != nil {
 		return nil, false
 	}
-	return language.Read{Root: "body", Path: path}.Lookup(&rules.Context{Body: body})
+	return language.Read{Root: rules.ContextBody, Path: path}.Lookup(&rules.Context{Body: body})
 }
 
 // placesOfItems returns the paths of the values in the root of a page, and next to its items.
@@ -112,11 +112,11 @@ func (p *latestPage) outline() (outline []string) {
 	switch {
 	case len(places) > maxFirstPaths:
 		return nil
-	case p.reading.Place == "body":
+	case p.reading.Place == rules.ContextBody:
 		return []string{p.reading.Place}
 	}
 	for _, path := range places {
-		outline = append(outline, keypath.Format("body", path))
+		outline = append(outline, keypath.Format(rules.ContextBody, path))
 	}
 	return outline
 }
@@ -229,8 +229,8 @@ func (p *latestPage) statuses() (statuses []status) {
 	}
 	body, _ := p.reading.Lookup(document.NewPaths(paths))
 	for _, path := range paths {
-		if v, present := (language.Read{Root: "body", Path: path}).Lookup(&rules.Context{Body: body}); present {
-			statuses = append(statuses, status{keypath.Format("body", path), path[len(path)-1], v})
+		if v, present := (language.Read{Root: rules.ContextBody, Path: path}).Lookup(&rules.Context{Body: body}); present {
+			statuses = append(statuses, status{keypath.Format(rules.ContextBody, path), path[len(path)-1], v})
 		}
 	}
 	return statuses

@@ -94,7 +94,7 @@ func (p *MissingPaths) lacks(job *compile.Job, e *language.Expression) bool {
 func readsItem(job *compile.Job, e *language.Expression, path []string) bool {
 	whole := append([]string{job.For[0].Name}, path...)
 	return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
-		return r.Is(language.PartitionField) && slices.Equal(r.Path, whole)
+		return r.Is(rules.ContextPartition) && slices.Equal(r.Path, whole)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -29,7 +30,7 @@ func (s gapSearch) notice() {
 		return
 	}
 	for _, path := range s.placesOfItems() {
-		if place := keypath.Format("body", path); !slices.Contains(s.first.FirstPaths, place) && s.listsObjects(path) {
+		if place := keypath.Format(rules.ContextBody, path); !slices.Contains(s.first.FirstPaths, place) && s.listsObjects(path) {
 			s.facts.MovedPage, s.facts.MovedTo = c.Page, wording.Clip(place, 200)
 			return
 		}
@@ -48,7 +49,7 @@ func (s gapSearch) movedElement() string {
 	for _, list := range s.subject.lists {
 		found := s.elsewhere(body, list.steps)
 		keys := keypath.Split(found.Path)
-		if place := keypath.Format("body", keys); found.Path != "" && !slices.Contains(s.first.FirstPaths, place) {
+		if place := keypath.Format(rules.ContextBody, keys); found.Path != "" && !slices.Contains(s.first.FirstPaths, place) {
 			v, _ := s.lookup(keys)
 			element, _ := value.Members(v)
 			if found.Certain || element != nil && slices.Equal(namesOf(element), s.first.FirstNames) {

@@ -53,7 +53,7 @@ func (s nestedSearch) notice() {
 	if f, list := s.facts, s.reading.Truncated; f.NestedFor == "" && (s.context.Count > 0 || list.Count > 0) {
 		f.Nested, f.NestedSign = list.Count, ""
 		if list.Count > 0 {
-			f.NestedSign = keypath.Format("body", list.Path) + " = " + wording.Clip(list.Value, 60)
+			f.NestedSign = keypath.Format(rules.ContextBody, list.Path) + " = " + wording.Clip(list.Value, 60)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (s nestedSearch) countNested(item []byte) {
 			return
 		}
 		path := keypath.Format("parent", list.Sign)
-		f.NestedSign = strings.TrimPrefix(keypath.Format("item", list.Sign), "item.") + " = " + wording.Clip(list.Value, 60)
+		f.NestedSign = strings.TrimPrefix(keypath.Format(rules.ContextItem, list.Sign), "item.") + " = " + wording.Clip(list.Value, 60)
 		f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q}}`, s.subject.job.ID())
 		if flag := map[string]string{"true": path, "false": "not " + path}[list.Value]; flag != "" && list.Outer == nil {
 			f.NestedFor = fmt.Sprintf(`"for": {"parent": {"items": %q, "when": %q}}`, s.subject.job.ID(), flag)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -59,7 +60,7 @@ func outlineOf(v any) any {
 func readsOfPaging(watched []language.Read, decisive []language.Read) []language.Read {
 	values := watched
 	for _, read := range decisive {
-		if read.Is("header") && len(read.Args) > 0 || read.Is("link") {
+		if read.Is(rules.ContextHeader) && len(read.Args) > 0 || read.Is(rules.ContextLink) {
 			read.Has = false
 			values = append(values, read)
 		}

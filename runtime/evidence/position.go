@@ -52,7 +52,7 @@ func (s positionSearch) notice() {
 	if stated, ok := position(v); ok && isPosition && stated > requested-first.Less {
 		s.facts.SkippedPage = c.Page
 		s.facts.Skipped = fmt.Sprintf("%s is %d, although %s=%d was sent",
-			keypath.Format("body", first.Path), stated, first.Param, requested)
+			keypath.Format(rules.ContextBody, first.Path), stated, first.Param, requested)
 	}
 }
 

@@ -111,7 +111,7 @@ func NewSubject(job *compile.Job) *Subject {
 	watched := lists.Map(a.Watches(), func(w compile.Watch) language.Read { return w.Read })
 	return &Subject{
 		paging: readsOfPaging(watched, a.Decisive()), counts: statedCountsOf(job),
-		job: job, watches: a.Watches(), decisives: a.Decisive(), readsItems: a.NextReads("items"),
+		job: job, watches: a.Watches(), decisives: a.Decisive(), readsItems: a.NextReads(rules.ContextItems),
 		keys: lists.Map(paths, keypath.Split), keyPaths: strings.Join(paths, ", "),
 		stableKeys: len(paths) == 0 && slices.ContainsFunc(job.For, isWindow),
 		lists:      itemListsOf(job.Spec().DataField),
