@@ -47,7 +47,7 @@ func (b *Builder) CheckAddress(request requests.Request) error {
 // that of the response.
 func (j *Job) resolvesAgainstResponse() bool {
 	isURL := func(p *language.Expression) bool { return p.Rule.Role == rules.RoleURL }
-	return !rules.SwitchesOf(j.Ruleset.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
+	return !j.Ruleset.Dialect.Switches().RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
 }
 
 // evaluate returns the values of expressions by their targets.

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -19,7 +20,7 @@ func stressOf(c *fixtures.Case) (*stress.Report, error) {
 		engine.WithPlaceholders(), engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
 	}
 	if i := slices.Index(c.Args, "--dialect"); i >= 0 && i+1 < len(c.Args) {
-		options = append(options, engine.WithDialect(c.Args[i+1]))
+		options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
 	}
 	e, err := engine.Load(c.ConfigName, []byte(text), options...)
 	if err != nil {

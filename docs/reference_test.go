@@ -197,7 +197,7 @@ func writeExpressions(b *strings.Builder, m rules.Method) error {
 	if m.Example == nil {
 		return nil
 	}
-	texts := map[string]string{}
+	texts := map[rules.Dialect]string{}
 	for _, dialect := range rules.Dialects() {
 		if !slices.ContainsFunc(rules.Builtin().Methods(dialect), func(one rules.Method) bool { return one.Name == m.Name }) {
 			continue
@@ -233,7 +233,7 @@ func settingsText(settings rules.Object) string {
 
 // compiled prints what a method compiles to, without the rules that all methods
 // share.
-func compiled(method, dialect string, settings rules.Object) (string, error) {
+func compiled(method string, dialect rules.Dialect, settings rules.Object) (string, error) {
 	paging := config.CustomMethod{Name: method, Settings: map[string]any{}}
 	for _, m := range settings {
 		paging.Settings[m.Name] = m.Value

@@ -18,7 +18,7 @@ func (a Auditor) Accepts(job JobResult) bool {
 	if accept := a.engine.options.run.accept; accept != nil {
 		return accept(job)
 	}
-	return rules.SwitchesOf(a.engine.cfg.Dialect).AcceptEvidence || len(job.Evidence()) == 0
+	return a.engine.cfg.Dialect.Switches().AcceptEvidence || len(job.Evidence()) == 0
 }
 
 // AuditFile returns the finding of the audit about a file that a job replaces, or nil. rows is the

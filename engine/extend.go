@@ -69,7 +69,7 @@ func (s optionSet) try() error {
 	return nil
 }
 
-func (s optionSet) tryIn(dialect string) error {
+func (s optionSet) tryIn(dialect rules.Dialect) error {
 	for _, t := range s.trials {
 		root := rules.Object{
 			{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://api.example.com/"}, {Name: "pagination", Value: t.pagination}}},

@@ -23,6 +23,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -370,7 +371,7 @@ func loadCase(c *fixtures.Case, server *fixtures.Server, log *strings.Builder) (
 	}
 	for i, arg := range c.Args {
 		if arg == "--dialect" {
-			options = append(options, engine.WithDialect(c.Args[i+1]))
+			options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
 		}
 	}
 	if server.Kept() != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -24,13 +25,13 @@ import (
 // with that of the nextPageFlag for an API that has it in the root.
 func TestTheHintForANestedFlagMeansTheSame(t *testing.T) {
 	quoted := regexp.MustCompile(`write (".*) instead of nextPageFlag`)
-	for _, dialect := range []string{"spec", "keboola"} {
+	for _, dialect := range rules.Dialects() {
 		for _, settings := range []string{
 			`"stopOn": false`, `"stopOn": true`,
 			`"stopOn": false, "ifNotSet": true`, `"stopOn": false, "ifNotSet": false`,
 			`"stopOn": true, "ifNotSet": true`, `"stopOn": true, "ifNotSet": false`,
 		} {
-			t.Run(dialect+" "+settings, func(t *testing.T) {
+			t.Run(string(dialect)+" "+settings, func(t *testing.T) {
 				dotted := flagged(t, dialect, `"nextPageFlag": {"field": "meta.flag", `+settings+`}`, "http://127.0.0.1")
 				require.NotEmpty(t, dotted.Warnings())
 				hint := quoted.FindStringSubmatch(dotted.Warnings()[0].Hint)
@@ -77,7 +78,7 @@ func TestYAMLWithoutItsFormatNamesTheOption(t *testing.T) {
 	}
 }
 
-func flagged(t *testing.T, dialect, rule, base string) *engine.Engine {
+func flagged(t *testing.T, dialect rules.Dialect, rule, base string) *engine.Engine {
 	t.Helper()
 	e, err := engine.Load("config.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum", %s,
 		"forceStop": {"pages": 6}}}, "config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`,
@@ -88,7 +89,7 @@ func flagged(t *testing.T, dialect, rule, base string) *engine.Engine {
 
 // requestsOf returns the number of requests to an API whose n-th page has the n-th
 // flag, or none if it is absent.
-func requestsOf(t *testing.T, dialect, rule, format string, flags []string) int {
+func requestsOf(t *testing.T, dialect rules.Dialect, rule, format string, flags []string) int {
 	t.Helper()
 	n := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -281,6 +281,28 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 	})
 }
 
+// TestOnlyTheTableOfDialectsComparesTheirNames requires that what a dialect does differently is a row or a switch of
+// its table, and not a condition with its name.
+func TestOnlyTheTableOfDialectsComparesTheirNames(t *testing.T) {
+	goFiles(t, func(_, _ string, file *ast.File, set *token.FileSet) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			comparison, ok := n.(*ast.BinaryExpr)
+			if !ok {
+				return true
+			}
+			for _, side := range []ast.Expr{comparison.X, comparison.Y} {
+				if selector, ok := side.(*ast.SelectorExpr); ok {
+					side = selector.Sel
+				}
+				name, ok := side.(*ast.Ident)
+				named := ok && (name.Name == "Keboola" || name.Name == "Spec")
+				require.False(t, named, "%s: make it a field of rules.Switches", set.Position(comparison.Pos()))
+			}
+			return true
+		})
+	})
+}
+
 // TestOnlyTheCommandNamesFlags requires messages of libraries to name options by the values of package
 // remedy, whose table has the flags. What explain prints has its layout before the command sees it, so it
 // names flags, and so does the JSON Schema.

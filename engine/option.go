@@ -144,7 +144,7 @@ func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
 }
 
 // WithDialect overrides the configuration's dialect: "spec" or "keboola".
-func WithDialect(dialect string) Option {
+func WithDialect(dialect rules.Dialect) Option {
 	return loadOption(func(s *optionSet) error { s.decode.Dialect = dialect; return nil })
 }
 

@@ -178,7 +178,7 @@ func (e *Engine) bind(observer Observer) (runtime.Loop, error) {
 		return runtime.Loop{}, err
 	}
 	allowed, _ := e.allowedOrigins(inputs) // checked by Run
-	options.Origin, options.AllowedOrigins, options.AnyOrigin = origin, allowed, rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin
+	options.Origin, options.AllowedOrigins, options.AnyOrigin = origin, allowed, cfg.Dialect.Switches().FollowAnyOrigin
 	options.Auth, options.SecretHeaders = auth, secretHeaders(cfg)
 	options.RateLimit = transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}
 	loop := s.Loop

@@ -26,7 +26,7 @@ func newCatalog(methods []Method, guards []Guard) *Catalog {
 }
 
 // Methods returns the methods as a dialect has them, in the order of the reference.
-func (c *Catalog) Methods(dialect string) []Method {
+func (c *Catalog) Methods(dialect Dialect) []Method {
 	return lists.Map(c.methodNames(dialect), func(name string) Method {
 		m, _ := c.method(name, dialect)
 		return m.clone()
@@ -34,29 +34,32 @@ func (c *Catalog) Methods(dialect string) []Method {
 }
 
 // method returns the method of a name as a dialect has it.
-func (c *Catalog) method(name, dialect string) (m Method, known bool) {
+func (c *Catalog) method(name string, dialect Dialect) (m Method, known bool) {
 	if i := slices.IndexFunc(c.methods, func(m Method) bool { return m.Name == name }); i >= 0 {
 		m, known = c.methods[i], true
 	}
-	i := slices.IndexFunc(keboolaMethods, func(k keboolaMethod) bool { return k.name == name })
-	if i >= 0 && dialect == Keboola {
-		return keboolaMethods[i].apply(m), true
+	differing := dialect.row().methods
+	if i := slices.IndexFunc(differing, func(k keboolaMethod) bool { return k.name == name }); i >= 0 {
+		return differing[i].apply(m), true
 	}
 	return m, known
 }
 
 // methodNames returns the names of the methods of a dialect, in the order of the reference.
-func (c *Catalog) methodNames(dialect string) []string {
+func (c *Catalog) methodNames(dialect Dialect) []string {
 	names := lists.Map(c.methods, func(m Method) string { return m.Name })
-	if dialect != Keboola {
-		return names
-	}
-	for i, k := range keboolaMethods {
+	differing := dialect.row().methods
+	for i, k := range differing {
 		if k.only != nil {
-			names = slices.Insert(names, slices.Index(names, keboolaMethods[i-1].name)+1, k.name)
+			names = slices.Insert(names, slices.Index(names, differing[i-1].name)+1, k.name)
 		}
 	}
 	return names
+}
+
+// hasMethod reports whether a method of any dialect has the name.
+func (c *Catalog) hasMethod(name string) bool {
+	return slices.ContainsFunc(dialects, func(d *dialectRow) bool { return slices.Contains(c.methodNames(d.name), name) })
 }
 
 // Guards returns the guards, in the order in which they are evaluated: if several are met on a page,

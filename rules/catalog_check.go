@@ -14,7 +14,7 @@ import (
 func (c *Catalog) checkMethod(m Method) error {
 	a := addition{name: fmt.Sprintf("method %q", m.Name), fields: c.fieldsOf(m)}
 	a.checkIdentifier("name", m.Name, "")
-	if slices.Contains(c.methodNames(Keboola), m.Name) {
+	if c.hasMethod(m.Name) {
 		a.errorf("the name is taken")
 	}
 	if m.Doc == "" {
@@ -114,7 +114,7 @@ func (a *addition) checkTable(prefix string, fields []Field) {
 			}
 		}
 		for _, dialect := range dialects {
-			a.checkDefault(name, dialect, f)
+			a.checkDefault(name, dialect.name, f)
 		}
 		if f.Kind == KindBlock {
 			a.checkTable(name+".", f.Fields)
@@ -123,7 +123,7 @@ func (a *addition) checkTable(prefix string, fields []Field) {
 }
 
 // checkDefault checks that the default of a field is a value that it accepts.
-func (a *addition) checkDefault(name, dialect string, f Field) {
+func (a *addition) checkDefault(name string, dialect Dialect, f Field) {
 	kind, fallback := f.kindAndDefault(dialect)
 	if fallback == nil {
 		return

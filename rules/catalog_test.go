@@ -271,7 +271,7 @@ func TestAnInconsistentGuardIsRefused(t *testing.T) {
 func TestTheBuiltinTablesAreConsistent(t *testing.T) {
 	for _, dialect := range rules.Dialects() {
 		for _, m := range rules.Builtin().Methods(dialect) {
-			t.Run(dialect+"/"+m.Name, func(t *testing.T) {
+			t.Run(string(dialect)+"/"+m.Name, func(t *testing.T) {
 				_, err := rules.Builtin().WithMethod(m)
 				require.EqualError(t, err, `method "`+m.Name+`": the name is taken`)
 			})

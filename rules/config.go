@@ -16,7 +16,7 @@ import (
 type Config struct {
 	BaseURL        string
 	User           *url.Userinfo // taken out of BaseURL; may be nil
-	Dialect        string        // [Spec] or [Keboola]
+	Dialect        Dialect       // [Spec] or [Keboola]
 	HTTP           HTTP
 	Auth           *Auth       // nil without credentials
 	TLS            *tls.Config // certificates for the origin of BaseURL; nil for the system's
@@ -52,7 +52,7 @@ func (c *Config) Path(key string) string { return diag.Join(c.path, key) }
 
 // Options override or complete a configuration.
 type Options struct {
-	Dialect string                      // overrides the configuration's dialect unless it is empty
+	Dialect Dialect                     // overrides the configuration's dialect unless it is empty
 	BaseURL string                      // overrides the configuration's base URL unless it is empty
 	Pages   int                         // maximum number of pages of each job, in addition to forceStop; 0 means no limit
 	Env     func(string) (string, bool) // looks up values for {"env": "NAME"}; nil if no variable has a value
@@ -86,7 +86,7 @@ var apiFields = []Field{
 		Doc: "base address; endpoints are resolved against it (RFC 3986), so it should end in a slash; " +
 			"it may hold inputs in braces: `https://{input.tenant}.example.com/`, or `{+input.url}` for a whole address"},
 	{Name: "pagination", Kind: KindNested, Doc: "how the API pages; without it each job makes one request"},
-	{Name: "dialect", Kind: KindText, Default: Spec, Values: dialects,
+	{Name: "dialect", Kind: KindText, Default: string(Spec), Values: DialectNames(),
 		Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
 	{Name: "http", Kind: KindBlock, Fields: httpFields, Doc: "headers, retries and limits of all requests"},
 	{Name: "response", Kind: KindBlock, Fields: responseFields, Doc: "the format of the responses of all jobs"},
@@ -131,9 +131,6 @@ func (c *Config) finish(diags *diag.Collector) {
 		diags.Errorf(diag.Value(diag.Join(c.path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)
 	}
 	c.finishJobs(diags)
-	if c.Dialect == Keboola {
-		c.checkKeboolaJobs(diags)
-	}
 	c.completeTests(diags)
 }
 
@@ -180,7 +177,7 @@ func (c *Config) checkBasePath(diags *diag.Collector, place diag.Place) {
 func (c *Config) FirstRequest(job Job) requests.Request {
 	r := requests.Request{
 		Method: job.Method, Base: c.base, Endpoint: job.Endpoint, Params: job.Params, Headers: c.HTTP.Headers,
-		Encoding: SwitchesOf(c.Dialect).Encoding, Lists: job.Lists,
+		Encoding: c.Dialect.Switches().Encoding, Lists: job.Lists,
 	}
 	if job.Body != nil {
 		r.Body, r.OwnBody = job.Body, true

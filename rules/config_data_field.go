@@ -77,9 +77,9 @@ var dataFieldFields = []Field{
 // neither lists nor a dataType here.
 func (d *decoder) dataField(s setting) *DataField {
 	elements, several := s.Value.([]setting)
-	if several && d.dialect == Keboola {
+	if several && d.dialect.Switches().oneDataField {
 		d.diags.Errorf(diag.Value(s.path()), "dialect %s has one dataField, not a list", d.dialect).
-			WithHint("use dialect " + Spec + ", or a job for each path")
+			WithHint("use dialect " + string(Spec) + ", or a job for each path")
 		return nil
 	}
 	if !several {
@@ -100,7 +100,7 @@ func (d *decoder) dataField(s setting) *DataField {
 	if len(lists) == 0 {
 		return nil
 	}
-	if lists[0].DataType != "" && d.dialect == Keboola {
+	if lists[0].DataType != "" && d.dialect.Switches().oneDataField {
 		d.diags.Errorf(diag.Value(s.path()), "dataField has no dataType in dialect %s", d.dialect).WithHint("set the dataType of the job")
 	}
 	field := &DataField{Keys: lists[0].Fixed(), Text: lists[0].Text}
@@ -131,7 +131,7 @@ func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 		return ItemList{}, false
 	}
 	path := text
-	if d.dialect != Keboola {
+	if !d.dialect.Switches().plainTexts {
 		var literal bool
 		if path, literal = withoutBraces(text); !literal {
 			const problem = "dataField %s has an expression in braces, and its path is the same in all requests"
@@ -157,12 +157,12 @@ func withoutBraces(text string) (string, bool) {
 // steps returns the steps of a path. A key that is a star is escaped: \*. In dialect keboola
 // a star has no meaning.
 func (r *reader) steps(keys []string) []PathStep {
-	out := make([]PathStep, len(keys))
+	out, plain := make([]PathStep, len(keys)), r.dialect.Switches().plainPaths
 	for i, key := range keys {
 		switch {
-		case key == "*" && r.dialect != Keboola:
+		case key == "*" && !plain:
 			out[i].All = true
-		case key == `\*` && r.dialect != Keboola:
+		case key == `\*` && !plain:
 			out[i].Key = "*"
 		default:
 			out[i].Key = key

@@ -26,7 +26,7 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 		env: &environment{lookup: options.Env, placeholders: options.Placeholders, overridden: options.BaseURL},
 	}}
 	inner := d.parameters(root, options)
-	if d.dialect = dialectOf(inner, options); d.dialect == Keboola {
+	if d.dialect = dialectOf(inner, options); d.dialect.Switches().ownForms {
 		d.keboola, inner = d.keboolaConfigOf(inner)
 	}
 	d.root(inner)
@@ -37,6 +37,9 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	d.applyOptions(options)
 	if len(diags.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
 		cfg.finish(diags)
+		if d.keboola != nil {
+			d.keboola.checkFormats()
+		}
 	}
 	return cfg, diags.Diagnostics()
 }
@@ -50,24 +53,24 @@ type decoder struct {
 }
 
 // dialectOf returns the dialect of a configuration. It reports no mistakes, which are found later.
-func dialectOf(root any, options Options) string {
+func dialectOf(root any, options Options) Dialect {
 	object, _ := value.Members(root)
 	api, _ := object.Get("api")
 	members, _ := value.Members(api)
 	written, _ := members.Get("dialect")
 	text, _ := written.(string)
-	return cmp.Or(options.Dialect, text)
+	return cmp.Or(options.Dialect, Dialect(text))
 }
 
 // applyOptions applies the options that override the configuration.
 func (d *decoder) applyOptions(options Options) {
 	if options.Dialect != "" {
 		field, _ := fieldNamed(apiFields, "dialect")
-		dialect, err := field.oneOf(options.Dialect)
+		dialect, err := field.oneOf(string(options.Dialect))
 		if err != nil {
-			d.diags.Errorf(diag.Option(remedy.Dialect), "%v", err).WithNearest(options.Dialect, dialects)
+			d.diags.Errorf(diag.Option(remedy.Dialect), "%v", err).WithNearest(string(options.Dialect), DialectNames())
 		}
-		d.cfg.Dialect = dialect
+		d.cfg.Dialect = Dialect(dialect)
 	}
 	place := diag.Value(d.cfg.Path("api.baseUrl"))
 	if options.BaseURL != "" {
@@ -96,7 +99,7 @@ func (d *decoder) parameters(root any, options Options) any {
 	}
 	d.cfg.path = "parameters"
 	d.authorized = object.Value("authorization")
-	if dialectOf(inner, options) == Keboola {
+	if dialectOf(inner, options).Switches().ownForms {
 		object = object.Without("authorization")
 	}
 	for _, name := range object.Without("parameters").Without("$schema").Names() {
@@ -111,7 +114,7 @@ func (d *decoder) parameters(root any, options Options) any {
 func (d *decoder) root(root any) {
 	s := d.object(d.cfg.path, root, rootFields)
 	c := d.cfg
-	c.BaseURL, c.Dialect = s.get("api.baseUrl").text(), s.get("api.dialect").text()
+	c.BaseURL, c.Dialect = s.get("api.baseUrl").text(), Dialect(s.get("api.dialect").text())
 	d.warnOfAddressTemplate(s.get("api.baseUrl"))
 	c.pagination = s.get("api.pagination").pagination()
 	c.AllowedOrigins = s.get("api.allowedOrigins").texts()

@@ -25,7 +25,7 @@ var placeholderPattern = sync.OnceValue(func() *regexp.Regexp {
 func (r *reader) warnOfTemplate(path string, v any, computable bool) {
 	text, _ := v.(string)
 	found := placeholderPattern().FindStringSubmatch(text)
-	if found == nil || r.dialect == Keboola {
+	if found == nil || r.dialect.Switches().plainTexts {
 		return
 	}
 	hint := `a computed value is written {"expr": "…"}`
@@ -47,7 +47,7 @@ var bracesPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCom
 
 // warnOfBraces warns of braces in a text that no expression computes.
 func (r *reader) warnOfBraces(s setting) {
-	if found := bracesPattern().FindString(s.text()); found != "" && r.dialect != Keboola && !s.Default && !s.fromEnv {
+	if found := bracesPattern().FindString(s.text()); found != "" && !r.dialect.Switches().plainTexts && !s.Default && !s.fromEnv {
 		r.notReplaced(s.path(), found).WithHint(s.Name + " is the same in all requests")
 	}
 }
@@ -59,7 +59,7 @@ var templateInAddress = sync.OnceValue(func() *regexp.Regexp {
 
 // warnOfAddressTemplate warns of a template in an address, which has expressions in single braces.
 func (r *reader) warnOfAddressTemplate(s setting) {
-	if found := templateInAddress().FindStringSubmatch(s.text()); found != nil && r.dialect != Keboola && !s.fromEnv {
+	if found := templateInAddress().FindStringSubmatch(s.text()); found != nil && !r.dialect.Switches().plainTexts && !s.fromEnv {
 		r.diags.Warnf(diag.Value(s.path()), "%s is not replaced: doubled braces are braces in an address", found[0]).
 			WithHint(fmt.Sprintf("write {%s}", expressionOf(found[1])))
 	}
@@ -79,7 +79,7 @@ func (r *reader) notReplaced(path, found string) *diag.Diagnostic {
 
 // warnOfJSONPath warns of a path in JSONPath. A path of items may have stars.
 func (r *reader) warnOfJSONPath(place, path string, stars bool) {
-	if r.dialect == Keboola || !jsonPathPattern().MatchString(path) {
+	if r.dialect.Switches().plainTexts || !jsonPathPattern().MatchString(path) {
 		return
 	}
 	hint := "write keys with dots between them: a.b"

@@ -143,7 +143,7 @@ func (d *decoder) job(s, api settings) Job {
 	j.Body = d.params(s.get("body"))
 	style := s.get("listStyle")
 	j.Lists = requests.ListStyle(style.text())
-	if d.dialect == Keboola && j.Lists != "" && !style.Default {
+	if d.dialect.Switches().Encoding == requests.PHP && j.Lists != "" && !style.Default {
 		d.diags.Errorf(diag.Value(diag.Join(s.path, "listStyle")), "dialect %s writes lists with indices, as PHP does", d.dialect).
 			WithHint("remove it, or use dialect spec")
 	}
@@ -152,9 +152,9 @@ func (d *decoder) job(s, api settings) Job {
 	d.readIncremental(s, &j)
 	j.KeepFor, j.keepForPath = s.get("keepFor").text(), s.get("keepFor").path()
 	j.secretQuery = d.hideSecretsInEndpoint(s.get("endpoint"))
-	named := j.ID != "" && d.dialect != Keboola // the reference names tables after the endpoint
-	j.Typed = !s.get("dataType").Default || d.dialect == Keboola
-	if s.get("dataType").Default && (named || j.secretEndpoint || j.secretQuery) {
+	byEndpoint := d.dialect.Switches().namedByEndpoint
+	j.Typed = !s.get("dataType").Default || byEndpoint
+	if s.get("dataType").Default && (j.ID != "" && !byEndpoint || j.secretEndpoint || j.secretQuery) {
 		j.DataType = j.ID // if it is empty, [Config.finishJobs] sets the id that the job gets
 	}
 	return j

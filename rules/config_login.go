@@ -28,7 +28,7 @@ var apiRequestFields = []Field{
 
 // LoginParams returns the common parameters (api.http) that a login request also sends.
 func (c *Config) LoginParams() Object {
-	if SwitchesOf(c.Dialect).LoginAlone {
+	if c.Dialect.Switches().loginAlone {
 		return nil
 	}
 	return c.HTTP.Params

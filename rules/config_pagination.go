@@ -90,15 +90,15 @@ type pagination struct {
 // object cannot be used. In dialect keboola, any value may be there unless it is required to be
 // an object, and a list is an object without a method.
 func (r *reader) pagination(path string, v any, required bool) *pagination {
-	switches, own := SwitchesOf(r.dialect), *r
+	switches, own := r.dialect.Switches(), *r
 	r = &own
 	r.diags = cmp.Or(r.pagingDiags, r.diags)
-	if switches.IgnoreUnknown {
+	if switches.ignoreUnknown {
 		r.unknown = diag.SeverityWarning
 	}
 	object, ok := value.Members(v)
 	if !ok {
-		if _, isList := v.([]any); !switches.OptionalMethod || required && !isList {
+		if _, isList := v.([]any); !switches.optionalMethod || required && !isList {
 			r.diags.Errorf(diag.Value(path), "want an object, got %s", describe(v))
 		}
 		return nil
@@ -116,7 +116,7 @@ func (r *reader) pagination(path string, v any, required bool) *pagination {
 // method finds the method of a pagination object.
 func (r *reader) method(path string, object Object) (Method, bool) {
 	written, _ := object.Get("method")
-	if SwitchesOf(r.dialect).OptionalMethod && php.EmptyConfig(written) {
+	if r.dialect.Switches().optionalMethod && php.EmptyConfig(written) {
 		return Method{}, false
 	}
 	name, _ := written.(string)
@@ -187,7 +187,7 @@ func (p *pagination) checkOneOf(diags *diag.Collector) {
 // checkScrollers reports keys of a pagination with method multiple that belong in a scroller.
 func (p *pagination) checkScrollers(diags *diag.Collector, switches Switches) {
 	for _, f := range paginationFields {
-		if s := p.settings.get(f.Name); f.PerScroller && s.given() && !switches.IgnoreUnknown {
+		if s := p.settings.get(f.Name); f.PerScroller && s.given() && !switches.ignoreUnknown {
 			diags.Errorf(diag.Key(s.path()), "%s belongs in a scroller", f.Name).WithHint("move it into each scroller that needs it")
 		}
 	}

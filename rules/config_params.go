@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -55,13 +56,13 @@ func (r *reader) paramValue(path string, v any) any {
 		return out
 	}
 	if object, ok := value.Members(v); ok {
-		if r.dialect == Keboola && len(object) > 0 && slices.Contains(functionKeys, object[0].Name) || isFunction(object) {
+		if r.dialect.Switches().Functions && len(object) > 0 && slices.Contains(functionKeys, object[0].Name) || isFunction(object) {
 			r.diags.Errorf(diag.Value(path), "functions and references have no effect here").
 				WithHint(`write {"expr": "…"}, or in dialect keboola put the parameter under params of the jobs`)
 		}
 		return r.paramsOf(path, object)
 	}
-	if r.dialect == Keboola { // PHP keeps no spelling
+	if r.dialect.Switches().Encoding == requests.PHP { // which keeps no spelling
 		return withoutSpelling(v)
 	}
 	r.warnOfTemplate(path, v, true)

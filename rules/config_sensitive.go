@@ -34,7 +34,7 @@ func (r *reader) hidePlainSecret(path, name string, v any) {
 // computedSecret returns the computed value of a header or a parameter as a secret, if its key has a # or the name of a
 // credential. The texts in its expression that look like keys are secrets, too: an expression is printed.
 func (r *reader) computedSecret(path, name string, c Computed, hidden bool) Computed {
-	named := r.dialect != Keboola && secret.IsCredential(name) // there, # marks the attributes that are secrets
+	named := secret.IsCredential(name) && !r.dialect.Switches().markedSecrets
 	if c.Secret = c.Secret || hidden || named; !c.Secret {
 		return c
 	}

@@ -369,7 +369,7 @@ func TestAFileIsNamedAfterTheIDOfItsJob(t *testing.T) {
 		source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{`+c.job+`}]}}`)
 		root, err := rules.ParseJSON(source)
 		require.NoError(t, err)
-		cfg, found := rules.Decode(source, root, rules.Options{Dialect: c.dialect})
+		cfg, found := rules.Decode(source, root, rules.Options{Dialect: rules.Dialect(c.dialect)})
 		require.NoError(t, found.Err())
 		require.Equal(t, c.want, cfg.Jobs[0].DataType, "%s: %s", c.dialect, c.job)
 	}

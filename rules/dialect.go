@@ -3,23 +3,61 @@ package rules
 import (
 	"slices"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
-// A dialect is data: the tables of keboola_methods.go have the expressions and the kinds of settings where
-// the reference implementation differs from the specification, and everything else that differs is
-// a switch.
+// Dialect is the name of a dialect.
+type Dialect string
 
 // The dialects.
 const (
-	Spec    = "spec"    // the specification to the letter
-	Keboola = "keboola" // its public reference implementation
+	Spec    Dialect = "spec"    // the specification to the letter
+	Keboola Dialect = "keboola" // its public reference implementation
 )
 
-var dialects = []string{Spec, Keboola}
+// A dialectRow is a dialect, which is data: the tables of keboola_methods.go have the expressions and the kinds of
+// settings where the reference implementation differs from the specification, and everything else that differs is
+// a switch. No code compares the name of a dialect.
+type dialectRow struct {
+	name    Dialect
+	methods []keboolaMethod   // methods that differ from those of the specification
+	stops   map[string]string // expressions of guards and shared stopping rules, by the ids of the rules; [Off]: not in force
+	Switches
+}
+
+// dialects is the table of dialects, the default first.
+var dialects = []*dialectRow{
+	{name: Spec},
+	{name: Keboola, methods: keboolaMethods, stops: keboolaStops, Switches: Switches{
+		RelativeToBase: true, FollowAnyOrigin: true, PHPVolume: true, WholeSeconds: true, EmptyIsAbsent: true,
+		QuietSameItems: true, LoginLists: true, LoginEndsAtOnce: true, DropInvalid: true, AcceptEvidence: true,
+		Placeholders: true, Functions: true, Encoding: requests.PHP,
+
+		keboolaColumns: true, ownForms: true, emptyObjects: true, plainTexts: true, plainPaths: true, oneDataField: true,
+		markedSecrets: true, namedByEndpoint: true, optionalMethod: true, ignoreUnknown: true,
+		mergeScroll: true, nestedMultiple: true, loginAlone: true, ownPageSize: true, lenientNumbers: true,
+	}},
+}
 
 // Dialects lists the dialects, the default first.
-func Dialects() []string { return slices.Clone(dialects) }
+func Dialects() []Dialect {
+	return lists.Map(dialects, func(row *dialectRow) Dialect { return row.name })
+}
+
+// DialectNames lists the dialects as texts.
+func DialectNames() []string {
+	return lists.Map(dialects, func(row *dialectRow) string { return string(row.name) })
+}
+
+// row returns the row of the dialect. An unknown dialect is that of the specification.
+func (d Dialect) row() *dialectRow {
+	i := slices.IndexFunc(dialects, func(row *dialectRow) bool { return row.name == d })
+	return dialects[max(i, 0)]
+}
+
+// Switches returns the switches of the dialect.
+func (d Dialect) Switches() Switches { return d.row().Switches }
 
 // Switches are the differences between dialects outside the rules.
 type Switches struct {
@@ -34,26 +72,26 @@ type Switches struct {
 	DropInvalid     bool // bytes of a response that are not UTF-8 are left out, instead of being an error
 	AcceptEvidence  bool // evidence that a list is incomplete is a warning, instead of an error
 
+	Placeholders bool // partitions are for placeholders, whose values an item must have, instead of the variables of for
+	Functions    bool // an object may call a function, which becomes a call of a function whose name begins with php
+
 	Encoding requests.Encoding // the encoding of queries and bodies
 
-	OptionalMethod bool // pagination without a method is ignored, instead of an error
-	IgnoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
-	MergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
-	NestedMultiple bool // a scroller of method multiple may have that method itself
-	LoginAlone     bool // the request of a login lacks the parameters of all requests
-	OwnPageSize    bool // a parameter of all requests does not set the page size, nor a parameter of the job that PHP calls empty
-	LenientNumbers bool // number() converts any value, as PHP does, instead of failing
-}
+	// The other switches are for the reading and the lowering of a configuration.
 
-// SwitchesOf returns the switches of a dialect.
-func SwitchesOf(dialect string) Switches {
-	if dialect != Keboola {
-		return Switches{}
-	}
-	return Switches{
-		Encoding: requests.PHP, OptionalMethod: true, IgnoreUnknown: true, RelativeToBase: true, LoginAlone: true, PHPVolume: true,
-		MergeScroll: true, NestedMultiple: true, FollowAnyOrigin: true, WholeSeconds: true,
-		EmptyIsAbsent: true, QuietSameItems: true, LoginLists: true, LoginEndsAtOnce: true,
-		DropInvalid: true, AcceptEvidence: true, OwnPageSize: true, LenientNumbers: true,
-	}
+	keboolaColumns  bool // the columns of the tables whose names have Keboola in them apply
+	ownForms        bool // values may have further forms and places: see [keboolaConfig]
+	emptyObjects    bool // "", 0 and false stand for an absent object, as in PHP
+	plainTexts      bool // braces and JSONPath have no meaning in texts, and are not warned of
+	plainPaths      bool // stars and escaped dots have no meaning in paths
+	oneDataField    bool // dataField is one path, without a dataType
+	markedSecrets   bool // a computed value is a secret only if its key has a #, whatever its name
+	namedByEndpoint bool // items without a dataType are named after the endpoint of the job, instead of its id
+	optionalMethod  bool // pagination without a method is ignored, instead of an error
+	ignoreUnknown   bool // unknown keys of pagination are warnings, instead of errors
+	mergeScroll     bool // scrollRequest is merged into the job's request, instead of replacing it
+	nestedMultiple  bool // a scroller of method multiple may have that method itself
+	loginAlone      bool // the request of a login lacks the parameters of all requests
+	ownPageSize     bool // a parameter of all requests does not set the page size, nor a parameter of the job that PHP calls empty
+	lenientNumbers  bool // number() converts any value, as PHP does, instead of failing
 }

@@ -47,8 +47,8 @@
 // command explain prints these sources: a test pastes them into a configuration and compares the
 // requests.
 //
-// A dialect is data, too: the rows of keboola_methods.go, which replace expressions of the tables, and
-// the switches of dialect.go.
+// A dialect is data, too: a row of dialect.go, with the rows of keboola_methods.go, which replace expressions of the
+// tables, and with switches. No code compares the name of a dialect.
 //
 // Settings become literals in the sources when a configuration is lowered. So a source is complete as it is
 // printed, and a configuration cannot inject syntax.

@@ -94,9 +94,9 @@ const (
 const Off = "-"
 
 // kindAndDefault returns the kind and the default of the field in a dialect.
-func (f *Field) kindAndDefault(dialect string) (Kind, any) {
+func (f *Field) kindAndDefault(dialect Dialect) (Kind, any) {
 	kind, fallback := f.Kind, f.Default
-	if dialect != Keboola {
+	if !dialect.Switches().keboolaColumns {
 		return kind, fallback
 	}
 	if f.KeboolaKind != KindAny {
@@ -112,7 +112,7 @@ func (f *Field) kindAndDefault(dialect string) (Kind, any) {
 
 // absent reports whether a value means the same as omitting the key: null, an empty text, or the empty list
 // that PHP writes for an empty object.
-func (f *Field) absent(v any, dialect string) bool {
+func (f *Field) absent(v any, dialect Dialect) bool {
 	if v == nil || f.Required {
 		return v == nil
 	}
@@ -120,7 +120,7 @@ func (f *Field) absent(v any, dialect string) bool {
 	emptyList := isList && len(list) == 0
 	switch f.Kind {
 	case KindText:
-		return v == "" && (dialect != Keboola || f.KeboolaKind != phpSet)
+		return v == "" && (!dialect.Switches().keboolaColumns || f.KeboolaKind != phpSet)
 	case KindMap, KindBlock:
 		return emptyList
 	case KindAny:

@@ -21,7 +21,7 @@ type ConfiguredKey struct {
 // ConfiguredKeys returns the keys that the tables of fields describe, of a configuration as it was
 // parsed, in the order of the tables. For each object, the keys that are present come first,
 // then the defaults that are in effect. Tests are left out. The dialect is that of [Config].
-func (c *Catalog) ConfiguredKeys(root any, dialect string) []ConfiguredKey {
+func (c *Catalog) ConfiguredKeys(root any, dialect Dialect) []ConfiguredKey {
 	path := ""
 	if object, ok := value.Members(root); ok {
 		if inner, wrapped := object.Get("parameters"); wrapped {
@@ -120,5 +120,5 @@ func (c *Catalog) methodsWith(setting string, method any) (owners []string, know
 		}
 	}
 	name, _ := method.(string)
-	return owners, slices.Contains(c.methodNames(Keboola), name)
+	return owners, c.hasMethod(name)
 }

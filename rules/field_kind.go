@@ -188,7 +188,7 @@ func convert(kind Kind, v any) (any, error) {
 }
 
 // PageSize reads the value of a parameter that sets the page size: an int, or nil.
-func PageSize(dialect string, v any) (any, error) {
+func PageSize(dialect Dialect, v any) (any, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -200,7 +200,7 @@ func PageSize(dialect string, v any) (any, error) {
 }
 
 // limitKind returns the kind of a page size.
-func limitKind(dialect string) Kind {
+func limitKind(dialect Dialect) Kind {
 	field, _ := fieldNamed(paginationFields, "limit")
 	kind, _ := field.kindAndDefault(dialect)
 	return kind

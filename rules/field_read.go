@@ -15,7 +15,7 @@ import (
 // reports every mistake and continues, so that one pass finds all of them.
 type reader struct {
 	diags       *diag.Collector
-	dialect     string          // its kinds and defaults apply
+	dialect     Dialect         // its kinds and defaults apply
 	unknown     diag.Severity   // the severity of keys that the table does not have
 	catalog     *Catalog        // the methods of pagination objects
 	env         *environment    // values for {"env": "NAME"}
@@ -117,7 +117,7 @@ func (r *reader) convertObject(s *setting, v any, f *Field) bool {
 		s.Value = r.strict().object(s.path(), object, f.Fields)
 	case f.Kind == KindNested:
 		s.Value = r.pagination(s.path(), v, f.Required)
-	case f.Kind == KindBlock && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject):
+	case f.Kind == KindBlock && r.dialect.Switches().emptyObjects && (php.EmptyConfig(v) || kind == phpBlock && !isObject):
 		// The reference reads the value as if it were absent.
 	case f.Kind == KindBlock && isObject:
 		s.Value = r.object(s.path(), v, f.Fields)
@@ -152,7 +152,7 @@ func (r *reader) checkSupported(s *setting, f *Field) bool {
 	case f.Support == Refused:
 		r.diags.Errorf(diag.Key(s.path()), "%s is not supported yet and would change the requests", f.Name).
 			WithHint("remove it, or extract this part with another tool for now")
-	case f.Support == OnlyKeboola && r.dialect != Keboola:
+	case f.Support == OnlyKeboola && !r.dialect.Switches().keboolaColumns:
 		r.diags.Errorf(diag.Key(s.path()), "%s is a key of dialect keboola", f.Name).
 			WithHint(`set "dialect": "keboola" in api, or see the guide to the dialects for what does the same`)
 	case f.Support == Ignored:
@@ -292,7 +292,7 @@ func (r *reader) split(path, delimiter string) []string {
 	switch {
 	case path == delimiter:
 		return nil
-	case delimiter == "." && r.dialect != Keboola:
+	case delimiter == "." && !r.dialect.Switches().plainPaths:
 		return keypath.Split(path)
 	}
 	return strings.Split(path, delimiter)

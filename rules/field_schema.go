@@ -17,18 +17,18 @@ import (
 func (c *Catalog) Schema() Object {
 	definitions := Object{}
 	for _, dialect := range dialects {
-		definitions = append(definitions, c.paginationSchemas(dialect)...)
+		definitions = append(definitions, c.paginationSchemas(dialect.name)...)
 	}
 	for _, dialect := range dialects {
-		definitions = append(definitions, Member{Name: dialect + ".parameters", Value: objectSchema(rootFields, dialect)})
+		definitions = append(definitions, Member{Name: string(dialect.name) + ".parameters", Value: objectSchema(rootFields, dialect.name)})
 	}
 	definitions = append(definitions, objectOf(
 		"env", singleKey("env", "the value of an environment variable, passed with --env NAME"),
 		"expr", singleKey("expr", "a value that an expression gives"),
 		"parameters", objectOf(
-			"if", requiring("api", objectOf("properties", objectOf("dialect", objectOf("const", Keboola)), "required", []any{"dialect"})),
-			"then", reference(Keboola+".parameters"),
-			"else", reference(Spec+".parameters")),
+			"if", requiring("api", objectOf("properties", objectOf("dialect", objectOf("const", string(Keboola))), "required", []any{"dialect"})),
+			"then", reference(string(Keboola)+".parameters"),
+			"else", reference(string(Spec)+".parameters")),
 	)...)
 	return objectOf(
 		"$schema", "http://json-schema.org/draft-07/schema#",
@@ -68,16 +68,17 @@ func oneOf(keys []string, schema Object) []any {
 
 // paginationSchemas returns the definitions of pagination objects in a dialect: one for
 // each method, and one that chooses among them by the method.
-func (c *Catalog) paginationSchemas(dialect string) Object {
-	out := Object{{Name: dialect + ".common", Value: Object{objectMember("properties", objectSchema(castBlocks(c.fields, dialect), dialect))}}}
+func (c *Catalog) paginationSchemas(dialect Dialect) Object {
+	prefix := string(dialect) + "."
+	out := Object{{Name: prefix + "common", Value: Object{objectMember("properties", objectSchema(castBlocks(c.fields, dialect), dialect))}}}
 	var choices, methods []any
 	for _, m := range c.Methods(dialect) {
-		name := dialect + "." + m.Name
+		name := prefix + m.Name
 		choices = append(choices, objectOf("if", requiring("method", objectOf("const", m.Name)), "then", reference(name)))
 		methods = append(methods, objectOf("const", m.Name, "description", m.Doc))
 		body := objectSchema(castBlocks(c.fieldsOf(m), dialect), dialect)
 		shareCommon(body, m, dialect)
-		if SwitchesOf(dialect).IgnoreUnknown {
+		if dialect.Switches().ignoreUnknown {
 			body = body.Without("additionalProperties")
 		}
 		if len(m.OneOf) > 0 {
@@ -86,18 +87,18 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 		out = append(out, Member{Name: name, Value: body.With("description", m.Doc)})
 	}
 	pagination := func(method Object) Object { return typed("object").With("properties", objectOf("method", method)) }
-	if SwitchesOf(dialect).OptionalMethod {
+	if dialect.Switches().optionalMethod {
 		either := pagination(anyOf(append(methods, Object{})...)).With("allOf", choices)
-		return append(out, Member{Name: dialect + ".pagination", Value: anyOf(either, typed("array"), typed("null"))})
+		return append(out, Member{Name: prefix + "pagination", Value: anyOf(either, typed("array"), typed("null"))})
 	}
 	schema := pagination(objectOf("oneOf", methods)).With("required", []any{"method"}).With("allOf", choices)
-	return append(out, Member{Name: dialect + ".pagination", Value: schema})
+	return append(out, Member{Name: prefix + "pagination", Value: schema})
 }
 
 // castBlocks returns fields of a pagination object without the keys of their objects in
 // dialect keboola, which accepts any value and any key there.
-func castBlocks(fields []Field, dialect string) []Field {
-	if dialect != Keboola {
+func castBlocks(fields []Field, dialect Dialect) []Field {
+	if !dialect.Switches().emptyObjects {
 		return fields
 	}
 	fields = slices.Clone(fields)
@@ -110,11 +111,11 @@ func castBlocks(fields []Field, dialect string) []Field {
 }
 
 // shareCommon replaces the keys that all methods have by references to one definition.
-func shareCommon(body Object, m Method, dialect string) {
+func shareCommon(body Object, m Method, dialect Dialect) {
 	properties := objectMember("properties", body).Value.(Object)
 	for i, p := range properties {
 		if _, own := fieldNamed(m.Fields, p.Name); !own {
-			properties[i].Value = reference(dialect + ".common/properties/" + p.Name)
+			properties[i].Value = reference(string(dialect) + ".common/properties/" + p.Name)
 		}
 	}
 }
@@ -125,17 +126,18 @@ func objectMember(name string, of Object) Member {
 }
 
 // objectSchema returns the schema of an object with the keys of fields.
-func objectSchema(fields []Field, dialect string) Object {
+func objectSchema(fields []Field, dialect Dialect) Object {
+	columns := dialect.Switches().keboolaColumns
 	properties, patterns, required := Object{}, Object{}, []any{}
 	for _, f := range fields {
 		if f.Prefix != "" {
 			patterns = append(patterns, Member{Name: "^" + f.Prefix, Value: objectOf("description", f.Doc)})
 			continue
 		}
-		if f.Support == Refused || f.Support == OnlyKeboola && dialect != Keboola {
+		if f.Support == Refused || f.Support == OnlyKeboola && !columns {
 			continue
 		}
-		if f.Required && !(dialect == Keboola && f.KeboolaKind != KindAny) {
+		if f.Required && !(columns && f.KeboolaKind != KindAny) {
 			required = append(required, f.Name)
 		}
 		properties = append(properties, Member{Name: f.Name, Value: f.described(f.orAbsent(f.valueSchema(dialect), dialect), dialect)})
@@ -151,7 +153,7 @@ func objectSchema(fields []Field, dialect string) Object {
 }
 
 // orAbsent extends the schema of a value by the values that count as missing: see [Field.absent].
-func (f Field) orAbsent(s Object, dialect string) Object {
+func (f Field) orAbsent(s Object, dialect Dialect) Object {
 	if f.Required || len(s) == 0 {
 		return s
 	}
@@ -169,10 +171,10 @@ func (f Field) orAbsent(s Object, dialect string) Object {
 }
 
 // schema returns the schema of a field's value, with the texts that editors show.
-func (f Field) schema(dialect string) Object { return f.described(f.valueSchema(dialect), dialect) }
+func (f Field) schema(dialect Dialect) Object { return f.described(f.valueSchema(dialect), dialect) }
 
 // described adds the texts that editors show about a field to the schema of its value.
-func (f Field) described(s Object, dialect string) Object {
+func (f Field) described(s Object, dialect Dialect) Object {
 	doc := f.Doc
 	if f.Support == Ignored {
 		doc = strings.TrimPrefix(doc+"; ignored", "; ")
@@ -186,12 +188,13 @@ func (f Field) described(s Object, dialect string) Object {
 	return s
 }
 
-func (f Field) valueSchema(dialect string) Object {
-	if dialect == Keboola && (f.KeboolaKind != KindAny || f.KeboolaForms) {
+func (f Field) valueSchema(dialect Dialect) Object {
+	switches := dialect.Switches()
+	if switches.keboolaColumns && (f.KeboolaKind != KindAny || f.KeboolaForms) {
 		return Object{} // PHP casts any value, and an empty one is missing; other forms are not described
 	}
 	s := f.kindSchema(dialect)
-	if dialect == Keboola && f.Kind == KindBlock {
+	if switches.emptyObjects && f.Kind == KindBlock {
 		s = anyOf(s, objectOf("enum", []any{"", "0", 0, false})) // missing, as in PHP
 	}
 	if f.allowsEnv() && len(s) > 0 {
@@ -205,7 +208,7 @@ func (f Field) valueSchema(dialect string) Object {
 
 // kindSchema returns the schema of the values that convert accepts for the field's
 // kind.
-func (f Field) kindSchema(dialect string) Object {
+func (f Field) kindSchema(dialect Dialect) Object {
 	withElement := func(key string, s Object) Object {
 		if f.Each == nil {
 			return s
@@ -226,7 +229,7 @@ func (f Field) kindSchema(dialect string) Object {
 		return withElement("additionalProperties", typed("object"))
 	case KindBlock:
 		s := objectSchema(f.Fields, dialect)
-		if f.KeboolaKeys && dialect == Keboola {
+		if f.KeboolaKeys && dialect.Switches().keboolaColumns {
 			s = s.Without("additionalProperties")
 		}
 		if f.OneOf != nil {
@@ -242,7 +245,7 @@ func (f Field) kindSchema(dialect string) Object {
 	case KindList:
 		return withElement("items", typed("array"))
 	case KindNested:
-		return reference(dialect + ".pagination")
+		return reference(string(dialect) + ".pagination")
 	case KindAny:
 		if f.Fields != nil && f.Each != nil { // a scalar, or a list of such; Fields describe the object
 			return anyOf(typed("string"), typed("number"), typed("array").With("items", f.Each.schema(dialect)))

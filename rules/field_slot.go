@@ -24,7 +24,7 @@ type Slot struct {
 	Described bool    // whether a table describes the position
 	Sources   Sources // where the value has expressions
 	Scope     Scope   // the fields that the expressions may read besides the page context
-	Dialect   string
+	Dialect   Dialect
 
 	catalog *Catalog
 	value   any // the value at the place
@@ -51,7 +51,7 @@ var wrappedFields = []Field{
 // Keys returns the fields for the keys that an object at the position may have.
 func (s Slot) Keys() []Field {
 	return slices.DeleteFunc(slices.Clone(s.fields()), func(f Field) bool {
-		return f.Support == Refused || f.Support == Ignored || f.Support == OnlyKeboola && s.Dialect != Keboola || f.Prefix != ""
+		return f.Support == Refused || f.Support == Ignored || f.Support == OnlyKeboola && !s.Dialect.Switches().keboolaColumns || f.Prefix != ""
 	})
 }
 

@@ -105,11 +105,11 @@ func (g Guard) field() Field {
 }
 
 // policy returns the policy of the guard for a setting of its key.
-func (g Guard) policy(s setting, dialect string) Policy {
+func (g Guard) policy(s setting, dialect Dialect) Policy {
 	if g.Threshold == nil {
 		return Policy(s.text())
 	}
-	if dialect == Keboola && g.KeboolaPolicy != "" {
+	if dialect.Switches().keboolaColumns && g.KeboolaPolicy != "" {
 		return g.KeboolaPolicy
 	}
 	return g.Policy

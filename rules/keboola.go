@@ -249,12 +249,12 @@ func (k *keboolaConfig) constant(v any) (any, error) {
 	return function.Call(values)
 }
 
-// checkKeboolaJobs reports jobs with another format than JSON.
-func (c *Config) checkKeboolaJobs(diags *diag.Collector) {
-	for _, job := range c.Jobs {
+// checkFormats reports jobs with another format than JSON.
+func (k *keboolaConfig) checkFormats() {
+	for _, job := range k.cfg.Jobs {
 		if job.Response.Format != FormatJSON {
-			diags.Errorf(diag.Value(job.path), "dialect %s reads JSON only, and response.format is %s", Keboola, job.Response.Format).
-				WithHint("use dialect " + Spec)
+			k.diags.Errorf(diag.Value(job.path), "dialect %s reads JSON only, and response.format is %s", Keboola, job.Response.Format).
+				WithHint("use dialect " + string(Spec))
 		}
 	}
 }

@@ -83,15 +83,6 @@ var keboolaStops = map[string]string{
 	"nextPageFlag":     `phpTruthy(at(${nextPageFlag.field}) ?? ${nextPageFlag.ifNotSet}) == ${nextPageFlag.stopOn}`,
 }
 
-// inDialect returns the expression of a guard or a shared stopping rule as a dialect has it. It
-// returns [Off] if the rule is not in force there.
-func inDialect(dialect, id, source string) string {
-	if other, differs := keboolaStops[id]; differs && dialect == Keboola {
-		return other
-	}
-	return source
-}
-
 // apply returns the method in dialect keboola. m is the method of the specification, if there is one of
 // this name.
 func (k keboolaMethod) apply(m Method) Method {

@@ -46,7 +46,7 @@ const maxRules = 250_000
 type lowerer struct {
 	cfg      *Config
 	diags    *diag.Collector
-	dialect  string
+	dialect  Dialect
 	switches Switches
 
 	positions map[string]diag.Position // the positions of config paths
@@ -56,7 +56,7 @@ type lowerer struct {
 func newLowerer(c *Config) *lowerer {
 	return &lowerer{
 		cfg: c, diags: diag.NewCollector(c.Source), dialect: c.Dialect,
-		switches: SwitchesOf(c.Dialect), positions: make(map[string]diag.Position, len(c.Jobs)), used: map[*pagination]bool{},
+		switches: c.Dialect.Switches(), positions: make(map[string]diag.Position, len(c.Jobs)), used: map[*pagination]bool{},
 	}
 }
 
@@ -169,7 +169,7 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 // be used.
 func (l *lowerer) scroller(s setting) *pagination {
 	p := s.pagination()
-	if p == nil || p.method.Name != Multiple || l.switches.NestedMultiple {
+	if p == nil || p.method.Name != Multiple || l.switches.nestedMultiple {
 		return p
 	}
 	l.diags.Errorf(diag.Value(diag.Join(s.path(), "method")), "a scroller cannot have method %s itself", Multiple).

@@ -11,7 +11,7 @@ import (
 // partition.
 func (l *lowerer) addJobRequest(set *Ruleset) {
 	job := &set.Job
-	if l.dialect != Keboola { // there, braces are placeholders
+	if !l.switches.plainTexts {
 		base := l.cfg.BaseURL
 		l.addAddress(set, RoleBaseURL, &base, l.cfg.path, "api.baseUrl")
 		l.addAddress(set, RoleEndpoint, &job.Endpoint, job.path, "endpoint")

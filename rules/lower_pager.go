@@ -72,7 +72,7 @@ func (p *pager) addEndRules() {
 	}
 	for _, shared := range sharedStops {
 		row := shared.rule
-		row.When, row.Only = inDialect(p.lowerer.dialect, row.ID, row.When), Conditions{With(shared.setting)}
+		row.When, row.Only = p.inDialect(row), Conditions{With(shared.setting)}
 		p.addRow(row, p.lowerer.origin(Author{}, p.pagination.settings.get(shared.setting).path()))
 	}
 	for _, row := range p.pagination.method.Stops {
@@ -103,6 +103,12 @@ func (p *pager) addRow(row StopRule, origin Origin) {
 	if rule, ok := p.rule(row, p.pagination.settings, origin); ok {
 		p.add(rule)
 	}
+}
+
+// inDialect returns the expression of a guard or of a shared stopping rule as the dialect has it. It is [Off] if the
+// rule is not in force there.
+func (p *pager) inDialect(row StopRule) string {
+	return cmp.Or(p.lowerer.dialect.row().stops[row.ID], row.When)
 }
 
 // rule makes the rule of a row of a table, with the values of its settings. It reports false if the rule is
@@ -171,7 +177,7 @@ const commonParams = "api.http.defaultOptions.params"
 // setPageSize sets the page size in force: the job's own parameter, the setting, or the parameter of all requests.
 func (p *pager) setPageSize() {
 	limit := p.pagination.settings.get("limit")
-	name, own := p.pagination.settings.get("limitParam").text(), p.lowerer.switches.OwnPageSize
+	name, own := p.pagination.settings.get("limitParam").text(), p.lowerer.switches.ownPageSize
 	if size, ok := p.set.Job.Params.Get(name); ok && !value.Empty(size) && !(own && php.Empty(size)) {
 		limit = p.limitOfJob(name, size, limit)
 	} else if size, ok := p.lowerer.cfg.HTTP.Params.Get(name); ok && limit.Value == nil && !own {
@@ -266,7 +272,7 @@ func (p *pager) addGuardRules() {
 
 // addGuard adds a guard, unless it is not in force.
 func (p *pager) addGuard(g Guard) {
-	g.When = inDialect(p.lowerer.dialect, g.ID, g.When)
+	g.When = p.inDialect(g.StopRule)
 	name := "guards." + g.ID
 	configured, origin := p.guardSetting(name), Origin{By: Author{Kind: AuthorDefault}}
 	if configured.given() {
@@ -304,7 +310,7 @@ func (p *pager) guardSetting(name string) setting {
 // addUnused notes a rule of a table that is not in force.
 func (p *pager) addUnused(id, why string, origin Origin) {
 	if origin.By.Kind == AuthorDefault {
-		why += ", the default in dialect " + p.lowerer.dialect
+		why += ", the default in dialect " + string(p.lowerer.dialect)
 	}
 	p.set.Unused = append(p.set.Unused, Unused{ID: id, Why: why, Origin: origin})
 }
@@ -355,7 +361,7 @@ func (p *pager) phrases() map[string]string {
 	if p.pagination.settings.get("nextPageFlag.ifNotSet").Value == p.pagination.settings.get("nextPageFlag.stopOn").Value {
 		out["orMissing"] = "is missing or "
 	}
-	if p.lowerer.switches.LenientNumbers {
+	if p.lowerer.switches.lenientNumbers {
 		out["asNumber"] = ", which counts as 0 if it is missing, null, false or text without a number"
 	}
 	return out

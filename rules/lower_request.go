@@ -125,7 +125,7 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 	var out []Rule
 	for _, m := range p.pagination.settings.get(row.Each).object() {
 		v := m.Value
-		if had, ok := p.set.Job.Params.Get(m.Name); ok && p.lowerer.switches.MergeScroll && p.set.IncludeParams {
+		if had, ok := p.set.Job.Params.Get(m.Name); ok && p.lowerer.switches.mergeScroll && p.set.IncludeParams {
 			v = value.Overlay(had, v) // as the reference merges a scrollRequest into its job
 		}
 		values := p.pagination.settings.with("each", setting{Value: v})

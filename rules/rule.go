@@ -304,7 +304,7 @@ type Ruleset struct {
 	Method    string // "" if the job is not paged
 	Scroller  string // the job's scroller, if the method is multiple
 	Parent    string // id of the parent of the job; may be empty
-	Dialect   string
+	Dialect   Dialect
 	Limit     any    // page size in force: an int, or nil
 	LimitFrom Origin // origin of the page size, or of a parameter of the job that overrides it and is not a number
 	LimitBy   string // the parameter of the job that sets it, if the parameter is computed; Limit is nil then

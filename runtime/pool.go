@@ -43,7 +43,7 @@ func (l *Loop) readerOptions(job *compile.Job) document.Options {
 	return document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Places: job.Shape.Places, Decode: job.Needs.Past, Ignore: job.Ruleset.Ignore,
 		Key:       lists.Map(job.Spec().Key, keypath.Split),
-		DataField: job.Spec().DataField, Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Ruleset.Dialect),
+		DataField: job.Spec().DataField, Members: job.Shape.ReadsKey(), Switches: job.Ruleset.Dialect.Switches(),
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Arriving: l.Arriving,
 	}
 }

@@ -55,7 +55,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	job := list.Partition.Job
 	r := l.Pool.get(&l, job)
 	// The run is reused in place, see Pool.free.
-	*r = listRun{Loop: l, list: list, job: job, pooled: r.pooled, receiver: receiver, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
+	*r = listRun{Loop: l, list: list, job: job, pooled: r.pooled, receiver: receiver, switches: job.Ruleset.Dialect.Switches()}
 	r.watcher = evidence.NewWatcher(evidence.WatcherOptions{
 		Subject: r.pooled.subject, History: &r.state.History, LargestPage: &r.state.LargestPage, Context: r.context(),
 		Machine: &r.pooled.machine, Redactor: l.Redactor, Unsplit: list.Unsplit, Warn: r.warn,

@@ -32,7 +32,7 @@ type Submission struct {
 	Inputs   map[string]any            // see [engine.WithInputs]; secret inputs come from the workers instead
 	Kept     map[string]map[string]any // see [engine.WithKept]
 	Jobs     []string                  // see [engine.WithJobs]
-	Dialect  string                    // see [engine.WithDialect]
+	Dialect  rules.Dialect             // see [engine.WithDialect]
 	BaseURL  string                    // see [engine.WithBaseURL]
 	MaxPages int                       // see [engine.WithMaxPages]
 

@@ -12,12 +12,14 @@ package config
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // Config is a configuration. Without Pagination, each job makes one request.
 type Config struct {
 	BaseURL        string           `config:"api.baseUrl,required"` // endpoints are resolved against it, so it should end in a slash
-	Dialect        string           `config:"api.dialect"`          // "spec" (default) or "keboola"
+	Dialect        rules.Dialect    `config:"api.dialect"`          // "spec" (default) or "keboola"
 	Authentication Auth             `config:"api.authentication"`   // may be nil
 	Pagination     Pagination       `config:"api.pagination"`
 	HTTP           HTTP             `config:"api.http"`

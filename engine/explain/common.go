@@ -324,7 +324,7 @@ func (t *textWriter) auditOfLimited(x *JobExplanation) string {
 
 // afterAudit says what a rule of the audit does if it is true, exceptions aside.
 func (e *Explanation) afterAudit(r RuleExplanation) string {
-	if r.Evidence == "" && !r.rule.Audit.Adds || e.Dialect == rules.Keboola {
+	if r.Evidence == "" && !r.rule.Audit.Adds || e.Dialect.Switches().AcceptEvidence {
 		return auditWarns
 	}
 	return auditFails

@@ -31,7 +31,7 @@ const ExplanationVersion = 1
 type Explanation struct {
 	Version  int                  `json:"version" doc:"version of this form"`
 	Config   string               `json:"config,omitempty" doc:"file name of the configuration"`
-	Dialect  string               `json:"dialect" doc:"dialect of the configuration"`
+	Dialect  rules.Dialect        `json:"dialect" doc:"dialect of the configuration"`
 	Warnings []WarningExplanation `json:"warnings,omitempty" doc:"probable mistakes, as the command check prints them"`
 	Env      *EnvExplanation      `json:"environment,omitempty" doc:"the environment variables that the configuration reads; absent: none"`
 	Inputs   []InputExplanation   `json:"inputs,omitempty" doc:"the inputs; absent: there are none"`
@@ -231,20 +231,20 @@ type RuleExplanation struct {
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule         rules.Rule
-	except       string   // when a finding of the audit is no evidence: "unless …"
-	usual        bool     // whether a short explanation has except, too
-	again        bool     // whether a finding of the audit is evidence only if samePage ended the list
-	clause       string   // the Clause of a guard without what its other fields say
-	exceptions   []string // of a guard, besides polls
-	dialect      string   // of a guard
-	later        bool     // ValueInWords is only that of requests after the first
-	leftOut      bool     // it is a part of the request that is left out, since no page size is set
-	runsChildren bool     // jobs are for the items of its list
-	readsWhole   bool     // the whole response is an item unless it is a list
-	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
-	base         string   // of an address: where a relative one is resolved
-	lists        string   // of an object of params: how lists and objects in it are written
-	calls        []string // names of the functions that it calls
+	except       string        // when a finding of the audit is no evidence: "unless …"
+	usual        bool          // whether a short explanation has except, too
+	again        bool          // whether a finding of the audit is evidence only if samePage ended the list
+	clause       string        // the Clause of a guard without what its other fields say
+	exceptions   []string      // of a guard, besides polls
+	dialect      rules.Dialect // of a guard
+	later        bool          // ValueInWords is only that of requests after the first
+	leftOut      bool          // it is a part of the request that is left out, since no page size is set
+	runsChildren bool          // jobs are for the items of its list
+	readsWhole   bool          // the whole response is an item unless it is a list
+	perPartition bool          // it is evaluated before the first request, so its value does not depend on a page
+	base         string        // of an address: where a relative one is resolved
+	lists        string        // of an object of params: how lists and objects in it are written
+	calls        []string      // names of the functions that it calls
 }
 
 // FunctionExplanation describes a function of the embedding program.

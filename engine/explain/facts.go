@@ -42,9 +42,9 @@ func statusOf(r rules.Rule) int {
 }
 
 // failOnStatus names the exit status of a run whose list ends with an outcome other than complete.
-func failOnStatus(dialect string, outcome rules.Outcome) string {
+func failOnStatus(dialect rules.Dialect, outcome rules.Outcome) string {
 	by := "by evidence or"
-	if rules.SwitchesOf(dialect).AcceptEvidence {
+	if dialect.Switches().AcceptEvidence {
 		by = "with"
 	}
 	return fmt.Sprintf("exit status 0, or %d %s --fail-on %s", failure.Suspect.ExitStatus(), by, outcome)
@@ -102,7 +102,7 @@ func explainOrigins(cfg *rules.Config) string {
 		allowed = append(slices.Clip(allowed), "an origin of allowedOrigins of its job")
 	}
 	switch {
-	case rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin:
+	case cfg.Dialect.Switches().FollowAnyOrigin:
 		return "A link, endpoint or redirect to another origin than that of api.baseUrl is followed, " +
 			"without credentials and other secrets. " +
 			"At a private address, such as one of a local network, it fails the run (" + statusPolicy + "), unless its host is that of " +

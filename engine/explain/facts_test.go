@@ -37,7 +37,7 @@ func explainedCase(c *fixtures.Case) (*Explanation, []*compile.Job, bool) {
 	options := rules.Options{Env: func(name string) (string, bool) { return "of-" + name, true }}
 	for i, arg := range c.Args {
 		if arg == "--dialect" {
-			options.Dialect = c.Args[i+1]
+			options.Dialect = rules.Dialect(c.Args[i+1])
 		}
 	}
 	cfg, found := rules.Decode(source, root, options)

@@ -360,7 +360,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	}
 	if r.Role.Addresses() {
 		x.base = "api.baseUrl"
-		if r.Role == rules.RoleURL && !rules.SwitchesOf(j.Ruleset.Dialect).RelativeToBase {
+		if r.Role == rules.RoleURL && !j.Ruleset.Dialect.Switches().RelativeToBase {
 			x.base = "the address of the response"
 		}
 	}
@@ -473,7 +473,7 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 		return "each element of this name is an item, also a single one: an object, whose attributes are @name, or a text if " +
 			"it has nothing but text; no such element, or status 204, is " + none
 	}
-	if rules.SwitchesOf(j.Ruleset.Dialect).EmptyIsAbsent {
+	if j.Ruleset.Dialect.Switches().EmptyIsAbsent {
 		return fmt.Sprintf(`the elements of a list %s are the items; `+
 			`nothing, null, 0, "0", an empty text or false there, or status 204, is %s; `+
 			"any other value is one item", there, none)

@@ -33,7 +33,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		time = "all partitions are complete"
 	}
 	evidence := " and without evidence"
-	if rules.SwitchesOf(j.Ruleset.Dialect).AcceptEvidence {
+	if j.Ruleset.Dialect.Switches().AcceptEvidence {
 		evidence = ""
 	}
 	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s%s; "+

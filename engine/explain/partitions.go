@@ -108,7 +108,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		together = "Because of limits.partitions, they run one after another, also with --jobs."
 	}
 	sentences = append(sentences, fmt.Sprintf("They run in the order of %s%s. %s", order, nested, together))
-	if j.maySeveral() && !rules.SwitchesOf(j.Ruleset.Dialect).AcceptEvidence {
+	if j.maySeveral() && !j.Ruleset.Dialect.Switches().AcceptEvidence {
 		sentences = append(sentences, "Evidence in one partition does not stop the others.")
 	}
 	if x.OnError == rules.PartitionSkip {
@@ -167,7 +167,7 @@ func (j explainer) withoutValue() (sentences []string) {
 	}
 	fails := " or, if no item has it, " + auditFails
 	ofFields := auditFails + ", or warns if there is at most one partition"
-	if j.Ruleset.Dialect == rules.Keboola {
+	if j.Ruleset.Dialect.Switches().AcceptEvidence {
 		fails, ofFields = "", "warns"
 	}
 	for _, kind := range []struct {
@@ -186,14 +186,14 @@ func (j explainer) withoutValue() (sentences []string) {
 	return sentences
 }
 
-// choosesBy reports whether a condition about the items of the parent reads a path of them, or a list of values does. In
-// dialect keboola, an item without such a list fails the run.
+// choosesBy reports whether a condition about the items of the parent reads a path of them, or a list of values does. An
+// item without the list of a placeholder fails the run.
 func (j explainer) choosesBy(path []string) bool {
 	reads := func(e *language.Expression) bool {
 		return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return j.isReadBy(r)(path) })
 	}
 	return slices.ContainsFunc(j.For, func(v compile.ForVariable) bool {
-		return reads(v.When) || reads(v.Values) && j.Ruleset.Dialect != rules.Keboola
+		return reads(v.When) || reads(v.Values) && !j.Ruleset.Dialect.Switches().Placeholders
 	})
 }
 
@@ -338,7 +338,7 @@ func (j explainer) variable(v *compile.ForVariable) VariableExplanation {
 	switch {
 	case v.Items != "":
 		x.Says = "item of " + v.Items + j.condition(v)
-		if j.Ruleset.Dialect == rules.Keboola { // which gives it a name
+		if j.Ruleset.Dialect.Switches().Placeholders { // the dialect has named the variable
 			x.Says += " (" + v.Name + ")"
 		}
 	case v.Window != nil:

@@ -98,7 +98,7 @@ func plainJSON(v any) string {
 // propertiesOf returns the properties that all jobs of a configuration have in common.
 func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string) []property {
 	f := &propertyCollector{redact: redact}
-	f.add("dialect", "", cfg.Dialect, cfg.Dialect)
+	f.add("dialect", "", string(cfg.Dialect), string(cfg.Dialect))
 	f.add("base address", "", cfg.BaseURL, cfg.BaseURL)
 	if cfg.User != nil {
 		f.addSecret("base address", "user", cfg.User.String())

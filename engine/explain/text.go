@@ -75,7 +75,7 @@ func (e *Explanation) Text(o TextOptions) string {
 		}
 		beside := ", and those that run with --jobs are cancelled"
 		evidence := " Evidence of the audit stops no job, and decides the exit status only if no job fails."
-		if rules.SwitchesOf(t.explanation.Dialect).AcceptEvidence {
+		if t.explanation.Dialect.Switches().AcceptEvidence {
 			evidence = ""
 		}
 		order := "Jobs run one after another, and with --jobs N up to N at a time. "
@@ -171,7 +171,7 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 	if x.Scroller != "" {
 		title += "   scroller " + x.Scroller
 	}
-	t.writeParagraph(0, title+"   dialect "+t.explanation.Dialect)
+	t.writeParagraph(0, title+"   dialect "+string(t.explanation.Dialect))
 	t.writeBlank()
 	t.writeParagraph(2, x.Summary+t.keepsNone(x))
 	t.writeOverview(x)
@@ -347,7 +347,7 @@ func (t *textWriter) writePartitions(x *JobExplanation) {
 // writeEnds writes the rules that stop paging, normal ends first.
 func (t *textWriter) writeEnds(x *JobExplanation) {
 	well := "exit status 0"
-	if t.explanation.Dialect != rules.Keboola {
+	if !t.explanation.Dialect.Switches().AcceptEvidence {
 		well += ", if the audit finds no evidence"
 	}
 	t.writeSection(fmt.Sprintf("normal ends: the list is complete (%s) when", well), x.normal())

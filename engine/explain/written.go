@@ -36,7 +36,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 		}
 	}
 	evidence, hasEvidence, haveEvidence, orEvidence := " or evidence", ", and has no evidence", ", and have no evidence", " or has evidence"
-	if rules.SwitchesOf(cfg.Dialect).AcceptEvidence {
+	if cfg.Dialect.Switches().AcceptEvidence {
 		evidence, hasEvidence, haveEvidence, orEvidence = "", "", "", ""
 	}
 	switch isTree := j.Parent != nil || len(j.Children) > 0; {

@@ -180,7 +180,7 @@ func inPagination(steps []string) bool {
 }
 
 // methodDoc returns the documentation of a method.
-func methodDoc(name, dialect string) string {
+func methodDoc(name string, dialect rules.Dialect) string {
 	for _, m := range rules.Builtin().Methods(dialect) {
 		if m.Name == name {
 			return m.Doc

@@ -82,9 +82,9 @@ func (c *completer) namesIn(e *expressionSpot) {
 }
 
 // functions returns the functions that expressions may call.
-func functions(dialect string) []language.Function {
+func functions(dialect rules.Dialect) []language.Function {
 	functions := language.Builtin().Functions()
-	if dialect != rules.Keboola {
+	if !dialect.Switches().Functions {
 		functions = slices.DeleteFunc(functions, func(f language.Function) bool { return strings.HasPrefix(f.Name, "php") })
 	}
 	return append(functions, language.Library()...)

@@ -28,7 +28,7 @@ func TestEveryConfiguredExpressionIsFound(t *testing.T) {
 		var options []engine.Option
 		for i, arg := range c.Args {
 			if arg == "--dialect" {
-				options = append(options, engine.WithDialect(c.Args[i+1]))
+				options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
 			}
 		}
 		d := New(options...).Open(c.ConfigName, string(fixtures.Play(c).ConfigText()))

@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
@@ -78,7 +79,7 @@ func TestDiagnosticsAreThoseOfCheck(t *testing.T) {
 			}
 			for i, arg := range c.Args {
 				if arg == "--dialect" {
-					options = append(options, engine.WithDialect(c.Args[i+1]))
+					options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
 				}
 			}
 			e, err := engine.Load(c.ConfigName, []byte(text), options...)

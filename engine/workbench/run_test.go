@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -34,7 +35,7 @@ func open(c *fixtures.Case, text string) *workbench.Document {
 	var options []engine.Option
 	for i, arg := range c.Args {
 		if arg == "--dialect" {
-			options = append(options, engine.WithDialect(c.Args[i+1]))
+			options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
 		}
 	}
 	return workbench.New(options...).Open(c.ConfigName, text)

@@ -25,7 +25,7 @@ type login struct {
 	auth    *rules.Auth
 	call    transport.Call
 	client  *transport.Client
-	dialect string
+	dialect rules.Dialect
 }
 
 func newLogin(auth *rules.Auth, options Options) (transport.Credentials, error) {
@@ -46,7 +46,7 @@ func newLogin(auth *rules.Auth, options Options) (transport.Credentials, error) 
 
 // placeholder returns a lease for a recording, with the names of the parts and no values.
 func (l *login) placeholder() *transport.Lease {
-	lease := &transport.Lease{Lists: rules.SwitchesOf(l.dialect).LoginLists, Secrets: map[string]string{"login": placeholder}}
+	lease := &transport.Lease{Lists: l.dialect.Switches().LoginLists, Secrets: map[string]string{"login": placeholder}}
 	for _, e := range l.Expressions.Parts {
 		addPart(lease, e.Rule, placeholder)
 	}
@@ -127,7 +127,7 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 	page := l.page()
 	body := l.decoded(response.Body)
 	page.Login, page.Header = factsOf(response, body), response.HeaderValue
-	lease := &transport.Lease{Lists: rules.SwitchesOf(l.dialect).LoginLists, Secrets: map[string]string{}}
+	lease := &transport.Lease{Lists: l.dialect.Switches().LoginLists, Secrets: map[string]string{}}
 	l.hideBody(lease, body)
 	machine := &language.Machine{Context: ctx}
 	for _, e := range l.Expressions.Parts {
@@ -228,7 +228,7 @@ func (l *login) end(m *language.Machine, page *rules.Context, r *transport.Respo
 		}
 		after = expiresAt.Sub(served)
 	}
-	if after <= 0 && rules.SwitchesOf(l.dialect).LoginEndsAtOnce {
+	if after <= 0 && l.dialect.Switches().LoginEndsAtOnce {
 		return sent, nil
 	}
 	return renewal(sent, after, l.auth.RenewBefore), nil

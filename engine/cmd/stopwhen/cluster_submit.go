@@ -17,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -178,7 +179,7 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 		return nil, 0, err
 	}
 	s := &cluster.Submission{
-		Run: c.run, Name: filepath.Base(l.name), Text: l.text, Jobs: c.jobs, Dialect: c.dialect,
+		Run: c.run, Name: filepath.Base(l.name), Text: l.text, Jobs: c.jobs, Dialect: rules.Dialect(c.dialect),
 		BaseURL: c.baseURL, MaxPages: c.maxPages, Program: "stopwhen " + version(), Now: time.Now(),
 		Patience: patience, Priority: c.priority,
 	}

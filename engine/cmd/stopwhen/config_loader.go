@@ -56,16 +56,16 @@ func (s *loader) addInputFlags(cmd *cobra.Command, inputs string) {
 func (s *loader) addTextFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
-	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides the configuration's: "+wording.OrList(rules.Dialects()))
+	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides the configuration's: "+wording.OrList(rules.DialectNames()))
 	s.addInputFlags(cmd, "an input that the configuration declares")
 	f.Var(listFlag{to: &s.jobs}, "job", "`ID` of a job; the others are left out; may be repeated")
 	checked(cmd, "dialect", func() error {
 		if s.dialect == "" {
 			return nil
 		}
-		return oneOf(rules.Dialects(), s.dialect)
+		return oneOf(rules.DialectNames(), s.dialect)
 	})
-	complete(cmd, "dialect", rules.Dialects)
+	complete(cmd, "dialect", rules.DialectNames)
 	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return []string{"json", "yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 	}
@@ -192,7 +192,7 @@ func (s *loader) build(l *loaded, others ...engine.Option) error {
 		return err
 	}
 	options := append(env.options(),
-		engine.WithDialect(s.dialect), engine.WithBaseURL(s.baseURL), engine.WithMaxPages(s.maxPages))
+		engine.WithDialect(rules.Dialect(s.dialect)), engine.WithBaseURL(s.baseURL), engine.WithMaxPages(s.maxPages))
 	if l.server != nil {
 		options = append(options, engine.WithClock(l.server.Clock()))
 	}

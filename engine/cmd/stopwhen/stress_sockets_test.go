@@ -245,7 +245,7 @@ func (s *stage) options(one subject) []engine.Option {
 		engine.WithEnv(func(name string) (string, bool) { return "value-of-" + name, true }), engine.WithFormat(".yaml", yaml.Parse),
 	}
 	if one.dialect != nil {
-		options = append(options, engine.WithDialect(one.dialect[1]))
+		options = append(options, engine.WithDialect(rules.Dialect(one.dialect[1])))
 	}
 	return options
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/workbench/session"
 	"github.com/stopwhen/stopwhen/engine/workbench/studio"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -95,7 +96,7 @@ func (c *studioCommand) desk(args []string) (*studio.Desk, error) {
 	if err != nil {
 		return nil, err
 	}
-	bench := workbench.New(append(env.options(), engine.WithDialect(c.dialect), engine.WithBaseURL(c.baseURL),
+	bench := workbench.New(append(env.options(), engine.WithDialect(rules.Dialect(c.dialect)), engine.WithBaseURL(c.baseURL),
 		engine.WithInputs(inputs), engine.WithJobs(c.jobs...))...)
 	desk := &studio.Desk{
 		Session: session.New(bench, session.Live(transport.Default())), Case: c.fixture, Live: true, Version: version(), Words: c.word,

@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/runtime/partition"
@@ -37,7 +38,7 @@ type Run struct {
 	Env         []string                  `json:"env,omitempty"`     // names of the environment variables that workers need
 	Secrets     []string                  `json:"secrets,omitempty"` // names of the secret inputs that workers need
 	Kept        map[string]map[string]any `json:"kept,omitempty"`
-	Dialect     string                    `json:"dialect,omitempty"`
+	Dialect     rules.Dialect             `json:"dialect,omitempty"`
 	BaseURL     string                    `json:"baseUrl,omitempty"`
 	MaxPages    int                       `json:"maxPages,omitempty"`
 	MaxBytes    int64                     `json:"maxBytes,omitempty"`

@@ -14,7 +14,7 @@ const (
 
 // keepStart adds the rule that saves when a job began, if another rule of the job reads that time.
 func (l *lowerer) keepStart(set *Ruleset) {
-	if l.dialect != Keboola {
+	if !l.switches.Functions { // which read the times of runs
 		return
 	}
 	asks := func(source string) int {
