@@ -95,7 +95,8 @@ func compressed(c Compression, text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := c.NewWriter(&b)
 	_, err := w.Write(text)
-	return b.Bytes(), errors.Join(err, w.Close())
+	err = errors.Join(err, w.Close())
+	return b.Bytes(), err // the end of the frame is written by Close
 }
 
 // openExisting opens the file with the name of the output, to which rows may be added, and returns its

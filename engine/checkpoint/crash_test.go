@@ -236,6 +236,7 @@ type form struct {
 	compression Compression
 	header      string
 	rewrites    bool // they are rewritten before they appear
+	open        bool // the last line has no newline
 }
 
 const simulatedPages = 5
@@ -302,7 +303,7 @@ func (e extraction) run(d *disk) error {
 				}
 			}
 		}
-		if err := writePage(increment, page, outputs[:lists], outputs[lists:]); err != nil {
+		if err := e.writePage(increment, page, outputs[:lists], outputs[lists:]); err != nil {
 			return err
 		}
 		if err := s.Mark("job", json.RawMessage(strconv.Itoa(page)), outputs...); err != nil {
@@ -432,8 +433,12 @@ func lastPage(s *Store) int {
 }
 
 // writePage writes two rows per page to each file, and a line of the trace.
-func writePage(increment, page int, lists, traces []*Output) error {
-	for _, text := range []string{fmt.Sprintf("%d.%d-0\n", increment, page), fmt.Sprintf("%d.%d-1\n", increment, page)} {
+func (e extraction) writePage(increment, page int, lists, traces []*Output) error {
+	last := fmt.Sprintf("%d.%d-1\n", increment, page)
+	if e.form.open && page == simulatedPages {
+		last = strings.TrimSuffix(last, "\n")
+	}
+	for _, text := range []string{fmt.Sprintf("%d.%d-0\n", increment, page), last} {
 		for _, o := range lists {
 			if _, err := io.WriteString(o, text); err != nil {
 				return err
@@ -490,12 +495,16 @@ func (e extraction) check(d *disk) error {
 			return err
 		}
 	}
+	want := e.form.header + rows.String()
+	if e.form.open {
+		want = strings.TrimSuffix(want, "\n")
+	}
 	if e.pair {
-		if err := d.require(simulatedMore, e.form.compression, e.form.header+rows.String()); err != nil {
+		if err := d.require(simulatedMore, e.form.compression, want); err != nil {
 			return err
 		}
 	}
-	if err := d.require(simulatedRows, e.form.compression, e.form.header+rows.String()); err != nil || !e.state {
+	if err := d.require(simulatedRows, e.form.compression, want); err != nil || !e.state {
 		return err
 	}
 	return d.require(simulatedTrace, nil, fmt.Sprintf("page %[1]d.1\npage %[1]d.2\npage %[1]d.3\npage %[1]d.4\npage %[1]d.5\n", last))
@@ -590,6 +599,9 @@ func extractions() []extraction {
 		extraction{every: 1, adds: true, kept: true, before: 1, form: form{compression: gzipped{}, header: "header\n"}},
 		extraction{every: 2, state: true, form: form{rewrites: true}},
 		extraction{every: 2, state: true, adds: true, kept: true, before: 1, form: form{compression: gzipped{}, rewrites: true}},
+		extraction{every: 2, state: true, adds: true, kept: true, before: 1, form: form{open: true}},
+		extraction{every: 2, state: true, adds: true, kept: true, before: 1, form: form{compression: gzipped{}, header: "header\n", open: true}},
+		extraction{every: 1, adds: true, kept: true, pair: true, before: 1, form: form{compression: gzipped{}, open: true}},
 		extraction{every: 1, form: form{rewrites: true}},
 		extraction{every: 1, adds: true, kept: true, before: 1, form: form{rewrites: true}},
 		extraction{every: 1},

@@ -171,6 +171,11 @@ func encodeItems(t *testing.T, format, items string) string {
 		items = `{"type":"SCHEMA","stream":"before","schema":{},"key_properties":[]}` + "\n" +
 			strings.ReplaceAll(items, `{"before":1}`, `{"type":"RECORD","stream":"before","record":{"before":1}}`)
 	}
+	return compress(t, compression, items)
+}
+
+func compress(t *testing.T, compression, text string) string {
+	t.Helper()
 	var b bytes.Buffer
 	var w io.WriteCloser
 	switch compression {
@@ -181,9 +186,9 @@ func encodeItems(t *testing.T, format, items string) string {
 		require.NoError(t, err)
 		w = z
 	default:
-		return items
+		return text
 	}
-	_, err := io.WriteString(w, items)
+	_, err := io.WriteString(w, text)
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return b.String()
@@ -217,6 +222,36 @@ func TestParallelJobsWriteTheSameInEveryFormat(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, plain, same)
 		})
+	}
+}
+
+// TestRowsAreAddedAfterALastLineWithoutANewlineInEveryFormat: the file then has what it has if the line had one.
+func TestRowsAreAddedAfterALastLineWithoutANewlineInEveryFormat(t *testing.T) {
+	for _, format := range output.Formats() {
+		if format == "parquet" { // it has no lines
+			continue
+		}
+		_, compression, _ := strings.Cut(format, ".")
+		for _, flags := range [][]string{{"--append"}, {"--append", "--state", "s"}} {
+			t.Run(format+" "+strings.Join(flags, " "), func(t *testing.T) {
+				args := append([]string{serveJobs(t, inOrder), "--job", "a", "--out", "out", "--format", format}, flags...)
+				file := filepath.Join("out", "x."+format)
+				added := func(cut string) (plain string) {
+					t.Chdir(t.TempDir())
+					for range 3 {
+						extract(t, 0, args...)
+						var err error
+						plain, err = decompress(compression, readText(t, file))
+						require.NoError(t, err)
+						require.NoError(t, os.WriteFile(file, []byte(compress(t, compression, strings.TrimSuffix(plain, cut))), 0o600))
+					}
+					return plain
+				}
+				want := added("")
+				require.Equal(t, 3, strings.Count(want, "5"), "each list has five items")
+				require.Equal(t, want, added("\n"))
+			})
+		}
 	}
 }
 
