@@ -184,7 +184,14 @@ func numberIn(text string) (any, bool) {
 		return shortest(i), true
 	}
 	f, err := strconv.ParseFloat(n, 64)
-	return f, err == nil
+	if err != nil {
+		return nil, false
+	}
+	if plain := strings.TrimPrefix(n, "+"); json.Valid([]byte(plain)) {
+		decoded, err := value.Decoded(json.Number(plain))
+		return decoded, err == nil
+	}
+	return f, true
 }
 
 func holdsNumber(text string) bool {

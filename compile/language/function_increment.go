@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/big"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -245,8 +247,8 @@ func Before(v, bound any, format string) bool {
 
 // mayBeTime reports whether a number may count the seconds, milliseconds and so on of Unix up to a time since 2001.
 func mayBeTime(n any) bool {
-	t, unit := timeOf(n)
-	return t.Unix() >= 1e9 && t.Unix() < 1e10 && unit <= 1e9
+	t, _ := timeOf(n)
+	return t.Unix() >= 1e9 && t.Unix() < 1e10
 }
 
 // CompareCursors compares a value of an item with a bound, by any difference: it returns -1, 0 or 1. The format is that of
@@ -400,7 +402,7 @@ func earlier(args ...any) (any, error) {
 		}
 		return subtract(&meter{}, c.number, span.Number)
 	}
-	unit := 0.0
+	unit := 0
 	if day, form, ok := compactTime(v); ok && layout == "" {
 		c.time, c.layout = day, form
 	} else if c.rank == numberCursor {
@@ -418,6 +420,8 @@ func earlier(args ...any) (any, error) {
 		return t.UTC().Format(layout), nil
 	case layout != "":
 		return earlierClock(t).Format(layout), nil
+	case unit != 0 && span == (times.Span{}):
+		return c.number, nil
 	case unit != 0:
 		return countOf(t, unit), nil
 	}
@@ -455,19 +459,36 @@ func compactTime(v any) (t time.Time, layout string, ok bool) {
 	return time.Time{}, "", false
 }
 
-// timeOf returns the time that a number stands for, and how many of its units a second has.
-func timeOf(n any) (time.Time, float64) {
-	f := float(n)
-	unit := 1.0
-	for size := math.Abs(f); size >= 1e11 && unit < 1e9; size /= 1e3 { // seconds reach it in the year 5138
+// timeOf returns the time that a number stands for, rounded down to nanoseconds, and how many of its units a second has. A float
+// is the number that its shortest spelling says.
+func timeOf(n any) (t time.Time, unit int) {
+	unit = 1
+	for size := math.Abs(float(n)); size >= 1e11 && unit < 1e9; size /= 1e3 { // seconds reach it in the year 5138
 		unit *= 1e3
 	}
-	whole, fraction := math.Modf(f / unit)
-	return time.Unix(int64(whole), int64(fraction*1e9)).UTC(), unit
+	perUnit := int(time.Second) / unit
+	if whole, isInt := n.(int); isInt {
+		return time.Unix(int64(whole/unit), int64(whole%unit*perUnit)).UTC(), unit
+	}
+	text, _ := value.Text(n)
+	if len(text) > maxDigits || strings.ContainsAny(text, "eE") {
+		text = strconv.FormatFloat(float(n), 'f', -1, 64)
+	}
+	const farthest = 1 << 55 // no API knows such a time
+	seconds, nanoseconds := big.NewInt(farthest), new(big.Int)
+	if exact, ok := new(big.Rat).SetString(text); ok {
+		nanoseconds.Mul(exact.Num(), big.NewInt(int64(perUnit)))
+		nanoseconds.Div(nanoseconds, exact.Denom())
+		seconds.DivMod(nanoseconds, big.NewInt(int64(time.Second)), nanoseconds)
+	}
+	if seconds.CmpAbs(big.NewInt(farthest)) >= 0 {
+		return time.Unix(int64(math.Copysign(farthest, float(n))), 0).UTC(), unit
+	}
+	return time.Unix(seconds.Int64(), nanoseconds.Int64()).UTC(), unit
 }
 
-// countOf is the reverse of [timeOf], rounded down.
-func countOf(t time.Time, unit float64) any {
-	perUnit := int64(1e9 / unit)
-	return int(t.Unix()*int64(unit) + int64(t.Nanosecond())/perUnit)
+// countOf is the reverse of [timeOf], rounded down to whole units.
+func countOf(t time.Time, unit int) any {
+	count := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(int64(unit)))
+	return shortest(count.Add(count, big.NewInt(int64(t.Nanosecond()/(int(time.Second)/unit)))))
 }

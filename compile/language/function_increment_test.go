@@ -3,6 +3,7 @@ package language
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,6 +114,75 @@ func TestLatestOfReadsTheFormsOfTimes(t *testing.T) {
 			require.Equal(t, c.newer, v)
 		})
 	}
+}
+
+// TestANumberIsTheTimeThatItsDigitsSay: a later time would be that of items which the API then leaves out.
+func TestANumberIsTheTimeThatItsDigitsSay(t *testing.T) {
+	for _, test := range []struct {
+		number any
+		want   string
+	}{
+		{1767225600578287000, "2026-01-01T00:00:00.578287Z"},
+		{1767225600578287123, "2026-01-01T00:00:00.578287123Z"},
+		{"1767225600578287123", "2026-01-01T00:00:00.578287123Z"},
+		{1767225600578287, "2026-01-01T00:00:00.578287Z"},
+		{1767225600578, "2026-01-01T00:00:00.578Z"},
+		{1767225600, "2026-01-01T00:00:00Z"},
+		{1767225600.578294, "2026-01-01T00:00:00.578294Z"},
+		{"1767225600.578294", "2026-01-01T00:00:00.578294Z"},
+		{json.Number("1767225600.578294123"), "2026-01-01T00:00:00.578294123Z"},
+		{"1767225600.578294123", "2026-01-01T00:00:00.578294123Z"},
+		{"+1767225600.5782941239", "2026-01-01T00:00:00.578294123Z"}, // rounded down
+		{json.Number("1767225600578.294123"), "2026-01-01T00:00:00.578294123Z"},
+		{1.767225600578287e18, "2026-01-01T00:00:00.578287Z"},
+		{json.Number("1.767225600578e12"), "2026-01-01T00:00:00.578Z"},
+		{-1, "1969-12-31T23:59:59Z"},
+		{-1.5, "1969-12-31T23:59:58.5Z"},
+		{-1500000000001, "1922-06-20T21:19:59.999Z"},
+		{json.Number("-0.00000000012345678901"), "1969-12-31T23:59:59.999999999Z"}, // rounded down
+		{json.Number("99999999999999999999"), "5138-11-16T09:46:39.999999999Z"},
+	} {
+		sent, err := earlier(test.number, nil, time.RFC3339Nano)
+		require.NoError(t, err)
+		require.Equal(t, test.want, sent, test.number)
+		if isNumber(test.number) {
+			read, err := date(&meter{}, []any{test.number})
+			require.NoError(t, err)
+			require.Equal(t, test.want, read.(time.Time).Format(time.RFC3339Nano), test.number)
+		}
+	}
+	far, err := date(&meter{}, []any{1e300})
+	require.NoError(t, err)
+	long, err := date(&meter{}, []any{json.Number("1" + strings.Repeat("0", 2000))})
+	require.NoError(t, err)
+	require.Equal(t, far, long)
+	require.Greater(t, far.(time.Time).Year(), 9999)
+}
+
+func TestALagIsSubtractedFromNumbersExactly(t *testing.T) {
+	for _, test := range []struct{ number, lag, want any }{
+		{1767225600578287123, "1s", 1767225599578287123},
+		{1767225600578287, "1s", 1767225599578287},
+		{1767225600578, "1s", 1767225599578},
+		{1767225600, "1s", 1767225599},
+		{json.Number("99999999999999999999"), "1s", json.Number("99999999998999999999")},
+		{767225600578287123, 0, 767225600578287123}, // which may be an identifier
+		{"767225600578287123", "0d", 767225600578287123},
+		{7.5, 0, 7.5},
+		{json.Number("1" + strings.Repeat("0", 40)), 0, json.Number("1" + strings.Repeat("0", 40))},
+	} {
+		got, err := earlier(test.number, test.lag)
+		require.NoError(t, err)
+		require.Equal(t, test.want, got)
+	}
+}
+
+// TestTextsWithLongFractionsAreComparedExactly: as floats, they are equal.
+func TestTextsWithLongFractionsAreComparedExactly(t *testing.T) {
+	items := []any{map[string]any{"at": "1767225600.578294123"}, map[string]any{"at": "1767225600.578294124"}}
+	latest, err := latestOf(items, "at")
+	require.NoError(t, err)
+	require.Equal(t, "1767225600.578294124", latest)
 }
 
 func TestLatestOfRefusesDatesThatItCannotRead(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -76,7 +77,7 @@ func windowBound(name string, v any) (any, error) {
 	case time.Time, int, float64:
 		return saved.Reread(v)
 	case json.Number:
-		return v.Float64()
+		return roundedBound(name, v)
 	case string:
 		if t, err := times.Parse(v); err == nil {
 			return t, nil
@@ -85,6 +86,23 @@ func windowBound(name string, v any) (any, error) {
 		return nil, fmt.Errorf("%s of the windows is nil", name)
 	}
 	return nil, fmt.Errorf("%s of the windows: want a time or a number, got %s (%s)", name, value.KindOf(v), value.Preview(v))
+}
+
+// roundedBound converts a number with more digits than a float has, rounded down as from and up as to, so that the windows
+// have the value itself.
+func roundedBound(name string, n json.Number) (any, error) {
+	f, err := n.Float64()
+	if err != nil || strings.ContainsAny(n.String(), "eE") {
+		return f, err
+	}
+	exact, _ := new(big.Rat).SetString(n.String())
+	switch order := decimal(f).Cmp(exact); {
+	case name == "from" && order > 0:
+		f = math.Nextafter(f, math.Inf(-1))
+	case name == "to" && order < 0:
+		f = math.Nextafter(f, math.Inf(1))
+	}
+	return f, nil
 }
 
 func kindOfBound(v any) string {

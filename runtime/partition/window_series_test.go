@@ -2,6 +2,9 @@ package partition
 
 import (
 	"encoding/json"
+	"math"
+	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -204,6 +207,23 @@ func TestAStepThatChangesNothingIsRefused(t *testing.T) {
 
 // TestBoundsAreDecimal divides intervals of decimal fractions by such steps: every bound is
 // the number that a person would write, and no window is a rounding error long.
+// TestBoundsWithMoreDigitsThanAFloatAreRoundedOutwards: a later beginning leaves out the rows of the value itself.
+func TestBoundsWithMoreDigitsThanAFloatAreRoundedOutwards(t *testing.T) {
+	for _, text := range []string{"1735689600.123456860", "1735689600.123456980", "-1735689600.123456860", "18446744073709551615", "9223372036854775809"} {
+		w, err := newWindows(rules.Window{}, json.Number(text), json.Number(text))
+		require.NoError(t, err)
+		v, ok := w.next()
+		require.True(t, ok)
+		from, to := bounds(v)
+		exact, _ := new(big.Rat).SetString(text)
+		require.Negative(t, decimal(from).Cmp(exact), text)
+		require.Positive(t, decimal(to).Cmp(exact), text)
+		require.Equal(t, to, math.Nextafter(from.(float64), math.Inf(1)), text)
+	}
+	_, err := newWindows(rules.Window{}, 1, json.Number("1"+strings.Repeat("0", 400)))
+	require.ErrorContains(t, err, "value out of range")
+}
+
 func TestBoundsAreDecimal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scale := rapid.SampledFrom([]int{10, 100, 1000, 100000}).Draw(t, "scale")
