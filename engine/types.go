@@ -151,17 +151,20 @@ type JobResult = runtime.Result
 // like.
 //
 //	Class     failure.Class
-//	Job       string        // id of the job
-//	Partition string        // values of the variables, such as "order.id=1001"; empty if the job has no partitions
-//	Page      int           // number of the page being fetched, from 1; 0 outside a page
-//	Op        string        // the operation, such as "request", "read" or "rule offset.short"
-//	Method    string        // HTTP method
-//	URL       string        // URL without credentials
-//	Status    int           // HTTP status; 0 if there was no response
-//	Message   string        // cause in words, without job and place
-//	Hint      string        // remedy, if one is known
-//	Err       error         // the cause; may be nil
-//	Remedy    remedy.Remedy // the hint, for a face that has other words for what it names: see [Error.WithRemedy]
+//	Job       string // id of the job
+//	Partition string // values of the variables, such as "order.id=1001"; empty if the job has no partitions
+//	Page      int    // number of the page being fetched, from 1; 0 outside a page
+//	Op        string // the operation, such as "request", "read" or "rule offset.short"
+//	Method    string // HTTP method
+//	URL       string // URL without credentials
+//	Status    int    // HTTP status; 0 if there was no response
+//	Message   string // cause in words, without job and place
+//	Hint      string // remedy, if one is known
+//	Err       error  // the cause; may be nil
+//	// Earlier reports whether the cause is on pages before this one, or in an item of the parent. A run that continues
+//	// from a checkpoint of the list would fail again, or leave out items; one from its beginning need not.
+//	Earlier bool
+//	Remedy  remedy.Remedy // the hint, for a face that has other words for what it names: see [Error.WithRemedy]
 //
 //	func (*Error) Error() string
 //	func (*Error) Is(target error) bool

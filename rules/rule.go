@@ -49,6 +49,7 @@ func (r Rule) BelongsToFor() bool {
 type Stopping struct {
 	Drop         bool   // the items of the page on which the rule is met are not emitted; the Clause of a guard does not mention it
 	ExceptPolled bool   // the rule is not met by a poll: a request that is repeated after a wait, and expects the same response again
+	Earlier      bool   // of a guard: its cause is on pages before the last, so that a list that it fails must begin again
 	ExpectsRead  bool   // responses have the values that it reads: if no response has them, the configuration is probably wrong
 	Signal       Signal // what it reads of the response, if a key of the configuration names it
 }

@@ -136,7 +136,7 @@ func (r *listRun) stopFailure(page *Page) error {
 	e := &failure.Error{Class: failure.Response, Job: r.job.ID(), Page: page.Page,
 		Op: failure.OpRule(result.Reason), Message: result.Message}
 	if reason := reasonOf(r.job, *result); reason.Guard {
-		e.Class, e.Hint = failure.Policy, reason.Hint
+		e.Class, e.Hint, e.Earlier = failure.Policy, reason.Hint, reason.Stop.Earlier
 	}
 	return e
 }

@@ -15,7 +15,10 @@ import (
 
 // pageError adds job and page to an error of a rule or of a response.
 func (r *listRun) pageError(class failure.Class, err error) error {
-	return CompleteError(r.pooled.machine.Context, r.Redactor, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
+	page := r.context().Page
+	return CompleteError(r.pooled.machine.Context, r.Redactor, &failure.Error{
+		Class: class, Job: r.job.ID(), Page: page, Err: err, Earlier: page == 0 && r.job.Parent != nil,
+	})
 }
 
 // exchangeError returns the error of an exchange with its job and page. If an onError rule could not be evaluated, the

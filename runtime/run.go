@@ -219,7 +219,7 @@ func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Req
 	})
 	if r.state.Restarts++; r.state.Restarts > compile.MaxRestarts {
 		return requests.Request{}, &failure.Error{
-			Class: failure.Policy, Job: r.job.ID(), Page: r.context().Page + 1, Op: failure.OpRule(f.action.rule),
+			Class: failure.Policy, Job: r.job.ID(), Page: r.context().Page + 1, Op: failure.OpRule(f.action.rule), Earlier: true,
 			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts),
 		}
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -98,14 +99,15 @@ func (r *Run) pages(ctx context.Context, key store.Key, f func(*record.Envelope)
 }
 
 // Retry queues failed tasks again and returns their number. They continue after their last stored
-// pages. Without IDs, Retry queues all failed tasks.
+// pages. Without IDs, Retry queues all failed tasks. A task that failed for an earlier page, or for the item of its
+// parent, is not queued (see [engine.Error]); if there is one, the error is of class policy.
 func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	if r.Phase() == Cancelled {
 		return 0, &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("the run %s is cancelled", r.ID()),
 			Hint: "submit it again first"}
 	}
-	missing, n := tasks, 0
-	reset := func() { missing, n = slices.Clone(tasks), 0 }
+	missing, n, stuck := tasks, 0, ""
+	reset := func() { missing, n, stuck = slices.Clone(tasks), 0, "" }
 	err := r.cluster.store.Heads(ctx, r.ID(), reset, func(h store.StoredHead) error {
 		if h.State != store.Failed || len(tasks) > 0 && !slices.Contains(tasks, h.Task) {
 			return nil
@@ -115,8 +117,13 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 			return err
 		}
 		missing = slices.DeleteFunc(missing, func(id string) bool { return id == h.Task })
-		n++
-		return r.enqueueFailed(ctx, entry)
+		queued, err := r.enqueueFailed(ctx, entry)
+		if queued {
+			n++
+		} else if err == nil {
+			stuck = h.Task
+		}
+		return err
 	})
 	if err != nil {
 		return 0, err
@@ -126,22 +133,34 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 			Message: fmt.Sprintf("no partition %q of run %s has failed", missing[0], r.ID()),
 		}).WithRemedy("%s lists those that have", remedy.Partitions.Of(r.ID()))
 	}
+	if stuck != "" {
+		return n, &engine.Error{Class: failure.Policy, Op: "retry",
+			Message: fmt.Sprintf("partition %q of run %s cannot go on: it failed for pages that are stored, or for the item of its parent",
+				stuck, r.ID()),
+			Hint: "submit the run under another id"}
+	}
 	return n, nil
 }
 
-// enqueueFailed queues the task of an entry that records a failure.
-func (r *Run) enqueueFailed(ctx context.Context, entry *store.Entry) error {
+// enqueueFailed queues the task of an entry that records a failure, unless it would fail again or leave out items.
+func (r *Run) enqueueFailed(ctx context.Context, entry *store.Entry) (queued bool, err error) {
 	e, err := record.ReadEnvelope(entry)
 	if err == nil && e.Task == nil {
 		err = entry.Damaged("it does not name the task that has failed")
 	}
 	if err != nil {
-		return err
+		return false, err
+	}
+	if e.Ending != nil {
+		if failed, ok := errors.AsType[*engine.Error](e.Ending.Failure()); ok && failed.Earlier {
+			return false, nil
+		}
 	}
 	item, err := r.item(*e.Task)
 	if err != nil {
-		return err
+		return false, err
 	}
 	item.RetryOf = entry.Sequence
-	return r.cluster.store.Enqueue(ctx, item)
+	err = r.cluster.store.Enqueue(ctx, item)
+	return err == nil, err
 }

@@ -576,3 +576,22 @@ func TestATaskOfADeletedRunStopsNoOther(t *testing.T) {
 	close(release)
 	requireAll(t, run, a)
 }
+
+// A partition that goes on after pages without items could leave out the items that the API should have sent.
+func TestAPartitionThatFailedForStoredPagesIsNotRetried(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"items": [], "next": "%sx"}`, r.URL.Query().Get("at"))
+	}))
+	defer api.Close()
+	c := open(t, startServer(t), cluster.Options{})
+	run := submit(t, c, []byte(`{"api": {"baseUrl": "`+api.URL+`/", "pagination": {"method": "response.param", "responseParam": "next",
+		"queryParam": "at", "guards": {"emptyPages": 3}}}, "config": {"jobs": [{"id": "a", "endpoint": "{v}", "dataField": "items",
+		"for": {"v": {"values": ["one", "two"]}}}]}}`))
+	work(t, c, cluster.Worker{})
+	_, err := (&collector{run: run}).collect(t, cluster.CollectOptions{})
+	require.ErrorContains(t, err, "rule emptyPages")
+	n, err := run.Retry(t.Context())
+	require.ErrorIs(t, err, engine.ErrPolicy)
+	require.ErrorContains(t, err, "cannot go on: it failed for pages that are stored")
+	require.Zero(t, n)
+}

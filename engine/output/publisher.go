@@ -284,8 +284,8 @@ func (p *Publisher) discard(result *engine.Result) error {
 }
 
 // refusedRoots returns the roots of the refused lists that the next run can request again with another
-// result: lists with findings, with partitions that failed or with a guard that ended them, lists that
-// continue from kept values, and lists with rows that cannot be merged. Any other list that a limit ended
+// result: lists with findings, with partitions that failed or with a guard that ended them, lists that failed for
+// pages before the last, lists that continue from kept values, and lists with rows that cannot be merged. Any other list that a limit ended
 // would end there again. A collection would collect the same pages, so it has no such lists.
 func (p *Publisher) refusedRoots(result *engine.Result) map[string]bool {
 	refused := map[string]bool{}
@@ -295,7 +295,7 @@ func (p *Publisher) refusedRoots(result *engine.Result) map[string]bool {
 	for _, job := range result.Jobs {
 		info := p.engine.Job(job.Job)
 		repeatable := job.Outcome != rules.Limited || len(job.Evidence()) > 0 || len(info.Keepers) > 0
-		if job.Refused && repeatable || slices.Contains(p.publications.unmerged.jobs, job.Job) {
+		if job.Refused && repeatable || job.Error != nil && job.Error.Earlier || slices.Contains(p.publications.unmerged.jobs, job.Job) {
 			refused[info.Root] = true
 		}
 	}

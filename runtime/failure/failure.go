@@ -102,6 +102,10 @@ type Error struct {
 	Hint    string // remedy, if one is known
 	Err     error  // the cause; may be nil
 
+	// Earlier reports whether the cause is on pages before this one, or in an item of the parent. A run that continues
+	// from a checkpoint of the list would fail again, or leave out items; one from its beginning need not.
+	Earlier bool
+
 	Remedy remedy.Remedy // the hint, for a face that has other words for what it names: see [Error.WithRemedy]
 }
 

@@ -58,7 +58,7 @@ func (e *Ending) Failure() error {
 	var errs []error
 	for _, r := range e.Results {
 		if f := r.Error; f != nil && !r.Skipped {
-			errs = append(errs, &failure.Error{Class: failure.Class(f.Class), Op: "task", Message: f.Message, Hint: f.Hint})
+			errs = append(errs, &failure.Error{Class: failure.Class(f.Class), Op: "task", Message: f.Message, Hint: f.Hint, Earlier: f.Earlier})
 		}
 	}
 	return errors.Join(errs...)

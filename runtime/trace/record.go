@@ -76,6 +76,10 @@ type Fault struct {
 	Message string `json:"message"`         // one sentence, with the job and the page
 	Hint    string `json:"hint,omitempty"`  // how to fix it
 
+	// Earlier reports whether the cause is on pages before the last one, or in an item of the parent, so that a
+	// checkpoint of the list is of no use.
+	Earlier bool `json:"earlier,omitempty"`
+
 	Remedy remedy.Remedy `json:"-"` // the hint, for a face that has other words for what it names
 }
 
@@ -165,7 +169,10 @@ func FaultOf(err error, secrets *redact.Redactor) *Fault {
 	if !ok {
 		return &Fault{Message: secrets.Text(err.Error())}
 	}
-	fault := &Fault{Class: string(known.Class), Message: secrets.Text(known.WithHint("").Error()), Hint: secrets.Text(known.Hint)}
+	fault := &Fault{
+		Class: string(known.Class), Message: secrets.Text(known.WithHint("").Error()), Hint: secrets.Text(known.Hint),
+		Earlier: known.Earlier,
+	}
 	if fault.Hint == known.Hint {
 		fault.Remedy = known.Remedy
 	}

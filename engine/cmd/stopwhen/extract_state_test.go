@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -412,4 +414,77 @@ func TestAStateThatCannotBeWrittenEndsTheRunBeforeAnyRequest(t *testing.T) {
 	s := newStateCase(t)
 	runStopwhen(t, 7, "run", s.path("c.json"), "--state", s.path("none/state.json"))
 	require.Zero(t, s.requests.Load())
+}
+
+// TestAListThatFailsForEarlierPagesBeginsAgain lets an API fail for a while in ways that are only noticed some pages
+// later, or in a child. The state of the run must not go on after these pages when the API has recovered.
+func TestAListThatFailsForEarlierPagesBeginsAgain(t *testing.T) {
+	const complete = 40
+	list := func(pages func(offset int) string) func(r *http.Request) string {
+		return func(r *http.Request) string {
+			offset, _ := strconv.Atoi(r.URL.Query().Get("at"))
+			next := "null"
+			if offset+2 < complete {
+				next = strconv.Itoa(offset + 2)
+			}
+			return fmt.Sprintf(`{"data": [%s], "next": %s, "request": %q}`, pages(offset), next, r.URL)
+		}
+	}
+	items := func(offset int) string { return fmt.Sprintf(`{"id": %d}, {"id": %d}`, offset, offset+1) }
+	const paged = `"pagination": {"method": "response.param", "responseParam": "next", "queryParam": "at", "guards": {"emptyPages": 5}}`
+	for name, test := range map[string]struct {
+		config       string // of the API and of the jobs
+		good, bad    func(r *http.Request) string
+		status, want int
+	}{
+		"empty pages": {config: paged + `}, "config": {"jobs": [{"id": "a", "endpoint": "a", "dataField": "data"}]`,
+			good: list(items), status: 6, want: complete,
+			bad: list(func(offset int) string {
+				if offset >= 6 {
+					return ""
+				}
+				return items(offset)
+			})},
+		"the same items": {config: paged + `}, "config": {"jobs": [{"id": "a", "endpoint": "a", "dataField": "data"}]`,
+			good: list(items), status: 6, want: complete,
+			bad: list(func(offset int) string { return items(min(offset, 6)) })},
+		"an error in place of a parent": {
+			config: `"pagination": {"method": "single"}}, "config": {"jobs": [{"id": "p", "endpoint": "p", "dataField": "."},
+				{"id": "a", "endpoint": "a/{p.id}", "dataField": ".", "for": {"p": {"items": "p"}}}]`,
+			good: func(r *http.Request) string {
+				if r.URL.Path == "/p" {
+					return `[{"id": 1}, {"id": 2}]`
+				}
+				return `[{"id": "` + r.URL.Path + `"}]`
+			},
+			bad: func(*http.Request) string { return `{"error": "internal failure"}` }, status: 5, want: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var broken atomic.Bool
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				time.Sleep(12 * time.Millisecond) // the state of a failed run has all pages but those of the last 10 ms
+				answer := test.good
+				if broken.Load() {
+					answer = test.bad
+				}
+				fmt.Fprint(w, answer(r))
+			}))
+			defer api.Close()
+			dir := t.TempDir()
+			config := filepath.Join(dir, "c.json")
+			require.NoError(t, os.WriteFile(config, []byte(`{"api": {"baseUrl": "`+api.URL+`/", `+test.config+`}}`), 0o600))
+			run := func(status int) {
+				t.Helper()
+				runStopwhen(t, status, "run", config, "--out", filepath.Join(dir, "out"), "--state", filepath.Join(dir, "state"))
+				rows := strings.Split(strings.TrimSpace(readText(t, filepath.Join(dir, "out", "a.ndjson"))), "\n")
+				slices.Sort(rows)
+				require.Len(t, slices.Compact(rows), test.want)
+			}
+			run(0)
+			broken.Store(true)
+			run(test.status)
+			broken.Store(false)
+			run(0)
+		})
+	}
 }
