@@ -357,43 +357,79 @@ func (j *Job) comparesAbsentLimit(t *Trigger) bool {
 
 // Unreached returns the rules that are never the reason to stop, each with an explanation.
 func (a Analysis) Unreached() map[*Trigger]string {
-	why, best := map[*Trigger]string{}, map[string]*Trigger{}
-	bounds := map[*Trigger]language.Bound{}
-	for _, s := range a.job.Stops {
-		if why[s] = a.WhyNever(s); why[s] != "" || s.Rule.Outcome == rules.Split { // the smallest windows are not split
+	u := unreachedSearch{a, map[*Trigger]string{}, map[*Trigger]language.Bound{}, map[string]*Trigger{}}
+	u.findBounds()
+	u.compareBounds()
+	u.assumePageLimit()
+	u.assumeOnlyPage()
+	return u.why
+}
+
+// An unreachedSearch is the search for rules that are never the reason to stop.
+type unreachedSearch struct {
+	Analysis
+	why    map[*Trigger]string         // why a rule is never the reason; empty if it may be
+	bounds map[*Trigger]language.Bound // of the rules that limit something
+	first  map[string]*Trigger         // the rule with the smallest bound, by the unit of the bound
+}
+
+// findBounds finds the bounds of the rules, and the rules that are never met.
+func (u unreachedSearch) findBounds() {
+	for _, s := range u.job.Stops {
+		if u.why[s] = u.WhyNever(s); u.why[s] != "" || s.Rule.Outcome == rules.Split { // the smallest windows are not split
 			continue
 		}
-		b, ok := a.Prover().Bound(s.Expression)
+		b, ok := u.Prover().Bound(s.Expression)
 		if !ok {
 			continue
 		}
-		bounds[s] = b
-		if known := best[b.Unit]; known == nil || b.Most < bounds[known].Most {
-			best[b.Unit] = s
+		u.bounds[s] = b
+		if first := u.first[b.Unit]; first == nil || b.Most < u.bounds[first].Most {
+			u.first[b.Unit] = s
 		}
 	}
-	for s, b := range bounds {
-		if first := best[b.Unit]; first != s && !s.HasAlternative() {
-			why[s] = fmt.Sprintf("%s stops at %s already", first.Rule.ID, bounds[first])
+}
+
+// compareBounds finds the rules with a larger bound than another rule.
+func (u unreachedSearch) compareBounds() {
+	for s, b := range u.bounds {
+		if first := u.first[b.Unit]; first != s && !s.HasAlternative() {
+			u.why[s] = u.stopsBefore(first)
 		}
 	}
-	if first := best["pages"]; first != nil {
-		p := a.Prover()
-		p.Assume = onPagesUpTo(bounds[first].Most)
-		for _, s := range a.job.Stops {
-			if why[s] == "" && s != first && s.Rule.Outcome != rules.Split && p.Condition(s.Expression) == language.Never {
-				why[s] = fmt.Sprintf("%s stops at %s already", first.Rule.ID, bounds[first])
-			}
+}
+
+// assumePageLimit finds the rules that are never met on the pages up to the smallest limit of pages.
+func (u unreachedSearch) assumePageLimit() {
+	first := u.first["pages"]
+	if first == nil {
+		return
+	}
+	p := u.Prover()
+	p.Assume = onPagesUpTo(u.bounds[first].Most)
+	for _, s := range u.job.Stops {
+		if u.why[s] == "" && s != first && s.Rule.Outcome != rules.Split && p.Condition(s.Expression) == language.Never {
+			u.why[s] = u.stopsBefore(first)
 		}
 	}
-	if only, ok := a.OnlyPage(); ok && only.Rule.Outcome != rules.Split {
-		for _, s := range a.job.Stops[slices.Index(a.job.Stops, only)+1:] {
-			if why[s] == "" && s.Rule.Outcome != rules.Split {
-				why[s] = only.AfterPage1()
-			}
+}
+
+// assumeOnlyPage finds the rules that come after one that ends every list on page 1.
+func (u unreachedSearch) assumeOnlyPage() {
+	only, ok := u.OnlyPage()
+	if !ok || only.Rule.Outcome == rules.Split {
+		return
+	}
+	for _, s := range u.job.Stops[slices.Index(u.job.Stops, only)+1:] {
+		if u.why[s] == "" && s.Rule.Outcome != rules.Split {
+			u.why[s] = only.AfterPage1()
 		}
 	}
-	return why
+}
+
+// stopsBefore says at what bound a rule stops before others.
+func (u unreachedSearch) stopsBefore(first *Trigger) string {
+	return fmt.Sprintf("%s stops at %s already", first.Rule.ID, u.bounds[first])
 }
 
 // onPagesUpTo returns the values that fields of the context have on the first n pages.

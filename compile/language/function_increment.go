@@ -162,33 +162,15 @@ func Newer(a, b any) bool {
 // 650000000000000000000001 does beside 65000000000000000000000a, all become texts. Any other text beside numbers is an error,
 // unless it only says that there is no value, as N/A does.
 func align(cursors []cursor) error {
-	var number, other cursor
-	isOneForm, length := true, 0
-	for _, c := range cursors {
-		hasDigit := digitRuns().MatchString(c.text)
-		switch {
-		case c.rank == timeCursor:
-			return nil
-		case c.rank == noCursor, saysNoValue(c):
-			continue
-		case c.rank == numberCursor && (number.rank == noCursor || number.text == "" && c.text != ""):
-			number = c
-		case c.rank == textCursor && (other.rank == noCursor || hasDigit && !digitRuns().MatchString(other.text)):
-			other = c
-		}
-		length = cmp.Or(length, len(c.text))
-		isOneForm = isOneForm && hasDigit && len(c.text) == length && length >= minIdentifier && !separated().MatchString(c.text)
+	if slices.ContainsFunc(cursors, func(c cursor) bool { return c.rank == timeCursor }) {
+		return nil
 	}
+	number, other, isOneForm := kindsOf(cursors)
 	switch {
 	case number.rank == noCursor, other.rank == noCursor:
 		return nil
 	case isOneForm:
-		for i, c := range cursors {
-			if c.rank = textCursor; c.text == "" || saysNoValue(c) {
-				c.rank = noCursor
-			}
-			cursors[i] = c
-		}
+		makeTexts(cursors)
 		return nil
 	case number.text == "" && !digitRuns().MatchString(other.text): // such as draft among versions
 		return nil
@@ -200,6 +182,36 @@ func align(cursors []cursor) error {
 	return fmt.Errorf("%s is a number and %s is not, so they cannot be compared: values are either all numbers or all other texts; "+
 		"name another member of the items, such as the time of a change, or leave these items out",
 		preview, value.Preview(other.text))
+}
+
+// kindsOf returns a number and another text among cursors, if there are any: rather a number that was a text, and a text
+// with a digit. It reports whether all are identifiers of one form.
+func kindsOf(cursors []cursor) (number, other cursor, isOneForm bool) {
+	isOneForm, length := true, 0
+	for _, c := range cursors {
+		hasDigit := digitRuns().MatchString(c.text)
+		switch {
+		case c.rank == noCursor, saysNoValue(c):
+			continue
+		case c.rank == numberCursor && (number.rank == noCursor || number.text == "" && c.text != ""):
+			number = c
+		case c.rank == textCursor && (other.rank == noCursor || hasDigit && !digitRuns().MatchString(other.text)):
+			other = c
+		}
+		length = cmp.Or(length, len(c.text))
+		isOneForm = isOneForm && hasDigit && len(c.text) == length && length >= minIdentifier && !separated().MatchString(c.text)
+	}
+	return number, other, isOneForm
+}
+
+// makeTexts makes texts of all cursors that have a value.
+func makeTexts(cursors []cursor) {
+	for i := range cursors {
+		c := &cursors[i]
+		if c.rank = textCursor; c.text == "" || saysNoValue(*c) {
+			c.rank = noCursor
+		}
+	}
 }
 
 // minIdentifier is the length from which texts of letters and digits, all as long as each other, are identifiers of one form.

@@ -57,10 +57,6 @@ func (s nestedSearch) search(object []byte, path []string, which searched) {
 	if len(object) == 0 || object[0] != '{' || len(path) >= maxNested || bytes.IndexByte(object, '[') < 0 {
 		return
 	}
-	f := func(list NestedList) {
-		list.Outer = s.outer
-		s.found(list)
-	}
 	signs := signsIn(object, scan.Span{}, func(name string, raw []byte) {
 		inner := partOfItem
 		if name == "node" {
@@ -71,26 +67,52 @@ func (s nestedSearch) search(object []byte, path []string, which searched) {
 	if which == partOfItem && signs.lists == 1 {
 		signs.numbers = slices.DeleteFunc(signs.numbers, func(sign nestedSign) bool { return apinames.Key(sign.path[0]).Is(apinames.HintTotal) })
 	}
-	for key, span := range scan.Members(object) {
-		if len(signs.named) == 0 && len(signs.numbers) == 0 {
-			break
-		}
-		if raw := span.Of(object); raw[0] == '[' {
-			if nested, ok := signs.nestedIn(path, string(scan.Unquote(key.Of(object))), raw); ok {
-				f(nested)
-			}
-		}
-	}
+	s.findNamed(object, path, signs)
 	if signs.lists == 0 {
 		return
 	}
-	if partial := signs.partial; partial.path != nil {
-		list := NestedList{Path: append(slices.Clip(path), string(signs.name))}
-		if partial.kind == apinames.HintMore {
-			list.Sign, list.Value = append(slices.Clip(path), partial.path...), string(partial.raw)
-		}
-		f(list)
+	s.findPartial(path, signs)
+	s.findPaged(path, signs, which)
+	if s.outer == nil {
+		s.searchLists(object, path)
 	}
+}
+
+// report reports a list that is found.
+func (s nestedSearch) report(list NestedList) {
+	list.Outer = s.outer
+	s.found(list)
+}
+
+// findNamed finds the lists in an object that signs name.
+func (s nestedSearch) findNamed(object []byte, path []string, signs nestedSigns) {
+	if len(signs.named) == 0 && len(signs.numbers) == 0 {
+		return
+	}
+	for key, span := range scan.Members(object) {
+		if raw := span.Of(object); raw[0] == '[' {
+			if nested, ok := signs.nestedIn(path, string(scan.Unquote(key.Of(object))), raw); ok {
+				s.report(nested)
+			}
+		}
+	}
+}
+
+// findPartial finds the first list of an object that says whether it lacks data.
+func (s nestedSearch) findPartial(path []string, signs nestedSigns) {
+	partial := signs.partial
+	if partial.path == nil {
+		return
+	}
+	list := NestedList{Path: append(slices.Clip(path), string(signs.name))}
+	if partial.kind == apinames.HintMore {
+		list.Sign, list.Value = append(slices.Clip(path), partial.path...), string(partial.raw)
+	}
+	s.report(list)
+}
+
+// findPaged finds the first list of an object, if the other signs are about it.
+func (s nestedSearch) findPaged(path []string, signs nestedSigns, which searched) {
 	inItem := which == wholeItem || signs.lists > 1
 	if inItem {
 		signs.found = slices.DeleteFunc(signs.found, func(sign nestedSign) bool {
@@ -107,10 +129,7 @@ func (s nestedSearch) search(object []byte, path []string, which searched) {
 		if inItem {
 			nested.Path = append(slices.Clip(path), string(signs.name))
 		}
-		f(nested)
-	}
-	if s.outer == nil {
-		s.searchLists(object, path)
+		s.report(nested)
 	}
 }
 

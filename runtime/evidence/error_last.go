@@ -23,52 +23,73 @@ func (s errorSearch) noticeLastLine() {
 	if !s.reading.Lines || len(lines) == 0 || s.subject.listsErrors {
 		return
 	}
-	n := len(lines) - 1
-	if n > 0 && isMessageRow(valuesIn(lines[n])) && !hasLikeRow(lines[:n], valuesIn(lines[n])) {
-		s.reportError("its last line is "+wording.Clip(string(lines[n]), maxShown)+", which is a message and no row", rules.DoubtNone)
+	others, last := lines[:len(lines)-1], lines[len(lines)-1]
+	if len(others) > 0 && s.noticeMessageRow(others, last) {
 		return
 	}
-	text, alone := aloneIn(valuesIn(lines[n]))
-	if n > 0 && alone && apinames.SaysFailure(text) && !hasLikeRow(lines[:n], valuesIn(lines[n])) {
-		s.reportError("its last line has only "+shortText(text)+", which may be a message and no row", rules.DoubtItem)
+	members, isObject := membersOf(last)
+	switch {
+	case isObject:
+		s.noticeLastObject(others, last, members)
+	case len(others) > 0 && isFailureText(last) && others[len(others)-1][0] == '{':
+		s.reportError("its last line is "+wording.Clip(string(last), maxShown)+", and the others are objects", rules.DoubtNone)
 	}
-	last, ok := membersOf(lines[n])
-	if !ok {
-		if n > 0 && isFailureText(lines[n]) && lines[n-1][0] == '{' {
-			s.reportError("its last line is "+wording.Clip(string(lines[n]), maxShown)+", and the others are objects", rules.DoubtNone)
-		}
-		return
+}
+
+// noticeMessageRow notices a message in place of a row, unless another row is like it. It reports whether the last line can
+// be nothing else.
+func (s errorSearch) noticeMessageRow(others [][]byte, last []byte) bool {
+	row := valuesIn(last)
+	isMessage := isMessageRow(row)
+	text, alone := aloneIn(row)
+	if !isMessage && !(alone && apinames.SaysFailure(text)) || hasLikeRow(others, row) {
+		return false
 	}
-	first := s.context.Page == 1 && n == 0
+	if isMessage {
+		s.reportError("its last line is "+wording.Clip(string(last), maxShown)+", which is a message and no row", rules.DoubtNone)
+		return true
+	}
+	s.reportError("its last line has only "+shortText(text)+", which may be a message and no row", rules.DoubtItem)
+	return false
+}
+
+// noticeLastObject notices an error in place of the last item: the object with the given members in the last line.
+func (s errorSearch) noticeLastObject(others [][]byte, last []byte, members rules.Object) {
+	first := s.context.Page == 1 && len(others) == 0
 	names := s.first.FirstNames
-	if n > 0 {
-		names = usualNames(slices.Values(lines[:n]))
+	if len(others) > 0 {
+		names = usualNames(slices.Values(others))
 	}
 	isLikeItem := func(m rules.Member) bool {
 		return first && !apinames.Key(m.Name).NamesErrors() || !first && slices.Contains(names, m.Name)
 	}
 	isEnvelope := func(line []byte) bool { return apinames.IsErrorEvent(lineMembers(line)) }
-	switch isLike := slices.ContainsFunc(last, isLikeItem); {
+	mayBeError := slices.ContainsFunc(members, apinames.MayBeError)
+	switch isLike := slices.ContainsFunc(members, isLikeItem); {
 	case !isLike:
-		if slices.ContainsFunc(last, apinames.IsError) || n > 0 && slices.ContainsFunc(last, apinames.MayBeError) {
-			s.reportError("its last line is "+shortText(last)+", which has no member of the other lines",
-				mayBeItemIf(s.mayBeKind(last, lines[:n])))
+		if slices.ContainsFunc(members, apinames.IsError) || len(others) > 0 && mayBeError {
+			s.reportError("its last line is "+shortText(members)+", which has no member of the other lines",
+				mayBeItemIf(s.mayBeKind(members, others)))
 		}
-	case slices.ContainsFunc(last, apinames.MayBeError) && apinames.Trailer(lines, lineMembers) != nil:
-		s.reportError("its last line is "+shortText(last)+", which has no member of the other lines but the name of its kind",
+	case mayBeError && apinames.Trailer(s.reading.Compared, lineMembers) != nil:
+		s.reportError("its last line is "+shortText(members)+", which has no member of the other lines but the name of its kind",
 			rules.DoubtItem)
-	case n > 0 && isEnvelope(lines[n]) && !slices.ContainsFunc(lines[:n], isEnvelope):
-		s.reportError("its last line is "+wording.Clip(string(lines[n]), maxShown)+", and no other line is an error", rules.DoubtNone)
-	default:
-		isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && s.isNew(m.Name) }
-		identifies := func(m rules.Member) bool {
-			return apinames.IsIdentifier(m.Name) && !value.Empty(m.Value) && m.Value != 0
-		}
-		identified := slices.ContainsFunc(names, apinames.IsIdentifier) && !slices.ContainsFunc(last, identifies)
-		if !first && identified && slices.ContainsFunc(last, isNewError) {
-			s.reportError("its last line is "+shortText(last)+", which has no identifier", rules.DoubtItem)
-		}
+	case len(others) > 0 && isEnvelope(last) && !slices.ContainsFunc(others, isEnvelope):
+		s.reportError("its last line is "+wording.Clip(string(last), maxShown)+", and no other line is an error", rules.DoubtNone)
+	case !first && s.lacksIdentifier(members, names):
+		s.reportError("its last line is "+shortText(members)+", which has no identifier", rules.DoubtItem)
 	}
+}
+
+// lacksIdentifier reports whether the last line has an error that no other line has, and lacks the identifier of the items.
+// names are the usual names of their members.
+func (s errorSearch) lacksIdentifier(members rules.Object, names []string) bool {
+	isNewError := func(m rules.Member) bool { return apinames.HasError(rules.Object{m}) && s.isNew(m.Name) }
+	identifies := func(m rules.Member) bool {
+		return apinames.IsIdentifier(m.Name) && !value.Empty(m.Value) && m.Value != 0
+	}
+	return slices.ContainsFunc(names, apinames.IsIdentifier) && !slices.ContainsFunc(members, identifies) &&
+		slices.ContainsFunc(members, isNewError)
 }
 
 // lineMembers returns the members of a line, if it is an object.

@@ -349,22 +349,17 @@ var leadsNowhere = sync.OnceValue(func() *regexp.Regexp {
 
 // note records a value if it is the first hint of its kind.
 func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
-	c, path, v := s.context, hint.at, hint.value
 	read := hint.by != nil && slices.ContainsFunc(s.subject.decisives, hint.by)
-	switch hint.kind {
+	switch v, path := hint.value, hint.at; hint.kind {
 	case apinames.HintTotal:
-		n, least, ok := apinames.Total(apinames.Ungroup(v))
-		least = least || hint.least || apinames.Key(hint.name()).IsEstimate(v)
-		if hints.Total == nil && ok && !(apinames.Key(hint.name()).MayCountPage() && n == s.countOf(hint.lists)) {
-			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
-			hints.TotalIsRough = hints.TotalIsRough || hint.rough || apinames.Key(hint.name()).IsRoughTotal(v)
-		}
+		s.noteTotal(hints, hint, read)
 	case apinames.HintPages:
 		if n, _, ok := apinames.Total(v); hints.Pages == nil && ok {
 			hints.Pages, hints.PagesAt = n, path
 		}
 	case apinames.HintNext:
-		if hints.Next == nil && s.isNext(hint.name(), v) && !(apinames.Key(hint.name()).IsNextPageNumber() && isPast(v, c)) {
+		isPastNumber := apinames.Key(hint.name()).IsNextPageNumber() && isPast(v, s.context)
+		if hints.Next == nil && s.isNext(hint.name(), v) && !isPastNumber {
 			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough, hints.NextInBody = v, path, read, hint.rough, hint.inBody
 		}
 	case apinames.HintPrevious, apinames.HintFirst:
@@ -372,7 +367,7 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 			hints.Before = fmt.Sprintf("%s is %v", path, v)
 		}
 	case apinames.HintBack:
-		if now, to, ok := leadsBack(hint.name(), v, c.Sent.URL); ok && hints.Before == "" {
+		if now, to, ok := leadsBack(hint.name(), v, s.context.Sent.URL); ok && hints.Before == "" {
 			hints.Before, hints.BackToZero = path+" leads to the page before", now == 1 && to == 0
 		}
 	case apinames.HintSize:
@@ -380,19 +375,40 @@ func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
 			hints.Size, hints.SizeAt = n, path
 		}
 	case apinames.HintMore, apinames.HintLast:
-		if n, _, ok := apinames.Total(v); ok && apinames.Key(hint.name()).IsRestCount() {
-			v = n > 0
-		}
-		_, isFlag := v.(bool)
-		switch flag, ok := apinames.Key(hint.name()).Flag(v); {
-		case ok && hints.More == nil:
-			hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = flag == (hint.kind == apinames.HintMore), path, read, hint.rough
-		case !ok || !isFlag || hint.rough || flag != (hint.kind == apinames.HintMore):
-		case hints.More == false: // two flags disagree
-			hints.More, hints.MoreAt, hints.MoreIsRough = true, path, true
-		case hints.MoreRead && !read: // a flag that no rule reads says the same
-			hints.MoreAt, hints.MoreRead, hints.MoreIsRough = path, false, false
-		}
+		noteMore(hints, hint, read)
+	}
+}
+
+// noteTotal records a total, unless it may be the number of items of the page.
+func (s hintSearch) noteTotal(hints *rules.Hints, hint foundHint, read bool) {
+	key := apinames.Key(hint.name())
+	n, least, ok := apinames.Total(apinames.Ungroup(hint.value))
+	if !ok || hints.Total != nil || key.MayCountPage() && n == s.countOf(hint.lists) {
+		return
+	}
+	hints.Total, hints.TotalAt, hints.TotalRead = n, hint.at, read
+	hints.TotalIsLeast = least || hint.least || key.IsEstimate(hint.value)
+	hints.TotalIsRough = hints.TotalIsRough || hint.rough || key.IsRoughTotal(hint.value)
+}
+
+// noteMore records a flag that says whether there is more, or a number of items that are left. A second flag replaces the
+// first if they disagree, or if a rule reads only the first.
+func noteMore(hints *rules.Hints, hint foundHint, read bool) {
+	key, v := apinames.Key(hint.name()), hint.value
+	if n, _, ok := apinames.Total(v); ok && key.IsRestCount() {
+		v = n > 0
+	}
+	_, isFlag := v.(bool)
+	flag, ok := key.Flag(v)
+	more := flag == (hint.kind == apinames.HintMore)
+	switch {
+	case ok && hints.More == nil:
+		hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = more, hint.at, read, hint.rough
+	case !ok || !isFlag || hint.rough || !more:
+	case hints.More == false: // two flags disagree
+		hints.More, hints.MoreAt, hints.MoreIsRough = true, hint.at, true
+	case hints.MoreRead && !read: // a flag that no rule reads says the same
+		hints.MoreAt, hints.MoreRead, hints.MoreIsRough = hint.at, false, false
 	}
 }
 

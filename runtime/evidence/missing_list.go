@@ -43,35 +43,48 @@ func (s gapSearch) noticeGap() {
 			s.memory.Gaps[i].begin(c.Page)
 		}
 	}
-	if c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
-		return
+	if c.Status < http.StatusBadRequest && s.reading.HasContent() {
+		s.noticeLostPage()
+		s.noticeLists()
 	}
-	switch {
+}
+
+// noticeLostPage notices a page without any list of items between others.
+func (s gapSearch) noticeLostPage() {
+	switch c := s.context; {
 	case c.Count > 0 && s.memory.WithoutList > 0 && s.facts.LostPage == 0:
 		s.facts.LostPage = s.memory.WithoutList
 	case !s.hasList() && c.Count == 0 && s.hadItems && s.memory.WithoutList == 0:
 		s.memory.WithoutList = c.Page
 	}
+}
+
+// noticeLists notices the lists that the page lacks, and those that have items again.
+func (s gapSearch) noticeLists() {
 	s.facts.AbsentPage = 0
 	if len(s.reading.Found) != len(s.memory.Gaps) {
 		s.memory.Gaps = make([]listGap, len(s.reading.Found))
 	}
 	for i, found := range s.reading.Found {
-		gap := &s.memory.Gaps[i]
-		isNull := s.hasOneNull(i)
+		gap, isNull := &s.memory.Gaps[i], s.hasOneNull(i)
 		if s.reading.Lists[i].Items.Len() > 0 && !isNull {
-			if gap.Page > 0 && s.facts.GapPage == 0 {
-				s.facts.GapPage, s.facts.GapList = gap.Page, s.nameOfList(i)
-			}
-			gap.Items, gap.Page = true, 0
+			s.endGap(gap, i)
 			continue
 		}
 		isAbsent := found == "" && s.reading.HasField // another list is present
 		if gap.Items && isAbsent {
-			s.facts.AbsentPage, s.facts.AbsentList = c.Page, s.nameOfList(i)
+			s.facts.AbsentPage, s.facts.AbsentList = s.context.Page, s.nameOfList(i)
 		}
 		if isAbsent || isNull || found == scan.Null || found == scan.Object || s.isEmptyObject() {
-			gap.begin(c.Page)
+			gap.begin(s.context.Page)
 		}
 	}
+}
+
+// endGap notices a gap of a list that has items on this page.
+func (s gapSearch) endGap(gap *listGap, list int) {
+	if gap.Page > 0 && s.facts.GapPage == 0 {
+		s.facts.GapPage, s.facts.GapList = gap.Page, s.nameOfList(list)
+	}
+	gap.Items, gap.Page = true, 0
 }
