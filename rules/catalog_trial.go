@@ -96,7 +96,7 @@ func (t *trial) meet(wanted Conditions) bool {
 			return false
 		}
 		if _, set := t.settings.Get(path[0]); !set && len(path) > 1 { // a block may need more than this setting
-			t.settings = t.settings.With(path[0], findInner(t.fields, path[0]).Sample())
+			t.settings = t.settings.With(path[0], findInner(t.fields, path[0]).sample())
 		}
 		switch {
 		case !c.Not:
@@ -114,14 +114,14 @@ func (t *trial) meet(wanted Conditions) bool {
 
 // setSample returns a value that the field accepts and with which it is set: see [Condition].
 func (f Field) setSample() any {
-	sample := f.Sample()
+	sample := f.sample()
 	switch {
 	case f.Kind == KindFlag:
 		return true
 	case f.Kind == KindMap && (f.Each == nil || f.Each.Kind != KindNested):
 		var element any = "name"
 		if f.Each != nil {
-			element = f.Each.Sample()
+			element = f.Each.sample()
 		}
 		return Object{{Name: "each", Value: element}}
 	case f.Default == nil && f.Values == nil && (f.Kind == KindText || f.Kind == KindPath || f.Kind == KindKey || f.Kind == KindAny):

@@ -25,8 +25,8 @@ type Auth struct {
 
 	Computed    map[string]Computed // computed values, by the same keys as Values
 	Login       *Job                // login: the request
-	Parts       []AuthPart          // login and sign: headers and parameters of requests
-	Expires     *AuthPart           // login: when the login ends; nil if the response does not say
+	parts       []authPart          // login and sign: headers and parameters of requests
+	expires     *authPart           // login: when the login ends; nil if the response does not say
 	Format      string              // login: format of the response, [LoginJSON] or [LoginText]; empty for either
 	Independent bool                // sign: no expression sees the values that earlier expressions have added
 
@@ -99,7 +99,7 @@ var authTypes = []AuthType{
 		Optional: []string{"expires", "renewBefore"}, Scope: ScopeLogin,
 		summary: func(a *Auth) string {
 			place := ""
-			if slices.ContainsFunc(a.Parts, func(p AuthPart) bool { return p.Role == RoleParam }) {
+			if slices.ContainsFunc(a.parts, func(p authPart) bool { return p.Role == RoleParam }) {
 				place = " (those in the query are " + inQuery + ")"
 			}
 			return fmt.Sprintf("the values that the response of %s %s gives%s, %s", a.Login.Method, a.Login.label(), place, a.renewed())
@@ -305,7 +305,7 @@ func (a *Auth) Headers() (headers []string) {
 	if places := findAuthType(a.Type).places; places != nil {
 		return places(a)
 	}
-	for _, part := range a.Parts {
+	for _, part := range a.parts {
 		if part.Role == RoleHeader {
 			headers = append(headers, part.Name+": ***")
 		}
@@ -441,7 +441,7 @@ func (a *Auth) tokenPlace() string {
 
 func (a *Auth) renewed() string {
 	renewal := ""
-	if a.Type == AuthOAuth2 || a.Expires != nil {
+	if a.Type == AuthOAuth2 || a.expires != nil {
 		renewal = fmt.Sprintf("%s before the end of their lifetime, if they have one, but not in its first half, and ",
 			wording.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}

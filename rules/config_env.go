@@ -114,7 +114,7 @@ func (f *Field) placeholder(name string) any {
 	case f.Kind == KindText && f.Values == nil, f.Kind == KindAny:
 		return placeholderFor(name)
 	}
-	return f.Sample()
+	return f.sample()
 }
 
 // hideAddress makes the value of a variable a secret: of an address the long parts of its path and

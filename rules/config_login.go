@@ -7,8 +7,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// AuthPart is a header or parameter of requests whose value an expression of the credentials computes.
-type AuthPart struct {
+// An authPart is a header or parameter of requests whose value an expression of the credentials computes.
+type authPart struct {
 	Role   Role   // [RoleHeader] or [RoleParam]; empty for expires
 	Name   string // the name of the header or the parameter
 	Source string // expression
@@ -42,30 +42,30 @@ func (d *decoder) readLogin(auth *Auth, s settings) {
 	if d.keboola != nil {
 		auth.Format = d.keboola.loginFormat
 	}
-	auth.Parts = append(d.authParts(RoleHeader, s.get("apiRequest.headers")), d.authParts(RoleParam, s.get("apiRequest.params"))...)
-	if len(auth.Parts) == 0 && s.get("apiRequest").given() {
+	auth.parts = append(d.authParts(RoleHeader, s.get("apiRequest.headers")), d.authParts(RoleParam, s.get("apiRequest.params"))...)
+	if len(auth.parts) == 0 && s.get("apiRequest").given() {
 		d.diags.Errorf(diag.Value(s.get("apiRequest").path()), "apiRequest needs headers or params, which the response of the login gives").
 			WithHint(`for instance {"headers": {"X-Token": "login.body.token"}}`)
 	}
 	if expires := s.get("expires"); expires.text() != "" {
-		auth.Expires = &AuthPart{Source: expires.text(), Path: expires.path()}
+		auth.expires = &authPart{Source: expires.text(), Path: expires.path()}
 	}
 }
 
 // readSign reads authentication of type sign. The parameters come before the headers, so that the
 // headers see them. Each group keeps the order in the configuration.
 func (d *decoder) readSign(auth *Auth, s settings) {
-	auth.Parts = append(d.authParts(RoleParam, s.get("params")), d.authParts(RoleHeader, s.get("headers"))...)
+	auth.parts = append(d.authParts(RoleParam, s.get("params")), d.authParts(RoleHeader, s.get("headers"))...)
 	auth.Independent = d.keboola != nil && d.keboola.signsIndependently
-	if len(auth.Parts) == 0 {
+	if len(auth.parts) == 0 {
 		d.diags.Errorf(diag.Value(auth.Path), "authentication of type sign needs headers or params").
 			WithHint(`for instance "headers": {"X-Signature": "hmac('sha256', input.key, request.method + request.path)"}`)
 	}
 }
 
 // authParts reads expressions by the names of headers or parameters.
-func (d *decoder) authParts(role Role, s setting) []AuthPart {
-	var parts []AuthPart
+func (d *decoder) authParts(role Role, s setting) []authPart {
+	var parts []authPart
 	for _, m := range s.object() {
 		memberPath := diag.Join(s.path(), m.Name)
 		source, isText := m.Value.(string)
@@ -77,7 +77,7 @@ func (d *decoder) authParts(role Role, s setting) []AuthPart {
 			continue
 		}
 		d.hideKeysIn(source)
-		parts = append(parts, AuthPart{Role: role, Name: strings.TrimPrefix(m.Name, "#"), Source: source, Path: memberPath})
+		parts = append(parts, authPart{Role: role, Name: strings.TrimPrefix(m.Name, "#"), Source: source, Path: memberPath})
 	}
 	return parts
 }

@@ -177,8 +177,8 @@ func cloneFields(fields []Field) []Field {
 	return out
 }
 
-// Sample returns a value that the field accepts: its default, or one of its kind.
-func (f Field) Sample() any {
+// sample returns a value that the field accepts: its default, or one of its kind.
+func (f Field) sample() any {
 	switch {
 	case f.Default != nil:
 		return f.Default
@@ -197,7 +197,7 @@ func (f Field) sampleBlock() Object {
 	required := Object{}
 	for _, inner := range f.Fields {
 		if inner.Required || len(f.OneOf) > 0 && inner.Name == f.OneOf[0] {
-			required = append(required, Member{Name: inner.Name, Value: inner.Sample()})
+			required = append(required, Member{Name: inner.Name, Value: inner.sample()})
 		}
 	}
 	return required

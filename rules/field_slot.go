@@ -58,12 +58,6 @@ func (s Slot) Keys() []Field {
 // HasFreeKeys reports whether the user chooses the keys of an object at the position.
 func (s Slot) HasFreeKeys() bool { return s.Described && s.Field.Kind == KindMap }
 
-// Default returns the default of the value, or nil.
-func (s Slot) Default() any {
-	_, fallback := s.Field.kindAndDefault(s.Dialect)
-	return fallback
-}
-
 // fields returns the fields of an object at the place.
 func (s Slot) fields() []Field {
 	f := s.Field

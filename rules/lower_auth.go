@@ -30,17 +30,17 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 	for _, f := range authenticationFields {
 		name, hidden := strings.CutPrefix(f.Name, "#")
 		if c, ok := auth.Computed[name]; ok && f.Name == authKey(name) {
-			out.Values = append(out.Values, l.authRule(AuthPart{Name: name, Source: c.Source, Path: c.Path}, c.Secret || hidden))
+			out.Values = append(out.Values, l.authRule(authPart{Name: name, Source: c.Source, Path: c.Path}, c.Secret || hidden))
 		}
 	}
 	set := l.ruleset()
 	l.addComputedValues(set, "authentication.params", RoleParam, auth.Params, Placement{})
 	out.Params = set.Rules
-	for _, p := range auth.Parts {
+	for _, p := range auth.parts {
 		out.Parts = append(out.Parts, l.authRule(p, true))
 	}
-	if auth.Expires != nil {
-		rule := l.authRule(*auth.Expires, false)
+	if auth.expires != nil {
+		rule := l.authRule(*auth.expires, false)
 		out.Expires = &rule
 	}
 	if auth.Login != nil {
@@ -52,7 +52,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 }
 
 // authRule returns the rule of a part. Its id is its place in api.authentication.
-func (l *lowerer) authRule(p AuthPart, hidden bool) Rule {
+func (l *lowerer) authRule(p authPart, hidden bool) Rule {
 	id := strings.TrimPrefix(p.Path, diag.Join(l.cfg.path, "api.authentication")+".")
 	return Rule{
 		ID: id, Role: cmp.Or(p.Role, RoleParam), Target: p.Name, Source: p.Source,

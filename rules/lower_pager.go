@@ -412,17 +412,17 @@ func (p *pager) addUserStops(wanted func(Outcome) bool) {
 
 // The limits of the message of a rule.
 const (
-	MaxMessage = 4096 // bytes
+	maxMessage = 4096 // bytes
 	MaxHoles   = 50   // opening braces, since each may begin an expression
 )
 
 // message returns the message of a rule that the user wrote.
 func (p *pager) message(rule setting) string {
 	text := rule.text()
-	if n := strings.Count(text, "{"); len(text) > MaxMessage || n > MaxHoles {
+	if n := strings.Count(text, "{"); len(text) > maxMessage || n > MaxHoles {
 		p.lowerer.diags.Errorf(diag.Value(rule.path()),
 			"want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
-			MaxMessage, MaxHoles, len(text), n)
+			maxMessage, MaxHoles, len(text), n)
 		return ""
 	}
 	return text

@@ -187,9 +187,9 @@ func boolean(v any) (any, error) {
 	return nil, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", Described(v))
 }
 
-// Less reports whether a is less than b, as < compares them. If they cannot be compared, b counts as
+// less reports whether a is less than b, as < compares them. If they cannot be compared, b counts as
 // greater.
-func Less(a, b any) bool {
+func less(a, b any) bool {
 	less, err := operators["<"].apply(&meter{}, a, b)
 	return err != nil || less == true
 }

@@ -152,7 +152,7 @@ func (c cursor) after(other cursor) bool {
 func Newer(a, b any) bool {
 	both := []cursor{cursorOf(&meter{}, a, ""), cursorOf(&meter{}, b, "")}
 	if both[0].rank == noCursor || both[1].rank == noCursor {
-		return Less(b, a)
+		return less(b, a)
 	}
 	_ = align(both) // a number is greater than another text; the next run fails if it compares them
 	return both[0].after(both[1])

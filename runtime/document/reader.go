@@ -51,20 +51,6 @@ type Scan struct {
 	err error
 }
 
-// Access reads further values of a response.
-type Access struct {
-	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
-	// further paths in the shape of [Reading.Body]. Visit calls f with each value below the root object, or the first
-	// object of a root list, that want selects, and enters the objects whose members want selects. All three are nil without
-	// content, and may be called until the next response is read.
-	Names  func(path []string) []string
-	Lookup func(paths *Paths) (any, error)
-	Visit  func(want func(path []string) (value, members bool), f func(path []string, v any)) error
-}
-
-// HasContent reports whether the response had content.
-func (a Access) HasContent() bool { return a.Lookup != nil }
-
 // A Reading is the result of reading one response.
 type Reading struct {
 	Items          Items
@@ -89,8 +75,18 @@ type Reading struct {
 	Compared     [][]byte // items to compare with the items of other pages: all, or a selection from a large page
 
 	Original
-	Access
+
+	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at further paths in the
+	// shape of Body. Visit calls f with each value below the root object, or the first object of a root list, that want
+	// selects, and enters the objects whose members want selects. All three are nil without content, and may be called
+	// until the next response is read.
+	Names  func(path []string) []string
+	Lookup func(paths *Paths) (any, error)
+	Visit  func(want func(path []string) (value, members bool), f func(path []string, v any)) error
 }
+
+// HasContent reports whether the response had content.
+func (r *Reading) HasContent() bool { return r.Lookup != nil }
 
 // Original describes the body of a response before it was converted to JSON. The zero Original is that of JSON.
 type Original struct {
@@ -133,7 +129,7 @@ func NewReader(o Options) *Reader {
 	if r.field != nil && o.Switches.EmptyIsAbsent && r.field.Text == "0" {
 		r.field = nil
 	}
-	r.blank = Reading{Access: Access{Names: r.names, Lookup: r.lookup, Visit: r.visit}}
+	r.blank = Reading{Names: r.names, Lookup: r.lookup, Visit: r.visit}
 	r.signs = apinames.ErrorSignsNextToData(r.field.Places())
 	r.targets = r.newTargets()
 	r.nodes = lists.Map(r.signs, func(sign apinames.ErrorSign) *scan.Node { return r.targets.Body.Root.At(sign.Keys...) })

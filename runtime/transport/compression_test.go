@@ -305,7 +305,7 @@ func TestTheEncodingIsNegotiatedOverHTTP2(t *testing.T) {
 	s.EnableHTTP2 = true
 	s.StartTLS()
 	defer s.Close()
-	own := NewTransport()
+	own := newTransport()
 	own.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 	c, _ := clientFor(t, s.URL, func(o *Options) { o.Transport = Negotiated(own) })
 	r, e := get(t, c, s.URL)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Default returns the default transport of a client: [NewTransport], requesting zstd and gzip as
+// Default returns the default transport of a client: [newTransport], requesting zstd and gzip as
 // [Negotiated] does.
-func Default() http.RoundTripper { return Negotiated(NewTransport()) }
+func Default() http.RoundTripper { return Negotiated(newTransport()) }
 
-// NewTransport returns the default connections of a client, with keep-alive, HTTP/2, the proxy of
+// newTransport returns the default connections of a client, with keep-alive, HTTP/2, the proxy of
 // the environment, time limits on connecting, and the guard that refuses connections to private
 // addresses. It is exported for programs that change its settings and pass it to [Negotiated].
-func NewTransport() *http.Transport {
+func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: guardDial}).DialContext,
@@ -52,9 +52,9 @@ func ProxyPasswords() map[string]string {
 // an origin. Other origins do not receive the client's certificate, and the authorities of config
 // do not apply to them.
 func WithCertificates(origin *url.URL, config *tls.Config) http.RoundTripper {
-	own := NewTransport()
+	own := newTransport()
 	own.TLSClientConfig = config.Clone()
-	return Negotiated(&certifiedTransport{origin: origin, own: own, others: NewTransport()})
+	return Negotiated(&certifiedTransport{origin: origin, own: own, others: newTransport()})
 }
 
 // A certifiedTransport uses certificates for one origin.

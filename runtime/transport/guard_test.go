@@ -44,7 +44,7 @@ func TestAResponseCannotPointToAPrivateAddress(t *testing.T) {
 	}))
 	defer private.Close()
 	port := private.URL[strings.LastIndex(private.URL, ":"):]
-	transport := NewTransport()
+	transport := newTransport()
 	transport.Proxy = nil
 	transport.DialContext = (&net.Dialer{ControlContext: guardDial, Resolver: &net.Resolver{}}).DialContext
 	origin, err := url.Parse("https://api.example.com/")
