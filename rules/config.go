@@ -92,7 +92,7 @@ var apiFields = []Field{
 	{Name: "response", Kind: KindBlock, Fields: responseFields, Doc: "the format of the responses of all jobs"},
 	{Name: "authentication", Kind: KindBlock, Fields: authenticationFields, KeboolaForms: true,
 		Doc: "credentials, sent only to the origin of `baseUrl`"},
-	{Name: "allowedOrigins", Kind: KindList, Sources: BraceSource, Subject: "base address", Each: &Field{Kind: KindText},
+	{Name: "allowedOrigins", Kind: KindList, Sources: BraceSource, Heading: "base address", Each: &Field{Kind: KindText},
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials. " +
 			"Inputs may stand in braces: `https://{input.region}.example.com`"},
 	{Name: "name", Kind: KindText, Support: Ignored, Doc: "a name for the API"},
@@ -110,7 +110,7 @@ var configFields = []Field{
 	{Name: "limits", Kind: KindBlock, Doc: "limits of the run as a whole", Fields: limitsFields},
 	{Name: "outputBucket", Kind: KindText, Support: Ignored,
 		Doc: "the reference's output bucket; items are written to standard output or to `--out`"},
-	{Name: "debug", Kind: KindFlag, Subject: "detailed log", Default: false, Doc: "log in detail"},
+	{Name: "debug", Kind: KindFlag, Heading: "detailed log", Default: false, Doc: "log in detail"},
 	{Name: "http", Kind: KindBlock, Doc: "more headers", Fields: []Field{
 		{Name: "headers", Kind: KindMap, Doc: "headers of all requests; they override `api.http.headers`"},
 	}},

@@ -148,7 +148,7 @@ func (d *decoder) root(root any) {
 
 // A Property is a value of a configuration that becomes no rule.
 type Property struct {
-	Subject string // see [Field].Subject
+	Heading string // see [Field].Heading
 	Path    string // without "parameters"
 	Value   any
 }
@@ -158,7 +158,7 @@ func properties(s settings, path string, fields []Field) []Property {
 	var list []Property
 	for i := range fields {
 		f := &fields[i]
-		if f.Subject == "" && f.Kind != KindBlock {
+		if f.Heading == "" && f.Kind != KindBlock {
 			continue
 		}
 		switch fieldPath := diag.Join(path, f.Name); f.Kind {
@@ -166,9 +166,9 @@ func properties(s settings, path string, fields []Field) []Property {
 			list = append(list, properties(s, fieldPath, f.Fields)...)
 		case KindList:
 			texts := slices.Sorted(slices.Values(s.get(fieldPath).texts())) // their order does not matter
-			list = append(list, Property{f.Subject, fieldPath, strings.Join(texts, ", ")})
+			list = append(list, Property{f.Heading, fieldPath, strings.Join(texts, ", ")})
 		default:
-			list = append(list, Property{f.Subject, fieldPath, s.get(fieldPath).Value})
+			list = append(list, Property{f.Heading, fieldPath, s.get(fieldPath).Value})
 		}
 	}
 	return list

@@ -71,7 +71,7 @@ var forFields = []Field{
 }
 
 var limitsFields = []Field{
-	{Name: "partitions", Kind: KindCount, Subject: "limits", Doc: "maximum number of partitions of a run; the outcome is then limited"},
+	{Name: "partitions", Kind: KindCount, Heading: "limits", Doc: "maximum number of partitions of a run; the outcome is then limited"},
 }
 
 // forVariables reads the variables of a job.

@@ -62,10 +62,10 @@ var httpFields = []Field{
 	retryHeaderField,
 	{Name: "rateLimit", Kind: KindBlock,
 		Doc: "headers that say how many requests are left; when none are, the next one waits", Fields: []Field{
-			{Name: "remaining", Kind: KindText, Subject: "rate limit",
+			{Name: "remaining", Kind: KindText, Heading: "rate limit",
 				Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; " +
 					"without it the next request waits after every response with `reset`"},
-			{Name: "reset", Kind: KindText, Subject: "rate limit", Required: true,
+			{Name: "reset", Kind: KindText, Heading: "rate limit", Required: true,
 				Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
 					"in seconds from now or as a time in seconds or milliseconds since 1970"},
 		}},
@@ -78,11 +78,11 @@ var httpFields = []Field{
 		Doc: "how many requests may follow each other at once, after a rest, in spite of `requestsPerSecond`"},
 	{Name: "parallel", Kind: KindCount, Doc: "maximum number of requests at the same time, of all jobs together"},
 	{Name: "ignoreErrors", Kind: KindList, Each: &Field{Kind: KindStatus}, Doc: "statuses whose response is read as a page"},
-	{Name: "maxBodyBytes", Kind: KindCount, Subject: "limits", Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
-	{Name: "maxItemsPerPage", Kind: KindCount, Subject: "limits", Default: 1_000_000, Doc: "maximum number of items in a response"},
-	{Name: "maxValueBytes", Kind: KindCount, Subject: "limits", Default: 256 << 20,
+	{Name: "maxBodyBytes", Kind: KindCount, Heading: "limits", Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
+	{Name: "maxItemsPerPage", Kind: KindCount, Heading: "limits", Default: 1_000_000, Doc: "maximum number of items in a response"},
+	{Name: "maxValueBytes", Kind: KindCount, Heading: "limits", Default: 256 << 20,
 		Doc: "maximum memory for the values of a response that rules read, in bytes; items that no rule reads need none"},
-	{Name: "maxDepth", Kind: KindCount, Subject: "limits", Default: 512, Doc: "maximum nesting of a response"},
+	{Name: "maxDepth", Kind: KindCount, Heading: "limits", Default: 512, Doc: "maximum nesting of a response"},
 	{Name: "requiredHeaders", Kind: KindList, Each: &Field{Kind: KindText}, Support: OnlyKeboola,
 		Doc: "names of headers that `config.http.headers` must have"},
 }

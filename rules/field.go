@@ -70,9 +70,9 @@ type Field struct {
 	// of the value; for a [KindMap] without Each, in place of its values. Kinds of a single value allow it anyway.
 	Env bool
 
-	// Subject is the heading for the value in a comparison of two configurations, such as "limits".
+	// Heading is the heading for the value in a comparison of two configurations, such as "limits".
 	// It is empty if the value is part of a rule, which the comparison shows.
-	Subject string
+	Heading string
 
 	// Support says whether the key is supported. A known key that is not supported is never silently
 	// ignored.

@@ -102,7 +102,7 @@ type Auditing struct {
 
 	// The other fields explain the rule, and have no effect on a run.
 
-	About   Subjects    // a list that lacks one of them cannot have the finding
+	About   Topics      // a list that lacks one of them cannot have the finding
 	OnError ErrorAction // the action of the onError rules that it is about; empty if it is about none
 	Unless  string      // the opposite of Proof in words, which follow the clause: "unless …"
 	Usual   bool        // Unless holds for most findings, so that a short explanation has it, too
@@ -114,27 +114,27 @@ type Auditing struct {
 	Counted, Again bool
 }
 
-// Subjects is a set of what an audit rule may be about.
-type Subjects uint16
+// Topics is a set of what an audit rule may be about.
+type Topics uint16
 
-// The subjects, which can be combined.
+// The topics, which can be combined.
 const (
-	AboutKept       Subjects = 1 << iota // values that the job keeps for the next run
-	AboutUnsent                          // first requests that do not depend on these values
-	AboutSent                            // the kept value that the first request sends
-	AboutNumber                          // a number in responses with which a stopping rule compares those of items or pages
-	AboutLinks                           // links whose parameters those of the job override
-	AboutPosition                        // requests that name positions in the list
-	AboutPages                           // several pages of the list, which are compared
-	AboutKey                             // the key of the items
-	AboutAhead                           // pages that are requested ahead of their turn
-	AboutPartitions                      // several partitions, which are compared
-	AboutPlace                           // the place of the list in a response; the lines of CSV and NDJSON have none
-	AboutGaps                            // empty pages between others
+	AboutKept       Topics = 1 << iota // values that the job keeps for the next run
+	AboutUnsent                        // first requests that do not depend on these values
+	AboutSent                          // the kept value that the first request sends
+	AboutNumber                        // a number in responses with which a stopping rule compares those of items or pages
+	AboutLinks                         // links whose parameters those of the job override
+	AboutPosition                      // requests that name positions in the list
+	AboutPages                         // several pages of the list, which are compared
+	AboutKey                           // the key of the items
+	AboutAhead                         // pages that are requested ahead of their turn
+	AboutPartitions                    // several partitions, which are compared
+	AboutPlace                         // the place of the list in a response; the lines of CSV and NDJSON have none
+	AboutGaps                          // empty pages between others
 )
 
-// IsAbout reports whether the rule is about a subject, besides others.
-func (a Auditing) IsAbout(subject Subjects) bool { return a.About&subject != 0 }
+// IsAbout reports whether the rule is about a topic, besides others.
+func (a Auditing) IsAbout(topic Topics) bool { return a.About&topic != 0 }
 
 // A Weight says how much a finding means.
 type Weight string

@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/wording"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A commonSection is a section that jobs often have in common.
@@ -262,7 +263,7 @@ func (t *textWriter) auditOfDecided(x *JobExplanation) string {
 	text := onlyWarn(signs)
 	if ends != nil {
 		text += " after an end by " + wording.OrList(ends)
-		if slices.ContainsFunc(x.Audit, func(r RuleExplanation) bool { return r.ID == findingMissing && r.Never == "" }) {
+		if slices.ContainsFunc(x.Audit, func(r RuleExplanation) bool { return r.ID == trace.FindingMissing && r.Never == "" }) {
 			text += "; audit.missing fails the run all the same"
 		}
 		if x.signs != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // An explainer describes a compiled job. It redacts all text.
@@ -177,7 +178,8 @@ func (j explainer) mayEndAgain() bool {
 	})
 }
 
-const samePage, findingMissing = "samePage", "audit.missing"
+// samePage is the ID of the guard against a page that comes twice.
+const samePage = "samePage"
 
 // missingInWords says which paths the audit misses if no response has them.
 func (j explainer) missingInWords() string {
@@ -324,7 +326,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		case audit.Again && j.mayEndAgain():
 			x.Evidence, x.again = audit.Proof, true
 		}
-		if r.ID == findingMissing && j.Job != nil {
+		if r.ID == trace.FindingMissing && j.Job != nil {
 			x.clause = j.missingInWords()
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/wording"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // PartitionsExplanation describes the partitions of a job that is run more than once.
@@ -212,9 +213,9 @@ func (j explainer) addPartitionSigns(signs []RuleExplanation) {
 		return v.Window != nil && v.Window.Overlap != (times.Span{})
 	})
 	found := map[string]bool{
-		"audit.restart":   j.Parent != nil && explainer{Job: j.Parent}.restarts(),
-		"audit.repeated":  compared,
-		"audit.duplicate": compared && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
+		trace.FindingRestart: j.Parent != nil && explainer{Job: j.Parent}.restarts(),
+		"audit.repeated":     compared,
+		"audit.duplicate":    compared && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
 	}
 	for _, of := range rules.PartitionAudits() {
 		i := slices.IndexFunc(signs, func(r RuleExplanation) bool { return r.ID == of.ID })

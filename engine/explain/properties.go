@@ -49,10 +49,10 @@ func (p *propertyCollector) addIfSet(subject, name string, v any) {
 	}
 }
 
-// addSettings adds the settings whose Subject in the tables of fields is the given one.
+// addSettings adds the settings whose Heading in the tables of fields is the given one.
 func (p *propertyCollector) addSettings(cfg *rules.Config, subject string) {
 	for _, prop := range cfg.Properties {
-		if prop.Subject == subject {
+		if prop.Heading == subject {
 			p.addIfSet(subject, prop.Path, prop.Value)
 		}
 	}

@@ -258,8 +258,5 @@ func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 	if texts == nil {
 		return nil
 	}
-	return AuditJob(job, findingMissing, rules.ListFacts{Missing: joinMissing(texts), Renamed: renamed})
+	return AuditJob(job, trace.FindingMissing, rules.ListFacts{Missing: joinMissing(texts), Renamed: renamed})
 }
-
-// findingMissing is the id of the audit rule about paths that responses do not have.
-const findingMissing = "audit.missing"

@@ -69,7 +69,7 @@ func AuditAgain(job *compile.Job, known int) *trace.Finding {
 // AuditRestart returns the finding about a child of a job with the given findings, or nil: if the list of
 // the parent was restarted, partitions of its items ran twice.
 func AuditRestart(job *compile.Job, parent []trace.Finding) *trace.Finding {
-	restarted := slices.ContainsFunc(parent, func(f trace.Finding) bool { return f.ID == "audit.restart" })
+	restarted := slices.ContainsFunc(parent, func(f trace.Finding) bool { return f.ID == trace.FindingRestart })
 	return AuditPartitions(job, rules.PartitionFacts{Restarted: restarted})
 }
 

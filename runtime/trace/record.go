@@ -129,6 +129,15 @@ type Finding struct {
 	Partition string `json:"partition,omitempty"` // the partition concerned, in a result
 }
 
+// FindingMissing is the id of the finding that responses lack paths that rules read.
+const FindingMissing = "audit.missing"
+
+// FindingErrorBody is the id of the finding that a successful response tells of an error.
+const FindingErrorBody = "audit.errorBody"
+
+// FindingRestart is the id of the finding that a list was restarted, so that items were written twice.
+const FindingRestart = "audit.restart"
+
 // FindingContract is the id of the finding that the data differ from a contract. It is not about the
 // completeness of a list.
 const FindingContract = "audit.contract"
