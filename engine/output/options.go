@@ -15,8 +15,10 @@ type PublisherOptions struct {
 	// receives the items of all jobs.
 	Dir string
 
-	// Stream receives the items if Dir is "". If it is nil, they are discarded.
-	Stream io.Writer
+	// Stream receives the items if Dir is "", or else StreamFile, which names a pipe or a device. Without them, the
+	// items are discarded.
+	Stream     io.Writer
+	StreamFile string
 
 	// Append adds the items of a run to the existing files instead of replacing them. Without a state, the items
 	// of all jobs are added at the end of the run, and only if it succeeds; those of jobs that continue from the

@@ -57,9 +57,15 @@ type targets struct {
 
 // open opens the files of the items, or the stream.
 func (ts *targets) open(ps *pipes) error {
-	destinations := Destinations(ts.engine, ts.options.Dir, ts.options.Format)
+	destinations, stream := Destinations(ts.engine, ts.options.Dir, ts.options.Format), ts.options.Stream
+	if ts.options.StreamFile != "" {
+		var err error
+		if stream, err = ps.open(ts.options.StreamFile); err != nil {
+			return err
+		}
+	}
 	switch {
-	case ts.options.Dir == "" && ts.options.Stream == nil:
+	case ts.options.Dir == "" && stream == nil:
 		ts.discard(ts.engine.Jobs())
 		return nil
 	case ts.options.Dir == "" && ts.options.Format.IsTable() && len(destinations) > 1:
@@ -68,7 +74,7 @@ func (ts *targets) open(ps *pipes) error {
 			Hint: "write files, or run one job",
 		}
 	case ts.options.Dir == "":
-		ts.addStream(ts.options.Stream, Destination{Jobs: ts.engine.Jobs()})
+		ts.addStream(stream, Destination{Jobs: ts.engine.Jobs()})
 		return nil
 	}
 	if err := os.MkdirAll(ts.options.Dir, 0o777); err != nil {

@@ -83,9 +83,10 @@ func (c *collectCommand) Run(cmd *cobra.Command, args []string) error {
 
 // checkReleaseFlag checks the flag --release.
 func (c *collectCommand) checkReleaseFlag() error {
+	stored := c.state != "" && (c.writesFiles() || c.writesNowhere())
 	return refuse([]misuse{
 		{c.release && c.sorted, "--release and --sorted cannot be used together: sorted pages wait for those before them"},
-		{c.release && (c.state == "" || toStdout(c.out)), "--release requires --state and --out DIR: what it deletes must be stored here"},
+		{c.release && !stored, "--release requires --state and --out DIR: what it deletes must be stored here"},
 	})
 }
 

@@ -77,13 +77,17 @@ func (x *extraction) checkFormatOfItems(l *loaded, _ []streamUse) error {
 	if !x.items.Format.IsTable() || x.writesFiles() || x.writesNowhere() {
 		return nil
 	}
+	stream := "standard output"
+	if !toStdout(x.out) {
+		stream = x.out
+	}
 	switch {
 	case len(dataTypes) > 1:
-		return &usageError{fmt.Sprintf("--format %s: a table has the items of one dataType, and standard output would get those of %s; "+
-			"use --out DIR, or --job", x.items.Format, strings.Join(dataTypes, ", "))}
+		return &usageError{fmt.Sprintf("--format %s: a table has the items of one dataType, and %s would get those of %s; "+
+			"use --out DIR, or --job", x.items.Format, stream, strings.Join(dataTypes, ", "))}
 	case x.state != "":
 		return &usageError{fmt.Sprintf("--format %s with --state needs --out DIR: the columns are known at the end, "+
-			"so nothing can be written to standard output page by page", x.items.Format)}
+			"so nothing can be written to %s page by page", x.items.Format, stream)}
 	}
 	return nil
 }
@@ -105,7 +109,9 @@ func (x *extraction) checkCatalog(l *loaded) error {
 }
 
 // writesFiles reports whether items are written to files below --out.
-func (x *extraction) writesFiles() bool { return !x.writesNowhere() && !toStdout(x.out) }
+func (x *extraction) writesFiles() bool {
+	return !x.writesNowhere() && !toStdout(x.out) && !files.IsStream(x.out)
+}
 
 // writesNowhere reports whether the items of the run are discarded: by --discard-items, or because the
 // output is /dev/null.

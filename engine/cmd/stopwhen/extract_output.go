@@ -39,8 +39,11 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 		if err := x.lockItems(l, state); err != nil {
 			return nil, err
 		}
-	case !x.writesNowhere():
+	case x.writesNowhere():
+	case toStdout(x.out):
 		o.Stream = x.guard(x.stdout)
+	default:
+		o.StreamFile = x.out
 	}
 	if x.trace == "-" {
 		o.Trace = x.guard(x.stdout)
