@@ -8,6 +8,7 @@
 package printable
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"reflect"
@@ -56,6 +57,10 @@ func JSON[T string | []byte](text T) T {
 	var b []byte
 	copied := 0
 	for i := 0; i < len(text); {
+		if i+8 <= len(text) && isPlain(binary.LittleEndian.Uint64([]byte(text[i:i+8]))) {
+			i += 8
+			continue
+		}
 		if text[i] <= '~' {
 			i++
 			continue
@@ -74,6 +79,12 @@ func JSON[T string | []byte](text T) T {
 		return text
 	}
 	return T(append(b, text[copied:]...))
+}
+
+// isPlain reports whether none of eight bytes is DEL or begins a character outside ASCII.
+func isPlain(word uint64) bool {
+	const ones = 0x0101010101010101
+	return (word|word+ones)&(0x80*ones) == 0
 }
 
 // Strings makes all strings in the value that a pointer points to safe to print, as [Text] does: in its exported

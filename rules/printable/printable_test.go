@@ -39,6 +39,17 @@ func TestJSONKeepsItsMeaning(t *testing.T) {
 	require.Equal(t, `{"a": "b"}`, JSON(`{"a": "b"}`))
 }
 
+// TestJSONFindsUnsafeCharactersAtAnyPlace: JSON passes over eight characters at once.
+func TestJSONFindsUnsafeCharactersAtAnyPlace(t *testing.T) {
+	plain := "0123456789~\u00e9!abcdefghijklmnopqrst"
+	for i := range plain {
+		for char, want := range map[string]string{"\x7f": `\u007f`, "\u0085": `\u0085`, "\u202e": `\u202e`, "\U000e0041": `\udb40\udc41`, "\u00ff": "\u00ff"} {
+			require.Equal(t, plain[:i]+want+plain[i:], JSON(plain[:i]+char+plain[i:]))
+			require.Equal(t, plain[:i]+want+plain[i:], string(JSON([]byte(plain[:i]+char+plain[i:]))))
+		}
+	}
+}
+
 func TestAllStringsOfAValueAreEscaped(t *testing.T) {
 	type inner struct{ Text string }
 	v := struct {
