@@ -30,12 +30,12 @@ var (
 )
 
 // ErrorHeaders returns the names of the headers that may report an error, as they are spelled in a response.
-func ErrorHeaders() (names []string) {
+var ErrorHeaders = sync.OnceValue(func() (names []string) {
 	for _, row := range errorHeaders {
 		names = append(names, row.name)
 	}
 	return names
-}
+})
 
 // IsErrorHeader reports whether a header reports an error by its value.
 func IsErrorHeader(name, v string) bool {

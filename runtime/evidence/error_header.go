@@ -11,7 +11,11 @@ import (
 // noticeHeaders notices an error in a trailer, which the server sends after the body because it has failed since the headers,
 // and in a header beside an empty list. Pages with items must not have the header: it is no certain sign.
 func (s errorSearch) noticeHeaders() {
-	for _, name := range slices.Sorted(maps.Keys(s.trailers)) {
+	var trailers []string // most pages have none
+	if len(s.trailers) > 0 {
+		trailers = slices.Sorted(maps.Keys(s.trailers))
+	}
+	for _, name := range trailers {
 		if text := s.trailers.Get(name); apinames.IsErrorTrailer(name, text) {
 			s.reportError("its trailer "+name+" is "+shortText(text), rules.DoubtNone)
 			return

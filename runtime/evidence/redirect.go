@@ -28,8 +28,12 @@ const maxRedirects = 16
 // notice notices the first page without items that was redirected to a path to which no page before it was, such as /login.
 // On page 1, the path must say that it is not that of a list.
 func (s redirectSearch) notice(landed string) {
-	c, path := s.context, pathOf(landed)
-	if landed == "" || path == pathOf(s.sent.URL) || c.Status >= http.StatusBadRequest {
+	c := s.context
+	if landed == "" || c.Status >= http.StatusBadRequest {
+		return
+	}
+	path := pathOf(landed)
+	if path == pathOf(s.sent.URL) {
 		return
 	}
 	kind := digits().ReplaceAllString(path, "#")
