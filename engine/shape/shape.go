@@ -43,6 +43,8 @@ type Shape struct {
 type Member struct {
 	Name string
 	Shape
+
+	key string // the name as values have it, with quotes and the colon; "" until a value has been read
 }
 
 // Member returns the shape of a member, or nil if no object has it.
@@ -121,14 +123,20 @@ func (r *Reader) members(s *Shape, data []byte, i, depth int) (t Types, end int)
 	next := 0 // the member that probably comes next, as in the objects before
 	for i = scan.Next(data, i+1); data[i] != '}'; i = scan.Next(data, i) {
 		t = Object
-		key, begin := scan.Key(data, i)
-		name := scan.Unquote(key.Of(data))
-		if next >= len(s.Members) || s.Members[next].Name != string(name) {
-			if next = r.place(s, name, depth); next < 0 {
+		begin := 0
+		if next < len(s.Members) && s.Members[next].begins(data[i:]) {
+			begin = scan.SkipSpace(data, i+len(s.Members[next].key))
+		} else {
+			var key scan.Span
+			key, begin = scan.Key(data, i)
+			if next = r.place(s, scan.Unquote(key.Of(data)), depth); next < 0 {
 				s.Unnamed++
 				next = len(s.Members)
 				i = scan.ValueEnd(data, begin)
 				continue
+			}
+			if m := s.Members[next]; m.key == "" {
+				m.key = string(data[i:begin])
 			}
 		}
 		i = r.read(&s.Members[next].Shape, data, begin, depth+1)
@@ -136,6 +144,9 @@ func (r *Reader) members(s *Shape, data []byte, i, depth int) (t Types, end int)
 	}
 	return t, i + 1
 }
+
+// begins reports whether a text begins with the member, written as before.
+func (m *Member) begins(text []byte) bool { return m.key != "" && bytes.HasPrefix(text, []byte(m.key)) }
 
 // elements adds the elements of the list that begins at i.
 func (r *Reader) elements(s *Shape, data []byte, i, depth int) (end int) {
