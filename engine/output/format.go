@@ -177,12 +177,12 @@ func (gzipFrames) NewReader(r io.Reader) (io.ReadCloser, error) { return gzip.Ne
 // zstdFrames writes frames of Zstandard (RFC 8878, section 3.1).
 type zstdFrames struct{}
 
-// zstdWindow limits the memory of a compressor, in bytes. A small window suffices because items
+// zstdWindow limits the memory of a compressor, in bytes: it holds two windows. A small window suffices because items
 // repeat nearby text.
 const zstdWindow = 1 << 20
 
 func (zstdFrames) NewWriter(w io.Writer) checkpoint.FrameWriter {
-	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(zstdWindow),
+	z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(zstdWindow),
 		zstd.WithZeroFrames(true))
 	if err != nil {
 		panic(err) // the options are constant
