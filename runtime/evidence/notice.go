@@ -76,6 +76,7 @@ func (w *Watcher) NoticeContinued() {
 	if c.Page == 1 {
 		w.listHints().noticeTotal(w.Hints())
 		w.comparison().rememberFirst()
+		w.positions().rememberFirst()
 		w.errors().rememberAlone()
 	}
 	if !c.Polled && !c.RepeatedRequest {

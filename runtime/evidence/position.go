@@ -29,24 +29,27 @@ type statedPosition struct {
 	Less  int      `json:"less,omitempty"` // how much smaller the response counts it: 1 if it numbers pages from 0 and the request from 1
 }
 
-// notice notices a page whose response states a later position than its request. Page 1 must state that of
-// its own request, since some APIs state the position of the next page. A smaller position is no sign: after the last page, some
-// APIs return that page again.
+// rememberFirst remembers where page 1 states the position of its own request, since some APIs state the position of the next
+// page.
+func (s positionSearch) rememberFirst() {
+	if s.mayState() {
+		s.memory.Position = s.statedPosition(parametersOf(s.sent))
+	}
+}
+
+// mayState reports whether the response may state the position of its request.
+func (s positionSearch) mayState() bool {
+	return s.context.Count > 0 && s.reading.HasContent() && s.subject.job.Analysis().RequestsByPosition()
+}
+
+// notice notices a page whose response states a later position than its request. A smaller position is no sign: after the last
+// page, some APIs return that page again.
 func (s positionSearch) notice() {
-	c := s.context
-	if c.Count == 0 || !s.reading.HasContent() || !s.subject.job.Analysis().RequestsByPosition() {
+	c, first := s.context, s.memory.Position
+	if c.Page == 1 || first == nil || s.repeats || s.facts.SkippedPage > 0 || !s.mayState() {
 		return
 	}
-	params := parametersOf(s.sent)
-	if c.Page == 1 {
-		s.memory.Position = s.statedPosition(params)
-		return
-	}
-	first := s.memory.Position
-	if first == nil || s.repeats || s.facts.SkippedPage > 0 {
-		return
-	}
-	v, _ := params.Get(first.Param)
+	v, _ := parametersOf(s.sent).Get(first.Param)
 	requested, isPosition := position(v)
 	v, _ = s.lookup(first.Path)
 	if stated, ok := position(v); ok && isPosition && stated > requested-first.Less {
