@@ -161,7 +161,7 @@ func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
 			a.Text = f.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(s.reading.Names, f.Keys))
 			a.Ordinary = a.Ordinary && !s.misspelt(f.Keys)
 		}
-		a.Renamed = found.Certain || !s.reading.Elements && slices.ContainsFunc(s.placesOfItems(), s.listsObjects)
+		a.Renamed = found.Certain || found.Only || !s.reading.Elements && slices.ContainsFunc(s.placesOfItems(), s.listsObjects)
 		a.Ordinary = a.Ordinary && !(a.Renamed && s.isBareList())
 		if f := s.subject.job.Spec().DataField; f != nil && s.reading.HasContent() && s.listsObjects(nil) {
 			a.Renamed, a.Ordinary = true, false

@@ -29,6 +29,7 @@ type placeMemory struct {
 type place struct {
 	Path    string `json:"path"`              // in the spelling of dataField
 	Certain bool   `json:"certain,omitempty"` // whether the values there hardly mean anything else than the items
+	Only    bool   `json:"only,omitempty"`    // whether the page has no other list of objects
 }
 
 // notice notices where a page has items of a list that it lacks at the path of the list. An empty list
@@ -43,7 +44,8 @@ func (s placeSearch) notice() {
 			}
 		}
 		if lists == nil {
-			s.memory.setPlace(0, 1, onlyList(body))
+			only := onlyList(body)
+			s.memory.setPlace(0, 1, place{Path: only, Certain: only != ""})
 		}
 	}
 	s.memory.Blank = s.memory.Blank || s.reading.Elements && s.reading.HasField && s.memory.suggested() == place{}
@@ -106,7 +108,7 @@ func (p place) hint() string {
 }
 
 // elsewhere returns where a body may have the items of a list that it lacks: under a similar name, in XML under
-// another one, or under the same name in another object.
+// another one, under the same name in another object, or in the only list of objects.
 func (p *latestPage) elsewhere(body any, steps []rules.PathStep) place {
 	v, path := body, []string{}
 	for i, step := range steps {
@@ -131,10 +133,17 @@ func (p *latestPage) elsewhere(body any, steps []rules.PathStep) place {
 		}
 		break
 	}
-	if last := steps[len(steps)-1]; !slices.ContainsFunc(steps, func(s rules.PathStep) bool { return s.All }) {
-		return p.sameName(body, nil, last.Key)
+	if slices.ContainsFunc(steps, func(s rules.PathStep) bool { return s.All }) {
+		return place{}
 	}
-	return place{}
+	if found := p.sameName(body, nil, steps[len(steps)-1].Key); found.Path != "" {
+		return found
+	}
+	if p.reading.Elements && len(path) > 0 && len(path) >= len(steps)-1 { // an empty list of XML is no element
+		return place{}
+	}
+	only := onlyList(body)
+	return place{Path: only, Only: only != ""}
 }
 
 // firstIn returns the first element of a list, or the first member of an object.
@@ -175,7 +184,7 @@ func (p *latestPage) similar(object rules.Object, path []string, steps []rules.P
 	if len(list) == 0 && !(isItem(v) && (p.reading.Elements || len(steps) > 1)) {
 		return place{}
 	}
-	return place{keypath.Join(path...), p.reading.Elements || isItem(firstOf(list, v))}
+	return place{Path: keypath.Join(path...), Certain: p.reading.Elements || isItem(firstOf(list, v))}
 }
 
 // minSimilar is the length of the shortest name to which another may be similar: all names of one letter are.
@@ -198,7 +207,7 @@ func (p *latestPage) otherElements(parent rules.Object, path []string, name stri
 	for _, m := range others {
 		list, several := m.Value.([]any)
 		if at := append(slices.Clip(path), m.Name); !p.subject.reads(at) && (several || bare) && isLikeItem(firstOf(list, m.Value)) {
-			found = append(found, place{keypath.Join(at...), several && bare})
+			found = append(found, place{Path: keypath.Join(at...), Certain: several && bare})
 		}
 	}
 	if len(found) != 1 {
@@ -239,7 +248,7 @@ func (p *latestPage) sameName(v any, path []string, name string) place {
 	}
 	list, _ := object.Value(name).([]any)
 	if len(list) > 0 && isItem(list[0]) {
-		return place{keypath.Join(append(slices.Clip(path), name)...), true}
+		return place{Path: keypath.Join(append(slices.Clip(path), name)...), Certain: true}
 	}
 	for _, m := range object {
 		if found := p.sameName(m.Value, append(slices.Clip(path), m.Name), name); found.Path != "" {
@@ -249,8 +258,8 @@ func (p *latestPage) sameName(v any, path []string, name string) place {
 	return place{}
 }
 
-// onlyList returns the place of the only list of objects within the objects in a body, apart from errors.
-func onlyList(body any) place {
+// onlyList returns the path of the only list of objects within the objects in a body, apart from errors, or "".
+func onlyList(body any) string {
 	var paths []string
 	var search func(v any, path []string)
 	search = func(v any, path []string) {
@@ -267,9 +276,9 @@ func onlyList(body any) place {
 		}
 	}
 	if search(body, nil); len(paths) != 1 {
-		return place{}
+		return ""
 	}
-	return place{paths[0], true}
+	return paths[0]
 }
 
 // maxNestedPlaces is the largest number of objects within each other that are searched for a list.
