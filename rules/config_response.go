@@ -10,20 +10,23 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// The formats of responses.
+// Format is a format of responses.
+type Format string
+
+// The formats.
 const (
-	FormatJSON   = "json"   // one document (RFC 8259)
-	FormatNDJSON = "ndjson" // one JSON value per line
-	FormatCSV    = "csv"    // a table (RFC 4180)
-	FormatXML    = "xml"    // XML 1.0
-	FormatAuto   = "auto"   // the format that the response names or shows
+	FormatJSON   Format = "json"   // one document (RFC 8259)
+	FormatNDJSON Format = "ndjson" // one JSON value per line
+	FormatCSV    Format = "csv"    // a table (RFC 4180)
+	FormatXML    Format = "xml"    // XML 1.0
+	FormatAuto   Format = "auto"   // the format that the response names or shows
 )
 
-var formats = []string{FormatJSON, FormatNDJSON, FormatCSV, FormatXML, FormatAuto}
+var formats = []string{string(FormatJSON), string(FormatNDJSON), string(FormatCSV), string(FormatXML), string(FormatAuto)}
 
 // ResponseFormat says how the responses of a job are read.
 type ResponseFormat struct {
-	Format    string   // one of [FormatJSON], [FormatNDJSON], [FormatCSV], [FormatXML] and [FormatAuto]
+	Format    Format
 	Header    bool     // CSV: the first row has the names of the columns
 	Delimiter rune     // CSV: the character between fields; 0 is a comma, or a tab where the content type says so
 	Columns   []string // CSV: the names of the columns, which replace the header; may be nil
@@ -32,7 +35,7 @@ type ResponseFormat struct {
 }
 
 var responseFields = []Field{
-	{Name: "format", Kind: KindText, Default: FormatJSON, Values: formats, Doc: "`json`, `ndjson` (one JSON value per line), `csv`, " +
+	{Name: "format", Kind: KindText, Default: string(FormatJSON), Values: formats, Doc: "`json`, `ndjson` (one JSON value per line), `csv`, " +
 		"`xml`, or `auto`: by the content type of the response, then by its first byte"},
 	{Name: "header", Kind: KindFlag, Default: true, DefaultWith: "format",
 		Doc: "of CSV: whether the first row has the names of the columns"},
@@ -51,7 +54,7 @@ func (d *decoder) response(job, api settings) ResponseFormat {
 			continue
 		}
 		if format := s.get("response.format"); format.given() {
-			r.Format, r.path = format.text(), format.path()
+			r.Format, r.path = Format(format.text()), format.path()
 		}
 		if header := s.get("response.header"); header.given() {
 			r.Header = header.flag()
@@ -102,7 +105,7 @@ func (d *decoder) checkResponse(j *Job, own settings) {
 // checkTables reports settings of the API for CSV that no job needs.
 func (d *decoder) checkTables(api settings) {
 	if !slices.ContainsFunc(d.cfg.Jobs, func(j Job) bool { return j.Response.mayBeCSV() }) {
-		d.refuseTableOptions(ResponseFormat{Format: cmp.Or(api.get("response.format").text(), FormatJSON)}, api)
+		d.refuseTableOptions(ResponseFormat{Format: cmp.Or(Format(api.get("response.format").text()), FormatJSON)}, api)
 	}
 }
 
@@ -165,7 +168,7 @@ func (r ResponseFormat) PathProblem(paths [][]string) string {
 	case FormatNDJSON, FormatCSV:
 		for _, path := range paths {
 			if len(path) > 0 {
-				return fmt.Sprintf("each line of %s is an item, so dataField has no meaning", strings.ToUpper(r.Format))
+				return fmt.Sprintf("each line of %s is an item, so dataField has no meaning", strings.ToUpper(string(r.Format)))
 			}
 		}
 	case FormatXML:

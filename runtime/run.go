@@ -40,7 +40,7 @@ type listRun struct {
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
 	// again after a resume: they are caches of the state, requests in flight, and past warnings.
 	state    state
-	watcher  evidence.Watcher // changes state.History and state.LargestPage, to which it has pointers
+	watcher  evidence.Watcher // changes state.Memory
 	shaper   *shaper          // nil if items are passed on unchanged
 	queue    *ahead.Queue     // nil until a page is requested ahead of its turn
 	lastPage int              // the number of the last page, if it is known; otherwise 0
@@ -57,8 +57,8 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	// The run is reused in place, see Pool.free.
 	*r = listRun{Loop: l, list: list, job: job, pooled: r.pooled, receiver: receiver, switches: job.Ruleset.Dialect.Switches()}
 	r.watcher = evidence.NewWatcher(evidence.WatcherOptions{
-		Subject: r.pooled.subject, History: &r.state.History, LargestPage: &r.state.LargestPage, Context: r.context(),
-		Machine: &r.pooled.machine, Redactor: l.Redactor, Unsplit: list.Unsplit, Warn: r.warn,
+		Subject: r.pooled.subject, Memory: &r.state.Memory, Context: r.context(), Machine: &r.pooled.machine,
+		Redactor: l.Redactor, Unsplit: list.Unsplit, Warn: r.warn,
 	})
 	r.shaper = newShaper(r)
 	r.converter = l.newConverter(job)
@@ -87,13 +87,12 @@ func (l *Loop) newConverter(job *compile.Job) *format.Converter {
 func (r *listRun) context() *rules.Context { return &r.state.Context.Value }
 
 // reset discards the state of all pages: the next request is the first one, and the totals of the
-// reset discards the state of all pages: the next request is the first one, and the totals of the
 // list start at zero. The running time and the number of restarts remain. The state is replaced in place, since the watcher has
 // pointers to it.
 func (r *listRun) reset() {
 	job, last := r.job.Spec(), r.state
 	r.state = state{
-		Result: last.Result, Restarts: last.Restarts, LargestPage: last.LargestPage, FirstContent: last.FirstContent,
+		Result: last.Result, Restarts: last.Restarts, Memory: last.Memory.Restarted(), FirstContent: last.FirstContent,
 		Computed: last.Computed,
 	}
 	r.state.Context.Value = rules.Context{

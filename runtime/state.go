@@ -42,9 +42,8 @@ type state struct {
 	// KeptSoFar holds the values for the next run that are about the items of all pages, up to this page.
 	KeptSoFar saved.Value[map[string]any] `json:"kept,omitzero"`
 
-	Restarts    int              `json:"restarts,omitempty"`
-	History     evidence.History `json:"noticed"`
-	LargestPage int              `json:"largestPage,omitempty"` // number of items on the largest page
+	Restarts int `json:"restarts,omitempty"`
+	evidence.Memory
 
 	Request        document.Digest   `json:"request"`       // the last request
 	Content        document.Digest   `json:"content"`       // the last response

@@ -211,7 +211,7 @@ func (t *trial) guard(id string) bool {
 // pages in order, and reaches no network.
 type script struct {
 	answers                []rules.TestResponse
-	format                 string // format of the responses of the job
+	format                 rules.Format // format of the responses of the job
 	origin                 *url.URL
 	redact                 func(string) string
 	transport.VirtualClock // the delays of pages advance it, too

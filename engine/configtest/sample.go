@@ -72,14 +72,14 @@ func spaced(v any) string {
 }
 
 // contentTypes has the content types of the formats other than JSON.
-var contentTypes = map[string]string{
+var contentTypes = map[rules.Format]string{
 	rules.FormatNDJSON: "application/x-ndjson", rules.FormatCSV: "text/csv", rules.FormatXML: "application/xml",
 	rules.FormatAuto: "text/plain",
 }
 
 // bodyOf returns the body of a page and its content type. In a test of a job whose format
 // is not JSON, a body that is a string is sent as its text.
-func bodyOf(answer rules.TestResponse, format string) (body []byte, contentType string) {
+func bodyOf(answer rules.TestResponse, format rules.Format) (body []byte, contentType string) {
 	var text string
 	if contentType = contentTypes[format]; contentType != "" && json.Unmarshal(answer.Body, &text) == nil {
 		return []byte(text), contentType

@@ -155,7 +155,7 @@ func (d *detection) fetch(ctx context.Context) error {
 		d.doubt("The address redirects to %s. Use that address: every request pays for the redirect.",
 			d.hide(to.Scheme+"://"+to.Host+to.Path))
 	}
-	format := strings.ToUpper(d.page.format)
+	format := strings.ToUpper(string(d.page.format))
 	if d.page.gzip {
 		format += ", compressed with gzip"
 	}

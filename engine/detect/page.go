@@ -31,7 +31,7 @@ const (
 type page struct {
 	*exchange
 	root   any
-	format string
+	format rules.Format
 	gzip   bool
 	facts  []fact // facts of the response, outside of its lists
 	lists  []list // the likeliest first

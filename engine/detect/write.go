@@ -149,9 +149,9 @@ func (d *detection) written(c candidate) value.Object {
 	for _, name := range d.call.inputs {
 		inputs = inputs.With(name, value.Given("secret", secret.IsName(name)))
 	}
-	format := rules.FormatAuto
+	format := string(rules.FormatAuto)
 	if d.page != nil {
-		format = value.Unless(rules.FormatJSON, d.page.format)
+		format = value.Unless(string(rules.FormatJSON), string(d.page.format))
 	}
 	var accepted value.Object
 	if d.partial {

@@ -183,7 +183,7 @@ type RequestExplanation struct {
 
 // ItemsExplanation says where the items of a response are.
 type ItemsExplanation struct {
-	Format string `json:"format,omitempty" doc:"the format of the responses, if it is not json"`
+	Format rules.Format `json:"format,omitempty" doc:"the format of the responses, if it is not json"`
 
 	Path  string       `json:"path,omitempty" doc:"dataField; absent: the response itself if it is a list, otherwise its only list"`
 	Where string       `json:"where" doc:"the same in words"`

@@ -142,7 +142,7 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no page is requested ahead"
 	case r.Audit.IsAbout(rules.AboutPages) && j.hasOnePage():
 		return "the list has one page"
-	case r.Audit.IsAbout(rules.AboutPlace) && slices.Contains([]string{rules.FormatCSV, rules.FormatNDJSON}, j.Spec().Response.Format):
+	case r.Audit.IsAbout(rules.AboutPlace) && slices.Contains([]rules.Format{rules.FormatCSV, rules.FormatNDJSON}, j.Spec().Response.Format):
 		return "each line of a response is an item"
 	case r.Audit.IsAbout(rules.AboutGaps) && j.endOfEmptyPages() != nil && (j.Spec().DataField == nil || len(j.Spec().DataField.Lists) < 2):
 		return j.endOfEmptyPages().Rule.ID + " ends the list at the first empty page"

@@ -79,7 +79,7 @@ func (x ItemsExplanation) invalid() string {
 	case rules.FormatCSV:
 		return `invalid CSV, such as {"error": "denied"}, or HTML under another Content-Type`
 	}
-	return "invalid " + strings.ToUpper(x.Format) + ", or HTML under another Content-Type"
+	return "invalid " + strings.ToUpper(string(x.Format)) + ", or HTML under another Content-Type"
 }
 
 // signs says where the audit looks for the signs that there is more. For a body, which most readers expect, it does so in full.

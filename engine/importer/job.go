@@ -155,7 +155,7 @@ func dataField(s *Stream) any {
 // lines reports whether each line of a response is an item.
 func lines(s *Stream) bool {
 	return slices.ContainsFunc(s.Response, func(m Member) bool {
-		return m.Name == "format" && (m.Value.Const == rules.FormatNDJSON || m.Value.Const == rules.FormatCSV)
+		return m.Name == "format" && (m.Value.Const == string(rules.FormatNDJSON) || m.Value.Const == string(rules.FormatCSV))
 	})
 }
 

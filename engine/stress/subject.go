@@ -128,7 +128,7 @@ func (s *Suite) model(ctx context.Context, job *compile.Job, rec recording) (*mo
 		return nil, err
 	}
 	p.limited = job.Ruleset.Limit != nil || saysSize(job, p.pageSize)
-	p.lines = slices.Contains([]string{rules.FormatNDJSON, rules.FormatCSV}, job.Ruleset.Job.Response.Format)
+	p.lines = slices.Contains([]rules.Format{rules.FormatNDJSON, rules.FormatCSV}, job.Ruleset.Job.Response.Format)
 	return &modelledJob{subject: modelled, plan: p}, nil
 }
 

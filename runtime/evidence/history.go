@@ -7,8 +7,17 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A History is the memory of a [Watcher] from page to page. It is part of the checkpoint of the list, and has no
-// exported fields: other packages only save and load it, as JSON. The zero History is that of a list without pages.
+// A Memory is all that a [Watcher] remembers from page to page. It is part of the checkpoint of the list.
+type Memory struct {
+	History     History `json:"noticed"`
+	LargestPage int     `json:"largestPage,omitempty"` // number of items on the largest page
+}
+
+// Restarted returns the memory of a list that begins again, which has the same page size.
+func (m Memory) Restarted() Memory { return Memory{LargestPage: m.LargestPage} }
+
+// A History is the part of a [Memory] that a restart of the list discards. It has no exported fields: other packages
+// only save and load it, as JSON. The zero History is that of a list without pages.
 type History struct{ content history }
 
 // MarshalJSON encodes the history for a checkpoint.

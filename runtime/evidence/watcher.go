@@ -29,21 +29,20 @@ type Watcher struct {
 
 // WatcherOptions say which list a [Watcher] watches.
 type WatcherOptions struct {
-	Subject     *Subject
-	History     *History          // changed by the watcher
-	LargestPage *int              // number of items on the largest page, changed by the watcher; a restart does not reset it
-	Context     *rules.Context    // context of the last page
-	Machine     *language.Machine // evaluates the audit rules
-	Redactor    *redact.Redactor
-	Unsplit     bool                       // whether the window cannot be split, because an earlier run has written pages of it
-	Warn        func(code, message string) // logs a warning, once per code
+	Subject  *Subject
+	Memory   *Memory           // changed by the watcher
+	Context  *rules.Context    // context of the last page
+	Machine  *language.Machine // evaluates the audit rules
+	Redactor *redact.Redactor
+	Unsplit  bool                       // whether the window cannot be split, because an earlier run has written pages of it
+	Warn     func(code, message string) // logs a warning, once per code
 }
 
 // NewWatcher returns the watcher of a list.
 func NewWatcher(o WatcherOptions) Watcher {
-	h := &o.History.content
+	h := &o.Memory.History.content
 	return Watcher{machine: o.Machine, unsplit: o.Unsplit, history: h, latest: latestPage{
-		subject: o.Subject, facts: &h.Facts, largest: o.LargestPage, context: o.Context, redactor: o.Redactor, warn: o.Warn,
+		subject: o.Subject, facts: &h.Facts, largest: &o.Memory.LargestPage, context: o.Context, redactor: o.Redactor, warn: o.Warn,
 	}}
 }
 

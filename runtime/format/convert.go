@@ -86,7 +86,7 @@ func (c *Converter) Convert(b Body, buffer *spool.Buffer) (converted bool, err e
 // A conversion reads a body and writes it as JSON.
 type conversion = func(*Converter, *bodySource, *limitedWriter) error
 
-var conversions = map[string]conversion{
+var conversions = map[rules.Format]conversion{
 	rules.FormatNDJSON: (*Converter).convertLines, rules.FormatCSV: (*Converter).convertCSV, rules.FormatXML: (*Converter).convertXML,
 }
 
@@ -112,9 +112,9 @@ func (c *Converter) conversionFor(b Body) (conversion, error) {
 }
 
 // Accept returns the value of the header Accept for a format.
-func Accept(format string) string { return cmp.Or(accepted[format], requests.AcceptJSON) }
+func Accept(format rules.Format) string { return cmp.Or(accepted[format], requests.AcceptJSON) }
 
-var accepted = map[string]string{
+var accepted = map[rules.Format]string{
 	rules.FormatNDJSON: "application/x-ndjson, application/jsonl, */*;q=0.5",
 	rules.FormatCSV:    "text/csv, */*;q=0.5",
 	rules.FormatXML:    "application/xml, text/xml;q=0.9, */*;q=0.5",

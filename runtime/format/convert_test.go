@@ -279,10 +279,11 @@ func TestLists(t *testing.T) {
 func TestWhatWouldNeedTooMuchMemoryIsRefused(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, c := range []struct {
-		name, format string
-		body         string
-		limit        int64
-		want         string
+		name   string
+		format rules.Format
+		body   string
+		limit  int64
+		want   string
 	}{
 		{"a quote that is never closed", rules.FormatCSV, "a\n\"" + strings.Repeat("x", maxRowBytes+1<<20), 0, "a row has more than 67.1 MB"},
 		{"names that each row repeats", rules.FormatCSV, strings.Repeat("n", 1000) + "\n" + strings.Repeat("1\n", 1000), 10_000, "more than 10.0 kB"},
@@ -314,7 +315,10 @@ func TestAHeaderThatCannotBeOneIsAnError(t *testing.T) {
 }
 
 func TestTextThatIsNotUTF8IsRefusedWithItsPlace(t *testing.T) {
-	for _, c := range []struct{ format, body, want string }{
+	for _, c := range []struct {
+		format     rules.Format
+		body, want string
+	}{
 		{rules.FormatCSV, "a,b\n1,2\n3,\"x\n\xff\"\n", "line 3, field 2 is not text in UTF-8"},
 		{rules.FormatNDJSON, "{\"a\":1}\n{\"a\":\"\xff\"}\n", "line 2 is not a JSON value: invalid UTF-8 (0xff) in a string at byte 6"},
 		{rules.FormatNDJSON, `"\ud83d"` + "\n", `line 1 is not a JSON value: unpaired surrogate \ud83d in a string at byte 1`},

@@ -18,7 +18,7 @@ import (
 var byteOrderMark = []byte("\ufeff")
 
 // mediaTypes maps media types to formats. A media type whose suffix states the format is not listed.
-var mediaTypes = map[string]string{
+var mediaTypes = map[string]rules.Format{
 	"application/json": rules.FormatJSON, "text/json": rules.FormatJSON, "application/x-json": rules.FormatJSON,
 
 	"application/x-ndjson": rules.FormatNDJSON, "application/ndjson": rules.FormatNDJSON, "application/jsonl": rules.FormatNDJSON,
@@ -36,12 +36,12 @@ var mediaTypes = map[string]string{
 }
 
 const (
-	html         = "html" // not a format of a list
-	tabSeparated = "text/tab-separated-values"
+	html         rules.Format = "html" // not a format of a list
+	tabSeparated              = "text/tab-separated-values"
 )
 
 // typeOf returns the format of a content type, or "".
-func typeOf(contentType string) string {
+func typeOf(contentType string) rules.Format {
 	media := mediaType(contentType)
 	switch format, known := mediaTypes[media]; {
 	case known:
@@ -67,7 +67,7 @@ func mediaType(contentType string) string {
 // formatOf returns the format of a response that is a page. The configured format applies, unless
 // header and body agree that the response is something else: otherwise an error message would
 // become a table.
-func (c *Converter) formatOf(b Body) (string, error) {
+func (c *Converter) formatOf(b Body) (rules.Format, error) {
 	head, format := beginning(b.Data), c.options.Response.Format
 	switch stated := typeOf(b.ContentType); {
 	case scan.IsUTF16(b.Data):
@@ -85,15 +85,15 @@ func (c *Converter) formatOf(b Body) (string, error) {
 
 // Of returns the format of a successful response, from its content type, then from its first byte.
 // The error says why the response has no known format, as for a web page.
-func Of(b Body) (string, error) {
+func Of(b Body) (rules.Format, error) {
 	return (&Converter{options: Options{Response: rules.ResponseFormat{Format: rules.FormatAuto}}}).formatOf(b)
 }
 
 // names are the formats as spelled in messages.
-var names = map[string]string{rules.FormatJSON: "JSON", rules.FormatNDJSON: "NDJSON", rules.FormatCSV: "CSV", rules.FormatXML: "XML"}
+var names = map[rules.Format]string{rules.FormatJSON: "JSON", rules.FormatNDJSON: "NDJSON", rules.FormatCSV: "CSV", rules.FormatXML: "XML"}
 
 // detect returns the format of a body, from its content type, then from its first byte.
-func detect(b Body, stated string, head []byte) (string, error) {
+func detect(b Body, stated rules.Format, head []byte) (rules.Format, error) {
 	switch {
 	case stated != "" && stated != html:
 		return stated, nil
