@@ -70,10 +70,9 @@ func (p *pager) addEndRules() {
 	if p.outer != nil {
 		p.outer.addEndRules()
 	}
-	for _, shared := range sharedStops {
-		row := shared.rule
-		row.When, row.Only = p.inDialect(row), Conditions{With(shared.setting)}
-		p.addRow(row, p.lowerer.origin(Author{}, p.pagination.settings.get(shared.setting).path()))
+	for _, row := range sharedStops {
+		row.When = p.inDialect(row)
+		p.addRow(row, p.lowerer.origin(Author{}, p.pagination.settings.get(row.Only[0].Setting).path()))
 	}
 	for _, row := range p.pagination.method.Stops {
 		p.addRow(row, p.methodOrigin())

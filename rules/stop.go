@@ -1,48 +1,43 @@
 package rules
 
-// A sharedStop is a stopping rule that is in force if a setting has a value, whatever the method.
-type sharedStop struct {
-	setting string
-	rule    StopRule
-}
-
 // sharedStops is the table of the stopping rules that all methods share, in the order in which they
 // are evaluated: if several are met on a page, the first is the reason. The guards and the user's
 // rules with outcome failed come before them, the method's own and the user's other rules after them.
-var sharedStops = []sharedStop{
-	{"limitStop.count", StopRule{ID: "limitStop.count", Outcome: Limited,
+// The condition of each row names the setting that it comes from.
+var sharedStops = []StopRule{
+	{ID: "limitStop.count", Only: Conditions{With("limitStop.count")}, Outcome: Limited,
 		When:    `total.items >= ${limitStop.count}`,
 		Clause:  "the limit of ${limitStop.count items} is reached (all items of the last page are kept)",
-		Message: "item limit reached: {total.items} of ${limitStop.count}"}},
-	{"limitStop.field", StopRule{ID: "limitStop.field", Outcome: Complete, Stopping: Stopping{Signal: SignalTotal},
+		Message: "item limit reached: {total.items} of ${limitStop.count}"},
+	{ID: "limitStop.field", Only: Conditions{With("limitStop.field")}, Outcome: Complete, Stopping: Stopping{Signal: SignalTotal},
 		When:    `total.items >= number(at(${limitStop.field}))`,
 		Clause:  "the items read reach ${limitStop.field} of the latest response${asNumber}",
-		Message: "the items read ({total.items}) reach ${limitStop.field} of the response"}},
-	{"limitStop.field", StopRule{ID: "limitStop.absent", Outcome: Complete, Stopping: Stopping{Signal: SignalNoTotal},
+		Message: "the items read ({total.items}) reach ${limitStop.field} of the response"},
+	{ID: "limitStop.absent", Only: Conditions{With("limitStop.field")}, Outcome: Complete, Stopping: Stopping{Signal: SignalNoTotal},
 		When:    `at(${limitStop.field}) == nil`,
 		Clause:  "the response has no ${limitStop.field}",
-		Message: "the response to page {page} has no total at ${limitStop.field}"}},
-	{"forceStop.pages", StopRule{ID: "forceStop.pages", Outcome: Limited,
+		Message: "the response to page {page} has no total at ${limitStop.field}"},
+	{ID: "forceStop.pages", Only: Conditions{With("forceStop.pages")}, Outcome: Limited,
 		When:    `total.pages >= ${forceStop.pages}`,
 		Clause:  "the limit of ${forceStop.pages pages} is reached",
-		Message: "page limit reached: {total.pages} of ${forceStop.pages}"}},
-	{"forceStop.time", StopRule{ID: "forceStop.time", Outcome: Limited,
+		Message: "page limit reached: {total.pages} of ${forceStop.pages}"},
+	{ID: "forceStop.time", Only: Conditions{With("forceStop.time")}, Outcome: Limited,
 		When:    `total.seconds >= ${forceStop.time}`,
 		Clause:  "the time limit of ${forceStop.time seconds} is reached",
-		Message: "time limit reached: {total.seconds} of ${forceStop.time seconds}"}},
-	{"forceStop.volume", StopRule{ID: "forceStop.volume", Outcome: Limited,
+		Message: "time limit reached: {total.seconds} of ${forceStop.time seconds}"},
+	{ID: "forceStop.volume", Only: Conditions{With("forceStop.volume")}, Outcome: Limited,
 		When:    `total.bytes >= ${forceStop.volume}`,
 		Clause:  "the limit of ${forceStop.volume bytes} of the responses as minified JSON is reached",
-		Message: "volume limit reached: {total.bytes} of ${forceStop.volume bytes}"}},
-	{"nextPageFlag", StopRule{ID: "nextPageFlag", Outcome: Complete, Stopping: Stopping{Signal: SignalFlag, ExpectsRead: true},
+		Message: "volume limit reached: {total.bytes} of ${forceStop.volume bytes}"},
+	{ID: "nextPageFlag", Only: Conditions{With("nextPageFlag")}, Outcome: Complete, Stopping: Stopping{Signal: SignalFlag, ExpectsRead: true},
 		When: `truthy(has(${nextPageFlag.field}) ? at(${nextPageFlag.field}) : ${nextPageFlag.ifNotSet})` +
 			` == ${nextPageFlag.stopOn}`,
 		Clause:  "${nextPageFlag.field} ${orMissing}counts as ${nextPageFlag.stopOn}",
-		Message: "${nextPageFlag.field} says that page {page} is the last"}},
-	{"hasMore", StopRule{ID: "hasMore", Outcome: Complete, Stopping: Stopping{Signal: SignalFlag},
+		Message: "${nextPageFlag.field} says that page {page} is the last"},
+	{ID: "hasMore", Only: Conditions{With("hasMore")}, Outcome: Complete, Stopping: Stopping{Signal: SignalFlag},
 		When:    `not truthy(at(${hasMore}))`,
 		Clause:  "${hasMore} is missing or counts as false",
-		Message: "${hasMore} says that page {page} is the last"}},
+		Message: "${hasMore} says that page {page} is the last"},
 }
 
 // optionPages is the stopping rule of an option of the run, not of the configuration
