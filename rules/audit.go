@@ -281,7 +281,8 @@ var auditTable = audits([]Rule{
 			`"have"} {list.nestedSign}, and no job reads the rest: {list.nestedFor == "" ? ` +
 			`"read the objects that have the lists as items, and add a job that reads the list of each" : ` +
 			`"add a job with " + list.nestedFor}`},
-	{ID: "audit.window", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Splits: true},
+	{ID: "audit.window", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Splits: true,
+		Proof: `list.windowKept`, Unless: "if an earlier run has written pages of it"},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, ` +

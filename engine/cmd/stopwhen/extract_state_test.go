@@ -488,3 +488,44 @@ func TestAListThatFailsForEarlierPagesBeginsAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestAWindowThatIsContinuedAndCannotBeSplitIsRefused has an API that returns at most six items of a window. The window is
+// split at six items, but not if an earlier run failed on page 2 and has written page 1.
+func TestAWindowThatIsContinuedAndCannotBeSplitIsRefused(t *testing.T) {
+	var broken atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		number := func(name string) int {
+			n, err := strconv.Atoi(r.URL.Query().Get(name))
+			require.NoError(t, err)
+			return n
+		}
+		from, page := number("from"), number("page")
+		if page == 2 && broken.Load() {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		time.Sleep(12 * time.Millisecond) // the state of a failed run has all pages but those of the last 10 ms
+		var items []string
+		for id := from + 2*(page-1); id < min(from+2*page, from+6, number("to")); id++ {
+			items = append(items, fmt.Sprintf(`{"id": %d}`, id))
+		}
+		fmt.Fprintf(w, `[%s]`, strings.Join(items, ", "))
+	}))
+	defer api.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "c.json")
+	require.NoError(t, os.WriteFile(config, []byte(`{"api": {"baseUrl": "`+api.URL+`/", "pagination": {"method": "pagenum"}},
+		"config": {"jobs": [{"id": "a", "endpoint": "a", "params": {"from": {"expr": "w.from"}, "to": {"expr": "w.to"}},
+		"for": {"w": {"from": 0, "to": 12, "step": 12, "splitWhen": "total.items >= 6"}}}]}}`), 0o600))
+	file := filepath.Join(dir, "out", "a.ndjson")
+	run := func(status int) string {
+		return runStopwhen(t, status, "run", config, "--out", filepath.Dir(file), "--state", filepath.Join(dir, "state"))
+	}
+	broken.Store(true)
+	run(3)
+	broken.Store(false)
+	require.Contains(t, run(9), "an earlier run has written pages of the window, which cannot be split any more")
+	require.NoFileExists(t, file)
+	run(0)
+	require.Equal(t, 12, strings.Count(readText(t, file), "\n"))
+}
