@@ -248,6 +248,21 @@ func TestImportsRunOneWay(t *testing.T) {
 	})
 }
 
+// TestTheRootHasTheseFoldersAndFiles finds what was left there by accident.
+func TestTheRootHasTheseFoldersAndFiles(t *testing.T) {
+	known := strings.Fields("compile docs engine fixtures rules runtime go.mod go.sum CHANGELOG.md LICENSE README.md " +
+		"stopwhen dist node_modules") // the last ones are made by builds, and are in .gitignore
+	entries, err := os.ReadDir("..")
+	require.NoError(t, err)
+	for _, e := range entries {
+		switch name := e.Name(); {
+		case strings.HasPrefix(name, "."), strings.HasSuffix(name, ".test"), strings.HasSuffix(name, ".out"):
+		default:
+			require.Contains(t, known, name)
+		}
+	}
+}
+
 // TestOnlyRulesNameAMethod requires the names of methods to be in the tables of
 // package rules only, and in what is generated from them.
 func TestOnlyRulesNameAMethod(t *testing.T) {

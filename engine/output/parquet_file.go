@@ -148,9 +148,8 @@ func (w *rowGroups) setValue(value *parquet.Value, column int) {
 
 // add adds a null to the current row, and returns it to be set where it is: each copy of a value takes as long as setting one.
 func (w *rowGroups) add(column int) *parquet.Value {
-	cells := append(w.cells[column], parquet.Value{})
-	w.cells[column] = cells
-	return &cells[len(cells)-1]
+	w.cells[column] = append(w.cells[column], parquet.Value{})
+	return &w.cells[column][len(w.cells[column])-1]
 }
 
 // endRow ends a row of the given size. A row group ends when it is large.

@@ -123,7 +123,7 @@ func (r *Reader) members(s *Shape, data []byte, i, depth int) (t Types, end int)
 	next := 0 // the member that probably comes next, as in the objects before
 	for i = scan.Next(data, i+1); data[i] != '}'; i = scan.Next(data, i) {
 		t = Object
-		begin := 0
+		var begin int
 		if next < len(s.Members) && s.Members[next].begins(data[i:]) {
 			begin = scan.SkipSpace(data, i+len(s.Members[next].key))
 		} else {

@@ -84,7 +84,7 @@ func JSON[T string | []byte](text T) T {
 // isPlain reports whether none of eight bytes is DEL or begins a character outside ASCII.
 func isPlain(word uint64) bool {
 	const ones = 0x0101010101010101
-	return (word|word+ones)&(0x80*ones) == 0
+	return (word|(word+ones))&(0x80*ones) == 0
 }
 
 // Strings makes all strings in the value that a pointer points to safe to print, as [Text] does: in its exported

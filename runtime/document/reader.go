@@ -86,7 +86,7 @@ type Reading struct {
 }
 
 // HasContent reports whether the response had content.
-func (r *Reading) HasContent() bool { return r.Lookup != nil }
+func (page *Reading) HasContent() bool { return page.Lookup != nil }
 
 // Original describes the body of a response before it was converted to JSON. The zero Original is that of JSON.
 type Original struct {

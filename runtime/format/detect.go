@@ -36,8 +36,8 @@ var mediaTypes = map[string]rules.Format{
 }
 
 const (
-	html         rules.Format = "html" // not a format of a list
-	tabSeparated              = "text/tab-separated-values"
+	html         = rules.Format("html") // not a format of a list
+	tabSeparated = "text/tab-separated-values"
 )
 
 // typeOf returns the format of a content type, or "".
