@@ -38,8 +38,8 @@ var builtins = []function{
 		"the value of a parameter in a URL or query string, nil when absent; without name all parameters, as an object",
 		function{types: types(func(any, ...string) any { return nil }), call: query, grows: 16}),
 	documented(`greatest(items, "id"[, v])`, `greatest([{"id": 3}, {"id": 7}], "id", 5)`, `7`,
-		"the greatest of v and the values at a path in the items: numbers compared as numbers, "+
-			"strings as strings if none is numeric, or if all are identifiers of one length; an item without the path fails the rule",
+		"the greatest of v and the values at a path in the items: numbers, also in texts, compared as numbers, and other texts as texts; "+
+			"both together fail the rule, unless all are identifiers of one length, and so does an item without the path",
 		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1), ofItems: true}),
 	documented(`least(items, "id"[, v])`, `least([{"id": 3}, {"id": 7}], "id", 5)`, `3`,
 		"like greatest, but returns the least value",
@@ -47,9 +47,9 @@ var builtins = []function{
 	documented(`latestOf(items, "at"[, v[, layout]])`,
 		`latestOf([{"at": "2026-03-01"}, {"at": "N/A"}, {}], "at", "2026-02-01")`, `"2026-03-01"`,
 		"the greatest of v and the values at a path in the items: of the times, or if there are none of the numbers, or of the texts; "+
-			"a date that does not sort as a text, such as 31/12/2025, fails the rule, unless it has the form of the layout, and so do numbers "+
+			"a date of an unknown form that does not sort as a text, such as 31/12/2025, fails the rule, and so do numbers "+
 			"beside other texts, save for words such as N/A and identifiers of one length. "+
-			"With a layout (or time, unix, unixms), texts that are no dates are left out",
+			"With a layout (or time, unix, unixms), its form is known, too, and texts that are no dates are left out",
 		function{types: types(func(any, string, ...any) any { return nil }), call: latestOf, ofItems: true, lenient: true}),
 	documented(`earlier(v, lag[, layout])`, `earlier("2026-03-01T00:30:00Z", "1h")`, `"2026-02-28T23:30:00Z"`,
 		"a time less a length such as 1h, 7d or 1mo, or a number less a number; if v is nil, so is the result, and a lag that is nil is none. "+

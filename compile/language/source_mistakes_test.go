@@ -57,6 +57,8 @@ func TestACommonSlipIsAnErrorThatProposesTheRightForm(t *testing.T) {
 		{`page += 1`, "cannot change a value", "state keeps values"},
 		{`min(items.created_at) < "2024"`, "items is a list, which has no key created_at", "map(items, .created_at)"},
 		{`items.id > 3`, "items is a list, which has no key id", "write items[-1].id"},
+		{`max(items, "updated")`, "max takes no path", `write greatest(items, "updated"), or max(map(items, .updated))`},
+		{`body.n == min(items, 'meta.n')`, "min takes no path", `write least(items, "meta.n"), or min(map(items, .meta.n))`},
 		{`exists(body.next)`, "unknown function exists", `has("a.b")`},
 		{`isEmpty(body.next)`, "unknown function isEmpty", "empty(…)"},
 		{`parseInt(body.n) > 3`, "unknown function parseInt", "number(…)"},
@@ -84,7 +86,7 @@ func TestWhatLooksLikeASlipIsLeftAlone(t *testing.T) {
 	for _, source := range []string{
 		`body.x == null`, `body.x != nil`, `body["length"] > 3`, `body.at >= "2024-01-31"`, `body.at == 'a = b => c | d'`, `len(items | map(.id)) > 0`,
 		`let x = count; x == 1`, `body.x == 1 // a = b`, `body.lengths > 3`, `body.size > 3`, `body.None == nil`, `body.count > 2`, `page == 1 || count == 0`,
-		`body.x matches "^/a=b/"`, `2024 - 1 - 1 > count`, "body.x == `2024-01-01`", `date("2024-01-01").Year() == 2024`, `!body.x.y`, `body.total - count > 1`,
+		`body.x matches "^/a=b/"`, `2024 - 1 - 1 > count`, "body.x == `2024-01-01`", `date("2024-01-01").Year() == 2024`, `!body.x.y`, `body.total - count > 1`, `max(map(items, .at), "2024-01-31") == body.at`,
 	} {
 		t.Run(source, func(t *testing.T) {
 			_, faults := one(t, rules.RoleStop, source)
