@@ -72,6 +72,11 @@ func (e *EnvExplanation) String() string {
 		return fmt.Sprintf("%s (%s)", name, strings.Join(e.Paths[name], ", "))
 	}), ", ")
 	text += fmt.Sprintf("; each must be set, and passed with --env (%s otherwise)", statusConfig)
+	for _, name := range e.Names {
+		if slices.Equal(e.Paths[name], []string{"api.baseUrl"}) {
+			text += fmt.Sprintf(", except %s with --base-url", name)
+		}
+	}
 	if e.Unset != nil {
 		text += ". Sample values stand in this text for those that are not set here: " + strings.Join(e.Unset, ", ")
 	}
@@ -178,7 +183,7 @@ type RequestExplanation struct {
 	foreign   bool     // the address is known, and has another origin than api.baseUrl, where no credentials are sent
 	fails     string   // the end of a sentence that says that the run fails before the request, and why; otherwise empty
 	keptInAll bool     // with kept values, the requests after the first have them, too
-	typed     bool     // a value of the body, which is JSON, is a phrase in braces
+	typed     bool     // a value of the body, which is JSON, is a phrase in braces, and may be no text
 }
 
 // ItemsExplanation says where the items of a response are.
@@ -244,6 +249,7 @@ type RuleExplanation struct {
 	perPartition bool          // it is evaluated before the first request, so its value does not depend on a page
 	base         string        // of an address: where a relative one is resolved
 	lists        string        // of an object of params: how lists and objects in it are written
+	alone        bool          // of an object of params: the request has no params of the job
 	calls        []string      // names of the functions that it calls
 }
 
@@ -305,9 +311,11 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 
 // hasOtherMethods reports whether requests of a job have another method than GET.
 func hasOtherMethods(j *compile.Job) bool {
-	setsMethod := func(e *language.Expression) bool { return e.Rule.Role == rules.RoleVerb }
 	return j.Request.Verb() != "GET" || slices.ContainsFunc(j.Parts, setsMethod)
 }
+
+// setsMethod reports whether an expression gives the method of a request.
+func setsMethod(e *language.Expression) bool { return e.Rule.Role == rules.RoleVerb }
 
 // explainAuth describes the credentials, which may have no expressions.
 func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redact func(string) string) *AuthExplanation {

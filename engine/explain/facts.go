@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -55,7 +57,8 @@ type NeedExplanation struct {
 	Path string `json:"path" doc:"path in an item; empty: the item itself"`
 	Rule string `json:"rule" doc:"id of the rule that fails the run if an item lacks it"`
 
-	where string // the end of the sentence: the pages on which the value is needed
+	where  string // the end of the sentence: the pages on which the value is needed
+	number bool   // a text must be a number
 }
 
 // needs returns the values that the rules of the job need of every item: greatest(items, "id") fails
@@ -64,14 +67,20 @@ func (j explainer) needs() (needs []NeedExplanation) {
 	for _, e := range slices.Concat(j.Next, compile.Expressions(j.Stops), j.Parts, j.Keeps) {
 		for _, keys := range e.NeededKeys() {
 			need := NeedExplanation{Path: keypath.Join(keys...), Rule: e.Rule.ID}
-			if e.Rule.Role == rules.RoleNext {
+			switch e.Rule.Role {
+			case rules.RoleNext:
 				need.where = ", on any page but the last"
+				need.number = slices.ContainsFunc(j.Parts, func(part *language.Expression) bool {
+					return strings.Contains(part.Rule.Source, "number(state."+e.Rule.Target+")")
+				})
+			case rules.RoleKeep:
+				need.where = ", also on the last page of a complete list"
 			}
 			i := slices.IndexFunc(needs, func(had NeedExplanation) bool { return had.Path == need.Path })
 			if i < 0 {
 				needs = append(needs, need)
-			} else if need.where == "" {
-				needs[i].where = ""
+			} else if needs[i].where != "" {
+				needs[i].where = need.where
 			}
 		}
 	}
@@ -80,10 +89,14 @@ func (j explainer) needs() (needs []NeedExplanation) {
 
 // String says when the run fails.
 func (n NeedExplanation) String() string {
-	if n.Path == "" {
-		return "an item is neither a number nor a text" + n.where
+	text := "a text"
+	if n.number {
+		text = "the text of one"
 	}
-	return fmt.Sprintf("an item has no %[1]s, or its %[1]s is neither a number nor a text%[2]s", n.Path, n.where)
+	if n.Path == "" {
+		return fmt.Sprintf("an item is neither a number nor %s%s", text, n.where)
+	}
+	return fmt.Sprintf("an item has no %[1]s, or its %[1]s is neither a number nor %[2]s%[3]s", n.Path, text, n.where)
 }
 
 // originInWords returns the origin of an address in brackets, or "" if it has none.

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -68,6 +69,8 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 		x.whyNotAhead = "not by default, as the requests of the partitions come before the next page; "
 	case cfg.MaxPartitions > 0:
 		x.whyNotAhead = "not by default, because of limits.partitions; "
+	case j.Request.Verb() != http.MethodGet && !slices.ContainsFunc(j.Parts, setsMethod):
+		x.whyNotAhead = fmt.Sprintf("not by default, as the method is %s; ", j.Request.Verb())
 	}
 	for _, f := range j.Functions {
 		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
@@ -193,7 +196,10 @@ func (j explainer) missingInWords() string {
 			paths = lists.AppendNew(paths, name)
 		}
 	}
-	text := "no response has " + wording.OrList(append([]string{"the list of items"}, paths...))
+	text := "no response has the list of items"
+	if paths != nil {
+		text = "one of these is in no response: the list of items, " + strings.Join(paths, ", ")
+	}
 	if links != nil {
 		text += ", or, beside a sign of more, " + wording.OrList(links)
 	}
@@ -355,7 +361,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	}
 	x.Clause = x.clause + x.dropped() + unless(exceptions)
 	if r.Role == rules.RoleParam && r.Target == "" && j.Job != nil {
-		x.lists = j.listsInQuery()
+		x.lists, x.alone = j.listsInQuery(), !j.Ruleset.IncludeParams
 	}
 	if r.Guard {
 		x.dialect = j.Ruleset.Dialect
@@ -434,7 +440,7 @@ func (j explainer) items() ItemsExplanation {
 		x.Path, x.Where = field.Text, wholeResponse
 		x.Otherwise = fmt.Sprintf("null, or status 204, is an empty page; a text, number or boolean fails the run (%s)", statusResponse)
 	default:
-		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
+		x.Path, x.Where = field.Text, "at "+placeOf(field.Text, field.Keys)+" of the response"
 		switch {
 		case strings.Contains(field.Text, `\*`):
 			x.Where += ` (\* is a member named *)`
@@ -452,11 +458,15 @@ func (j explainer) items() ItemsExplanation {
 	switch x.Format {
 	case rules.FormatXML:
 		x.Where += " (XML)"
+		if field != nil && len(field.Text) > 0 && field.Text != "." {
+			x.Where += ", from its root element"
+		}
 	case rules.FormatAuto:
 		const detected = "(the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by the begin of the body"
 		if slices.ContainsFunc(j.Spec().ItemPaths(), func(path []string) bool { return len(path) > 0 }) {
 			x.Where += " " + detected + ")"
-			x.Otherwise += fmt.Sprintf("; of XML, each element of this name is an item; NDJSON or CSV fails the run (%s)", statusResponse)
+			x.Otherwise += fmt.Sprintf("; of XML, the path begins with the root element, and each element of this name is an item; "+
+				"NDJSON or CSV fails the run (%s)", statusResponse)
 			break
 		}
 		x.Where += "; each line or row of NDJSON and CSV " + detected + tableInWords(response) +
@@ -472,8 +482,8 @@ func (j explainer) items() ItemsExplanation {
 // consequence of having nothing.
 func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) string {
 	if j.Spec().Response.Format == rules.FormatXML {
-		return "each element of this name is an item, also a single one: an object, whose attributes are @name, or a text if " +
-			"it has nothing but text; no such element, or status 204, is " + none
+		return "each element of this name is an item, also a single one: a text, or an object if it has attributes (@name, with its " +
+			"text as #text) or children (a list if several have one name, and \"\" if empty); no such element, or status 204, is " + none
 	}
 	if j.Ruleset.Dialect.Switches().EmptyIsAbsent {
 		return fmt.Sprintf(`the elements of a list %s are the items; `+
@@ -508,11 +518,19 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 // wholeResponse says where the items are if dataField is a dot.
 const wholeResponse = "the elements of the response if it is a list, otherwise the response as one item"
 
+// placeOf returns the path of items as it is spelt or, if it has a delimiter other than a dot, with dots.
+func placeOf(text string, keys []string) string {
+	if strings.Contains(text, "*") || slices.Equal(keypath.Split(text), keys) {
+		return text
+	}
+	return keypath.Join(keys...)
+}
+
 // listsInWords says where the items of several lists are, in their order.
 func listsInWords(lists []rules.ItemList) string {
 	var places []string
 	for _, l := range lists {
-		place := "at " + l.Text + " of the response"
+		place := "at " + placeOf(l.Text, l.Fixed()) + " of the response"
 		if len(l.Steps) == 0 {
 			place = wholeResponse
 		}

@@ -64,8 +64,8 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		}
 	}
 	if ofAll != nil {
-		sentences = append(sentences, fmt.Sprintf("For %s, items means the items of all pages, and kept.%s is the value so far.",
-			strings.Join(ofAll, ", "), ofAll[0]))
+		sentences = append(sentences, fmt.Sprintf("%s is evaluated after each page, with its items; kept.%s is the value so far there, "+
+			"and in requests that of the run before.", strings.Join(ofAll, ", "), ofAll[0]))
 	}
 	if ofLast != nil {
 		sentences = append(sentences, fmt.Sprintf("The value of %s is that of the last page.", strings.Join(ofLast, ", ")))

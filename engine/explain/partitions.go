@@ -72,13 +72,13 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		reads := strings.Join(x.Reads, ", ")
 		filtered, split := "", ""
 		if j.Parent.Shape.Filter != nil {
-			filtered = ", also if its filter leaves the item out"
+			filtered = ", also if the filter of " + x.Parent + " leaves the item out"
 		}
 		if j.Parent.Analysis().SplitVariable() != nil {
 			split = "; for those of a window that may be read in halves, it runs when the window has ended"
 		}
-		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it%s. "+
-			"It runs for the items of a page before the next page of %[2]s%[4]s.", reads, x.Parent, filtered, split))
+		sentences = append(sentences, fmt.Sprintf("For each item of %s, called %s, the job reads %s, as sent by the API%s. "+
+			"It runs for the items of a page before the next page of %[1]s%[5]s.", x.Parent, j.redact(j.For[0].Name), reads, filtered, split))
 	}
 	sentences = append(sentences, j.withoutValue()...)
 	if slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.When != nil }) {
@@ -270,8 +270,12 @@ func windowFacts(v *compile.ForVariable) []string {
 				name, w.Granularity)
 		}
 		if w.Stepped() {
-			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window ends at for.%s.to and may be shorter.",
-				w.Granularity, name)
+			begin := ""
+			if w.Granularity.Number != 1 { // otherwise both are whole numbers
+				begin = fmt.Sprintf(", or the begin of the %s that has it", w.Granularity)
+			}
+			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window may be shorter: its %s.to is for.%[2]s.to%[3]s.",
+				w.Granularity, name, begin)
 		}
 		if w.Overlap != (times.Span{}) {
 			sentences[0] += fmt.Sprintf(" Each window but the first begins %s earlier: items of this overlap come twice.", w.Overlap)
@@ -300,7 +304,7 @@ func windowFacts(v *compile.ForVariable) []string {
 			"The pages of a window that is read in halves are not written: its halves have the same items. "+
 			"A window is written when it has ended, or when the run fails in it, and not page by page. "+
 			"One that is too small to be split is written as it is, with a warning. "+
-			"With --state, a window that had not ended, or a half of it, is continued after its first page.")
+			"With --state, a window of which pages were saved goes on after them, and is not split any more.")
 	}
 	return sentences
 }

@@ -218,8 +218,12 @@ func (r RuleExplanation) partUnderHeading() string {
 			"whose items are written", inWords(compile.MaxWait), statusResponse))
 	}
 	if r.rule.Role == rules.RoleParam && r.rule.Target == "" {
-		phrases = append(phrases, fmt.Sprintf("each member replaces the param of the same name in its place, or follows the others; "+
-			"null removes the param%s; a value that is no object fails the run (%s)", r.lists, statusResponse))
+		members := "replaces the param of the same name in its place, or follows the others; null removes the param"
+		if r.alone {
+			members = "is a param, unless it is null"
+		}
+		phrases = append(phrases, fmt.Sprintf("each member %s%s; a value that is no object fails the run (%s)",
+			members, r.lists, statusResponse))
 	}
 	setting := ""
 	if r.FirstBy != nil {

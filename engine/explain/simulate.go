@@ -76,8 +76,9 @@ type simulation struct {
 
 	builder *compile.Builder
 	page    rules.Context
-	limit   string   // placeholder for an unknown page size; empty if the size is known
-	phrases []string // phrases of the placeholders
+	limit   string          // placeholder for an unknown page size; empty if the size is known
+	phrases []string        // phrases of the placeholders
+	texts   map[string]bool // the placeholders, in quotes, whose values are texts
 }
 
 func (s *simulation) machine() *language.Machine { return &language.Machine{Given: s.placeholderFor} }
@@ -179,12 +180,12 @@ func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context)
 	}
 	if !e.Rule.Placement.Secret && e.Rule.Role.Builds() {
 		if v, ok := e.Composite(func(source string) any {
-			return s.placeholder(strings.ReplaceAll(source, rules.ContextPartition+".", "")) // as it is written
+			return s.placeholderOf(source, strings.ReplaceAll(source, rules.ContextPartition+".", "")) // as it is written
 		}); ok {
 			return v, true
 		}
 	}
-	return s.placeholder(s.phrase(e, page)), true
+	return s.placeholderOf(e.Rule.Source, s.phrase(e, page)), true
 }
 
 // isUnknown reports whether a value is not known before a run.
@@ -240,6 +241,18 @@ func (s *simulation) placeholder(phrase string) string {
 	return fmt.Sprintf(placeholderFormat, len(s.phrases)-1)
 }
 
+// placeholderOf returns a new placeholder for the value of an expression, and notes whether the value is that of the function text.
+func (s *simulation) placeholderOf(source, phrase string) string {
+	mark := s.placeholder(phrase)
+	if strings.HasPrefix(source, "text(") && strings.HasSuffix(source, ")") {
+		if s.texts == nil {
+			s.texts = map[string]bool{}
+		}
+		s.texts[`"`+mark+`"`] = true
+	}
+	return mark
+}
+
 func isPlaceholder(v any) bool {
 	text, ok := v.(string)
 	return ok && wholePlaceholder().MatchString(text)
@@ -264,12 +277,15 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 	isJSON := strings.HasSuffix(kind, "json")
 	return RequestExplanation{
 		foreign: originInWords(address) != originInWords(base) && !placeholderPattern().MatchString(address+base),
-		typed:   isJSON && quotedPlaceholder().Match(payload),
+		typed:   isJSON && slices.ContainsFunc(quotedPlaceholder().FindAllString(string(payload), -1), s.mayBeNoText),
 		Method:  request.Verb(), URL: s.redact(s.phrased(address, false)), Headers: request.Headers.Names(),
 		Body:    s.redact(s.phrased(string(payload), isJSON)),
 		headers: lists.Map(request.Headers, s.header), sent: s.implied(request.Headers, kind),
 	}
 }
+
+// mayBeNoText reports whether the value of a placeholder in quotes may be no text.
+func (s *simulation) mayBeNoText(quoted string) bool { return !s.texts[quoted] }
 
 // implied returns the headers that a run adds to a request, whose body has a content type or is empty.
 func (s *simulation) implied(own rules.Object, kind string) (list []string) {

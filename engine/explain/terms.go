@@ -35,6 +35,7 @@ type usedNames struct {
 	calls, reads map[string]bool
 	compares     bool // whether an expression compares such a value as it is with < or >
 	replaces     bool // whether an expression has the operator ??
+	filters      bool // whether such an expression is a filter
 	joins        bool // whether an expression adds such a value with +
 	totals       bool // whether an expression reads total as a whole
 	lacks        bool // whether an expression compares, or one of the configuration reads, a value that a response or an item may lack
@@ -49,6 +50,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 		u.replaces = u.replaces || strings.Contains(r.Source, "??")
 		if r.isCompared() {
 			u.lacks, u.compares = true, u.compares || !strings.Contains(r.Source, "number(")
+			u.filters = u.filters || r.rule.Role == rules.RoleFilter
 		}
 		for _, name := range r.calls {
 			u.calls[name] = true
@@ -70,7 +72,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 func (u *usedNames) join(other usedNames) {
 	u.add(nil)
 	u.compares, u.replaces, u.lacks = u.compares || other.compares, u.replaces || other.replaces, u.lacks || other.lacks
-	u.joins, u.totals = u.joins || other.joins, u.totals || other.totals
+	u.joins, u.totals, u.filters = u.joins || other.joins, u.totals || other.totals, u.filters || other.filters
 	maps.Copy(u.calls, other.calls)
 	maps.Copy(u.reads, other.reads)
 }
@@ -98,8 +100,8 @@ func (u usedNames) terms() (terms []TermExplanation) {
 		}
 	}
 	if u.reads["now"] {
-		terms = append(terms, TermExplanation{Name: "now()", Says: "in for, the start of the run; in what is computed " +
-			"before the first request, the start of the list; otherwise the time at which the request of the page was made"})
+		terms = append(terms, TermExplanation{Name: "now()", Says: "in for, the start of the run, or of the one that it continues; in what is " +
+			"computed before the first request, the start of the list; otherwise the time at which the request of the page was made"})
 	}
 	if u.reads["total.seconds"] {
 		terms = append(terms, TermExplanation{Name: "total.seconds", Says: "the time since the list began, waits included, to which a run " +
@@ -114,8 +116,12 @@ func (u usedNames) terms() (terms []TermExplanation) {
 			"fail the rule"})
 	}
 	if u.compares {
+		filter := ""
+		if u.filters {
+			filter = ", or a filter leaves the item out"
+		}
 		terms = append(terms, TermExplanation{Name: "a < b", Says: "numbers are compared by their value, and so are a number and a text that " +
-			"is one; a number and another text fail the rule, or a filter leaves the item out; two texts are compared as texts: " +
+			"is one; a number and another text fail the rule" + filter + "; two texts are compared as texts: " +
 			"\"9\" comes after \"10\", and the log warns"})
 	}
 	if u.replaces {

@@ -272,7 +272,12 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 		t.writeRow("", x.Items.Otherwise)
 	}
 	if x.Items.Key != nil {
-		t.writeRow("key", strings.Join(x.Items.Key, ", ")+"   by which --merge replaces rows, and the audit knows items again")
+		without := "it"
+		if len(x.Items.Key) > 1 {
+			without = "any of them"
+		}
+		t.writeRow("key", fmt.Sprintf("%s   by which --merge replaces rows (others stay; an item without %s fails the run, %s), "+
+			"and the audit knows items again", strings.Join(x.Items.Key, ", "), without, statusResponse))
 	}
 	t.writeRow("written", x.outputInWords())
 	if x.Limit != nil {
@@ -295,8 +300,8 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 		if x.whyNotAhead != "" {
 			byDefault = x.whyNotAhead
 		}
-		t.writeRow("fetching ahead", fmt.Sprintf("possible: %s--prefetch N requests N-1 pages ahead after page 1 (auto: up to %d), also "+
-			"beyond the end%s.", byDefault, ahead.MaxGrowth-1, limited))
+		t.writeRow("fetching ahead", fmt.Sprintf("%s--prefetch N requests N-1 pages ahead after page 1 (auto: up to %d), also "+
+			"beyond the end, where an error changes nothing%s.", byDefault, ahead.MaxGrowth-1, limited))
 	default:
 		t.writeRow("fetching ahead", "not possible: "+x.Sequential)
 	}

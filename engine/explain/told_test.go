@@ -24,6 +24,8 @@ func TestTheWindowsAreTold(t *testing.T) {
 				"2026-02-26T00:00:00Z to 2026-03-05T00:00:00Z."},
 		{"one window", `"from": 1, "to": 5`, "The only window of w is 1 to 5. w.to is not part of the window. Both are numbers."},
 		{"very many", `"from": 0, "to": 1000000, "step": 1`, "The first 10000 windows of w are 0 to 1, 1 to 2, …, 9999 to 10000."},
+		{"an end within a unit", `"from": "2026-01-01", "to": "2026-01-07T12:00:00Z", "step": "7d", "granularity": "1d"`,
+			"The only window of w is 2026-01-01T00:00:00Z to 2026-01-07T00:00:00Z."},
 		{"an end that the run decides", `"from": "2026-01-01", "to": "now()", "step": "1d"`,
 			"The windows of w are 2026-01-01T00:00:00Z to 2026-01-02T00:00:00Z, 2026-01-02T00:00:00Z to 2026-01-03T00:00:00Z, and so on up to now()."},
 	} {
@@ -117,7 +119,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"the order", config("", users+`, "for": {"a": {"values": [1, 2]}, "b": {"values": [3, 4]}}, "params": {"a": {"expr": "a"}, "b": {"expr": "b"}}}`),
 			"They run in the order of their values, and the last variable changes first."},
 		{"a filter", config("", users+`, "filter": "item.on"}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
-			"of each item of users, as the API sent it, also if its filter leaves the item out."},
+			"called user, the job reads user.id, as sent by the API, also if the filter of users leaves the item out."},
 		{"a window", config("", users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}},
 			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
 			"before the next page of users; for those of a window that may be read in halves, it runs when the window has ended."},
@@ -125,7 +127,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a wait", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, users+"}"),
 			"a negative wait, one of more than 24 hours, or another text than a number or a duration, such as a date, fails the run (exit status 5); each response is a page"},
 		{"fetching ahead with a limit on partitions", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `}]}}`,
-			"possible: not by default, because of limits.partitions; --prefetch N"},
+			"not by default, because of limits.partitions; --prefetch N"},
 		{"windows from a kept value", config("", users+`, "for": {"w": {"from": "kept.id", "to": 5}}, "params": {"w": {"expr": "w.from"}}, "incremental": {"cursor": "id"}}`),
 			"Without kept values, the windows of w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
 		{"a full page that is the last", config(`, "pagination": {"method": "offset", "limit": 2, "limitStop": {"count": 2}}`, users+"}"),
@@ -158,7 +160,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a position", config(`, "pagination": {"method": "pagenum"}`, users+"}"),
 			"a response states a later position than its request, and page 1 states its own (audit.position)"},
 		{"a parent", config(`, "pagination": {"method": "pagenum"}`, users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
-			"possible: not by default, as the requests of the partitions come before the next page; --prefetch N requests N-1 pages ahead after page 1 (auto: up to 15), also beyond the end."},
+			"not by default, as the requests of the partitions come before the next page; --prefetch N requests N-1 pages ahead after page 1 (auto: up to 15), also beyond the end, where an error changes nothing."},
 		{"no partition", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `},
 			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`,
 			"If the limit leaves out all of its partitions, its file stays; if there are none, the file becomes empty."},
@@ -180,7 +182,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"XML", config("", users+`, "dataField": "a.b", "response": {"format": "xml"}}`), "any other complete body that cannot be read (invalid XML, or HTML under another Content-Type)"},
 		{"a number that ends the list", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "(audit.negative)"},
 		{"a query for the next page", config(`, "pagination": {"method": "response.url", "urlKey": "next", "paramIsQuery": true}`, users+`, "listStyle": "repeat"}`),
-			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a=1&a=2"},
+			"each member is a param, unless it is null; a list is sent as a=1&a=2"},
 		{"a body of params", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
 			"null removes the param; a value that is no object fails the run (exit status 5)"},
 		{"the body of a later run", config("", users+`, "method": "POST", "incremental": {"cursor": "at", "param": "body:filter.since"}}`), `body {"filter":{"since":"{kept.at}"}}`},
@@ -201,7 +203,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"the form of a time", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "2026-01-03", "step": "1d"}}, "params": {"w": {"expr": "w.from.Format('2006-01')"}}}`),
 			".Format(layout) a time as text; the layout is how 2 January 2006 at 15:04:05 is written in that form"},
 		{"the time", config(`, "pagination": {"method": "pagenum", "stopRules": ["date(items[-1].at) > now()"]}`, users+"}"),
-			"now() in for, the start of the run; in what is computed before the first request, the start of the list; otherwise the time at which the request of the page was made"},
+			"now() in for, the start of the run, or of the one that it continues; in what is computed before the first request, the start of the list; otherwise the time at which the request of the page was made"},
 		{"a limit on the time", config(`, "pagination": {"method": "pagenum", "forceStop": {"time": "1 hour"}}`, users+"}"),
 			"total.seconds the time since the list began, waits included, to which a run that continues adds its own"},
 		{"a format that responses name", config(`, "response": {"format": "auto"}`, users+`, "dataField": "a.b"}`),
@@ -234,7 +236,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages, which have as many items as the total of page 1;"},
 		{"a body that reports an error", config("", users+"}"), `a successful response reports an error, or has a message other than "no items" in place of the list (audit.errorBody)`},
 		{"a flag that is missing", config(`, "pagination": {"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`, users+"}"),
-			"no response has the list of items or last (audit.missing), if a sign of more, such as a total, is read by no rule"},
+			"one of these is in no response: the list of items, last (audit.missing), if a sign of more, such as a total, is read by no rule"},
 		{"a contract", config("", users+"}"), "the data differ from a contract file (audit.contract), if it is frozen"},
 		{"the signs of CSV", config("", users+`, "response": {"format": "csv"}}`), "Signs of more are read from headers, such as Link and X-Total-Count, not from rows."},
 		{"a star in dialect keboola", config(`, "dialect": "keboola"`, users+`, "dataField": "data.*"}`), "at data.* of the response (* is a member of that name)"},
@@ -500,13 +502,13 @@ func TestThePathsThatMayBeMissingAreNamed(t *testing.T) {
 	told := func(pagination, job string) string {
 		return toldOf(t, `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users"`+job+`}]}}`)
 	}
-	require.Contains(t, told(`{"method": "pagenum"}`, `, "filter": "item.active"`), "no response has the list of items or item.active (audit.missing)")
+	require.Contains(t, told(`{"method": "pagenum"}`, `, "filter": "item.active"`), "one of these is in no response: the list of items, item.active (audit.missing)")
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, ""),
 		"no response has the list of items, or, beside a sign of more, next (audit.missing)")
 	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, ""), "no response has the list of items (audit.missing)")
 	const flag = `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": false, "ifNotSet": `
 	require.Contains(t, told(flag+`true}}`, ""), "no response has the list of items (audit.missing)", "the list goes on without the flag")
-	require.Contains(t, told(flag+`false}}`, ""), "no response has the list of items or isLast (audit.missing)")
+	require.Contains(t, told(flag+`false}}`, ""), "one of these is in no response: the list of items, isLast (audit.missing)")
 	require.NotContains(t, told(`{"method": "expression", "nextRequest": {"params": {"p": "page"}, "after": "header('X-Wait')"}, "stopRules": ["count == 0"]}`, ""),
 		"that the rules read", "a wait is no sign")
 }
@@ -538,7 +540,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 			"the later requests have them, too, and a run that continues a failed one sends the same values"},
 		{"a missing number of pages", config(`, "pagination": {"method": "pagecount", "pagesField": "n"}`, users+"}"), config(paged, users+"}"), nilEntry},
 		{"a condition on items", config("", users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users", "when": "user.n > 0"}}}`), config("", users+"}, "+posts+"}"), nilEntry},
-		{"a predicate", config(`, "pagination": {"method": "pagenum", "stopRules": ["any(items, .at < 'a')"]}`, users+"}"), config(paged, users+"}"), "a number and another text fail the rule, or a filter leaves the item out"},
+		{"a predicate", config(`, "pagination": {"method": "pagenum", "stopRules": ["any(items, .at < 'a')"]}`, users+"}"), config(paged, users+"}"), "a number and another text fail the rule; two texts"},
 		{"the last window of days", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "2026-03-05", "step": "7d", "granularity": "1d"}}, "params": {"k": {"expr": "w.from"}}}`),
 			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`), "with the whole 1d that begins there: the API must take it so."},
 		{"an overlap that is asked for", config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3}}, "params": {"k": {"expr": "w.from"}}}`),
@@ -572,7 +574,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		{"an error body without a list", config(goOn, users+"}"), config(goOn, users+`, "dataField": "."}`), "a body without a list, or that cannot be read, is an empty page"},
 		{"an item without its key", config(paged, users+`, "key": ["a", "b"]}`), config(paged, users+"}"), "items lack every member of their key (audit.noKey)"},
 		{"a path of a filter", config(paged, users+`, "filter": "item.a"}`), config(paged, users+`, "fields": {"b": "item.a + 1"}}`),
-			"no response has the list of items or item.a (audit.missing)"},
+			"one of these is in no response: the list of items, item.a (audit.missing)"},
 		{"a first request without a position", config(paged[:len(paged)-1]+`, "firstPageParams": false}`, users+"}"), config(paged, users+"}"),
 			"audit.position: the first request has no parameter with a usual name of a page or an offset"},
 		{"requests of a day", config(byDay+`"state.day >= 5"]}`, users+"}"), config(byDay+`"state.day >= 5"]}`, users+`, "params": {"page": 1}}`),
@@ -596,7 +598,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		{"an addition", config("", users+`, "fields": {"a": "item.b + ' '"}}`), config(paged, users+`, "fields": {"a": "item.b"}}`),
 			"a + b two texts are joined, and two numbers added; a text and a number fail the rule"},
 		{"a window that is continued", config(paged, users+split), config(paged, users+whole),
-			"With --state, a window that had not ended, or a half of it, is continued after its first page."},
+			"With --state, a window of which pages were saved goes on after them, and is not split any more."},
 	} {
 		require.Contains(t, toldOf(t, c.with), c.told, c.name)
 		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
@@ -610,4 +612,60 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 	const poll = "which repeats the previous request after a wait of more than 0 (nextRequest.after)"
 	require.Contains(t, short(config(`, "pagination": {"method": "expression", "nextRequest": {"after": "body.n"}, "stopRules": ["body.done"]}`, users+"}")), poll)
 	require.NotContains(t, short(config(paged, users+"}")), poll)
+}
+
+// What was wrong or missing in the twelfth trial: each fact is told where it applies, and nowhere else.
+func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
+	config := configOf
+	const (
+		paged  = `, "pagination": {"method": "pagenum"}`
+		cursor = `, "pagination": {"method": "cursor", "idKey": "id", "param": "since"`
+		users  = `{"id": "users", "endpoint": "users"`
+		posts  = `{"id": "posts", "endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}`
+		form   = users + `, "method": "FORM"}`
+		xml    = `, "response": {"format": "xml"}`
+		since  = `, "incremental": {"cursor": "at", "param": "since"}`
+	)
+	windows := func(keys string) string {
+		return users + `, "for": {"w": {"from": "2026-01-01", ` + keys + `}}, "params": {"k": {"expr": "w.from"}}}`
+	}
+	for _, c := range []struct{ name, with, without, told string }{
+		{"requests ahead of another method", config(paged, form), config(paged, users+"}"), "fetching ahead not by default, as the method is POST; --prefetch N requests"},
+		{"requests ahead of GET", config(paged, users+"}"), config(paged, form), "by default one page, while one of 64 KiB or more is read; --prefetch N requests"},
+		{"requests beyond the end", config(paged, users+"}"), config("", users+"}"), "also beyond the end, where an error changes nothing."},
+		{"the last window of days", config("", windows(`"to": "2026-03-05", "step": "7d", "granularity": "1d"`)),
+			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`),
+			"The last window may be shorter: its w.to is for.w.to, or the begin of the 1d that has it."},
+		{"a value that may be no text", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"c": "body.next"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
+			config(`, "pagination": {"method": "keyset", "idKey": "id", "param": "c"}`, users+`, "method": "POST"}`), "the quotes are sent only if the value is a text"},
+		{"a text in an object", config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": body.next}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
+			config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": text(body.next)}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
+			"the quotes are sent only if the value is a text"},
+		{"a value so far", config(paged, users+since+"}"), config(`, "pagination": {"method": "pagenum", "keep": {"at": "body.at"}}`, users+"}"),
+			"at is evaluated after each page, with its items; kept.at is the value so far there, and in requests that of the run before."},
+		{"an identifier that is increased", config(cursor+`, "increment": 1}`, users+"}"), config(cursor+"}", users+"}"), "its id is neither a number nor the text of one, on any page but the last"},
+		{"an identifier", config(cursor+"}", users+"}"), config(cursor+`, "increment": 1}`, users+"}"), "its id is neither a number nor a text, on any page but the last"},
+		{"a kept identifier", config(`, "pagination": {"method": "pagenum", "keep": {"id": "greatest(items, 'id', kept.id)"}}`, users+"}"), config(cursor+"}", users+"}"),
+			"its id is neither a number nor a text, also on the last page of a complete list"},
+		{"a key", config("", users+`, "key": "id"}`), config("", users+`, "key": ["id", "lang"]}`), "(others stay; an item without it fails the run, exit status 5)"},
+		{"a key of two members", config("", users+`, "key": ["id", "lang"]}`), config("", users+"}"), "(others stay; an item without any of them fails the run, exit status 5)"},
+		{"the time of a run", config("", windows(`"to": "now()"`)), config("", windows(`"to": "2026-03-05"`)), "in for, the start of the run, or of the one that it continues;"},
+		{"a path in XML", config("", users+xml+`, "dataField": "a.b"}`), config("", users+`, "dataField": "a.b"}`), "at a.b of the response (XML), from its root element"},
+		{"a restart with kept values", config(paged, users+since+"}"), config(paged, users+"}"), "With --restart, it starts over, with no kept values but those of --kept."},
+		{"a restart", config(paged, users+"}"), config(paged, users+since+"}"), "With --restart, it starts over."},
+		{"several jobs", config(paged, users+`}, {"endpoint": "teams"}`), config(paged, users+"}, "+posts+"}"), "to standard output, job by job, also with --jobs, or,"},
+		{"the name of an item", config("", users+"}, "+posts+"}"), config("", users+"}"), "For each item of users, called user, the job reads user.id, as sent by the API."},
+		{"a path with a delimiter", config("", users+`, "dataField": {"path": "a/b", "delimiter": "/"}}`), config("", users+`, "dataField": "a/b"}`), "at a.b of the response"},
+		{"params of a link alone", config(`, "pagination": {"method": "response.url", "paramIsQuery": true}`, users+"}"),
+			config(`, "pagination": {"method": "response.url", "paramIsQuery": true, "includeParams": true}`, users+"}"), "each member is a param, unless it is null; a list"},
+		{"a comparison in a filter", config("", users+`, "filter": "item.n > 3"}`), config(`, "pagination": {"method": "pagenum", "stopRules": ["body.n > 3"]}`, users+"}"),
+			"a number and another text fail the rule, or a filter leaves the item out;"},
+	} {
+		require.Contains(t, toldOf(t, c.with), c.told, c.name)
+		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
+	}
+	env := &EnvExplanation{Names: []string{"BASE", "KEY"}, Paths: map[string][]string{"BASE": {"api.baseUrl"}, "KEY": {"api.authentication.#token"}}}
+	require.Contains(t, env.String(), "passed with --env (exit status 2 otherwise), except BASE with --base-url")
+	env.Paths["BASE"] = append(env.Paths["BASE"], "inputs.host.default")
+	require.NotContains(t, env.String(), "--base-url")
 }

@@ -30,7 +30,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 		x.keepers = nil
 	}
 	if slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return other.Emits && other.ID != j.ID() }) {
-		x.beside = ", job by job,"
+		x.beside = ", job by job, also with --jobs,"
 		if j.Parent != nil || len(j.Children) > 0 {
 			x.beside = ", mixed with those of the other jobs, whose lines do not name the job,"
 		}
@@ -128,9 +128,9 @@ func (x *JobExplanation) afterFailure() string {
 	if done != nil {
 		begins += ", without " + strings.Join(done, " and without ")
 	}
-	again, without := "it requests everything again", "--state"
+	again, without, over := "it requests everything again", "--state", ""
 	if x.Items.Added {
-		again, without = "it begins with the kept values", "--state and --kept"
+		again, without, over = "it begins with the kept values", "--state and --kept", ", with no kept values but those of --kept"
 	}
 	written := len(x.Items.Files) > 0
 	if !written {
@@ -138,8 +138,8 @@ func (x *JobExplanation) afterFailure() string {
 	}
 	pages += "With --state FILE, the run after one that failed or was interrupted " + begins +
 		"; after exit status 0, " + again + x.Items.ofEvidence
-	pages += x.afterFailOn() + ". With --restart, it starts over. A state of another configuration or of other inputs is refused " +
-		"before the first request (" + statusState + "). Without " + without + ", every run requests everything. "
+	pages += x.afterFailOn() + ". With --restart, it starts over" + over + ". A state of another configuration or of other inputs is " +
+		"refused before the first request (" + statusState + "). Without " + without + ", every run requests everything. "
 	if !written {
 		return strings.TrimSuffix(pages, " ")
 	}
