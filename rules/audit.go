@@ -218,8 +218,8 @@ var auditTable = audits([]Rule{
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up " +
 			"and may have been skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Audit: &Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
-		Unless: "if a sign of more, such as a total, is read by no rule, or if it is the path of the items and another list of objects " +
-			"is there", Usual: true},
+		Unless: "if no rule reads a sign of more, such as a total, or, for the items, another list of objects is in the root, beside " +
+			"them or alone", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has the list of items or another path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
@@ -282,7 +282,7 @@ var auditTable = audits([]Rule{
 			`"read the objects that have the lists as items, and add a job that reads the list of each" : ` +
 			`"add a job with " + list.nestedFor}`},
 	{ID: "audit.window", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Splits: true,
-		Proof: `list.windowKept`, Unless: "if an earlier run has written pages of it"},
+		Proof: `list.windowKept`, Unless: "if an earlier run has written pages of it", Usual: true},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, ` +

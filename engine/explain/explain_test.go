@@ -133,7 +133,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"and without its params?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'", "includeParams": false}}`,
 			"next request: without the job's endpoint and params, with nextRequest.endpoint 'next'"},
 		{"and does the audit say so?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`, "since a parameter of the job overrides its own (audit.overridden)"},
-		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), if a sign of more, such as a total, is read by no rule, or if it is the path of the items and another list of objects is there"},
+		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), if no rule reads a sign of more, such as a total, or, for the items, another list of objects is in the root, beside them or alone;"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing or null"},
 	} {
 		t.Run(c.question, func(t *testing.T) {

@@ -304,7 +304,7 @@ func windowFacts(v *compile.ForVariable) []string {
 			"The pages of a window that is read in halves are not written: its halves have the same items. "+
 			"A window is written when it has ended, or when the run fails in it, and not page by page. "+
 			"One that is too small to be split is written as it is, with a warning. "+
-			"With --state, a window of which pages were saved goes on after them, and is not split any more.")
+			"With --state, a window of which pages were saved goes on after them, and is not split any more (audit.window).")
 	}
 	return sentences
 }

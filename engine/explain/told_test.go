@@ -236,7 +236,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages, which have as many items as the total of page 1;"},
 		{"a body that reports an error", config("", users+"}"), `a successful response reports an error, or has a message other than "no items" in place of the list (audit.errorBody)`},
 		{"a flag that is missing", config(`, "pagination": {"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`, users+"}"),
-			"one of these is in no response: the list of items, last (audit.missing), if a sign of more, such as a total, is read by no rule"},
+			"one of these is in no response: the list of items, last (audit.missing), if no rule reads a sign of more, such as a total"},
 		{"a contract", config("", users+"}"), "the data differ from a contract file (audit.contract), if it is frozen"},
 		{"the signs of CSV", config("", users+`, "response": {"format": "csv"}}`), "Signs of more are read from headers, such as Link and X-Total-Count, not from rows."},
 		{"a star in dialect keboola", config(`, "dialect": "keboola"`, users+`, "dataField": "data.*"}`), "at data.* of the response (* is a member of that name)"},
@@ -598,7 +598,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		{"an addition", config("", users+`, "fields": {"a": "item.b + ' '"}}`), config(paged, users+`, "fields": {"a": "item.b"}}`),
 			"a + b two texts are joined, and two numbers added; a text and a number fail the rule"},
 		{"a window that is continued", config(paged, users+split), config(paged, users+whole),
-			"With --state, a window of which pages were saved goes on after them, and is not split any more."},
+			"With --state, a window of which pages were saved goes on after them, and is not split any more (audit.window)."},
 	} {
 		require.Contains(t, toldOf(t, c.with), c.told, c.name)
 		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
@@ -606,6 +606,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
+	require.Contains(t, short(config(paged, users+split)), "cannot be split further (audit.window), if an earlier run has written pages of it;")
 	const skipped = "A run that continues does not try partitions again that failed and were skipped."
 	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
 	require.NotContains(t, short(config("", users+whole)), skipped)
