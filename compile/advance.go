@@ -16,15 +16,15 @@ type PartValues []any
 // Advance evaluates, after a page, the new state and the parts of the next request. All variables are
 // evaluated with the old state, and all parts with the new state. It reports false if the rules yield no
 // address, which means that the list has ended. The page does not change.
-func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[string]any, parts PartValues, more bool, err error) {
-	changed, err := evaluate(j.Next, m, page)
+func (j *Job) Advance(m *language.Machine, c *rules.Context) (state map[string]any, parts PartValues, more bool, err error) {
+	changed, err := evaluate(j.Next, m, c)
 	if err != nil {
 		return nil, nil, false, err
 	}
-	state = make(map[string]any, len(page.State))
-	maps.Copy(state, page.State)
+	state = make(map[string]any, len(c.State))
+	maps.Copy(state, c.State)
 	maps.Copy(state, changed)
-	parts, more, err = evaluateParts(j.NextParts, m, page, state)
+	parts, more, err = evaluateParts(j.NextParts, m, c, state)
 	return state, parts, more, err
 }
 
@@ -51,10 +51,10 @@ func (j *Job) resolvesAgainstResponse() bool {
 }
 
 // evaluate returns the values of expressions by their targets.
-func evaluate(expressions []*language.Expression, m *language.Machine, page *rules.Context) (map[string]any, error) {
+func evaluate(expressions []*language.Expression, m *language.Machine, c *rules.Context) (map[string]any, error) {
 	values := make(map[string]any, len(expressions))
 	for _, e := range expressions {
-		v, err := e.Value(m, page, language.MaxValueBytes)
+		v, err := e.Value(m, c, language.MaxValueBytes)
 		if err != nil {
 			return nil, err
 		}

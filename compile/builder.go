@@ -30,11 +30,11 @@ type Builder struct {
 type ComputedValues []any
 
 // Compute evaluates the computed values of the job's own request, in the order of
-// [Job.Computed]. The page is the context before the first response.
-func (j *Job) Compute(m *language.Machine, page *rules.Context) (ComputedValues, error) {
+// [Job.Computed]. c is the context before the first response.
+func (j *Job) Compute(m *language.Machine, c *rules.Context) (ComputedValues, error) {
 	values := make(ComputedValues, len(j.Computed))
 	for i, e := range j.Computed {
-		v, err := e.Value(m, page, maxPartBytes)
+		v, err := e.Value(m, c, maxPartBytes)
 		if err != nil {
 			return nil, err
 		}
@@ -186,12 +186,12 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 }
 
 // Begin evaluates the initial state, and returns it with the first request. The
-// page is the context before the first response.
-func (b *Builder) Begin(m *language.Machine, page *rules.Context) (state map[string]any, request requests.Request, err error) {
-	if state, err = evaluate(b.job.Init, m, page); err != nil {
+// c is the context before the first response.
+func (b *Builder) Begin(m *language.Machine, c *rules.Context) (state map[string]any, request requests.Request, err error) {
+	if state, err = evaluate(b.job.Init, m, c); err != nil {
 		return nil, requests.Request{}, err
 	}
-	values, _, err := evaluateParts(b.job.FirstParts, m, page, state)
+	values, _, err := evaluateParts(b.job.FirstParts, m, c, state)
 	if err == nil {
 		request, err = b.apply(b.job.FirstParts, values, b.First)
 	}

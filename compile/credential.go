@@ -99,12 +99,12 @@ func checkCredential(e *language.Expression, scope rules.Scope) error {
 }
 
 // Values evaluates the values of keys and the parameters of the token request, when a run
-// begins. The page has the inputs and the time. A text may be empty, as it may be in the
+// begins. The context has the inputs and the time. A text may be empty, as it may be in the
 // configuration. A parameter that is nil is left out.
-func (c *Credentials) Values(m *language.Machine, page *rules.Context) (values map[string]string, params rules.Object, err error) {
+func (cred *Credentials) Values(m *language.Machine, c *rules.Context) (values map[string]string, params rules.Object, err error) {
 	values = map[string]string{}
-	for _, e := range c.values {
-		text, given, err := c.evaluate(e, m, page)
+	for _, e := range cred.values {
+		text, given, err := cred.evaluate(e, m, c)
 		if err == nil && !given {
 			err = &language.RuleError{Rule: e.Rule, Err: errAbsent}
 		}
@@ -113,8 +113,8 @@ func (c *Credentials) Values(m *language.Machine, page *rules.Context) (values m
 		}
 		values[e.Rule.Target] = text
 	}
-	for _, e := range c.params {
-		text, given, err := c.evaluate(e, m, page)
+	for _, e := range cred.params {
+		text, given, err := cred.evaluate(e, m, c)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -127,8 +127,8 @@ func (c *Credentials) Values(m *language.Machine, page *rules.Context) (values m
 
 // Text evaluates an expression of a login or a signature. A value that is absent or empty is an
 // error: a request without it would not be authenticated.
-func (c *Credentials) Text(e *language.Expression, m *language.Machine, page *rules.Context) (string, error) {
-	text, given, err := c.evaluate(e, m, page)
+func (cred *Credentials) Text(e *language.Expression, m *language.Machine, c *rules.Context) (string, error) {
+	text, given, err := cred.evaluate(e, m, c)
 	switch {
 	case err != nil:
 		return "", err
@@ -143,8 +143,8 @@ func (c *Credentials) Text(e *language.Expression, m *language.Machine, page *ru
 var errAbsent = errors.New("the value is absent")
 
 // evaluate returns the text that an expression computes, which may be empty. It reports false for nil.
-func (c *Credentials) evaluate(e *language.Expression, m *language.Machine, page *rules.Context) (text string, given bool, err error) {
-	v, err := e.Eval(m, page)
+func (cred *Credentials) evaluate(e *language.Expression, m *language.Machine, c *rules.Context) (text string, given bool, err error) {
+	v, err := e.Eval(m, c)
 	if err != nil || v == nil {
 		return "", false, err
 	}
@@ -173,13 +173,13 @@ func credentialText(v any) (string, error) {
 
 // End evaluates when a login ends: a time, or how long after its request. Both are zero if
 // the response does not say.
-func (c *Credentials) End(m *language.Machine, page *rules.Context) (expiresAt time.Time, after time.Duration, err error) {
-	v, err := c.Expires.Eval(m, page)
+func (cred *Credentials) End(m *language.Machine, c *rules.Context) (expiresAt time.Time, after time.Duration, err error) {
+	v, err := cred.Expires.Eval(m, c)
 	if err != nil {
 		return expiresAt, after, err
 	}
 	if expiresAt, after, err = endOf(v); err != nil {
-		return expiresAt, after, &language.RuleError{Rule: c.Expires.Rule, Err: err}
+		return expiresAt, after, &language.RuleError{Rule: cred.Expires.Rule, Err: err}
 	}
 	return expiresAt, after, nil
 }
@@ -216,9 +216,9 @@ func endOf(v any) (time.Time, time.Duration, error) {
 
 // LoginPaths returns the paths in the body of a login's response that the parts read, whose
 // values must be hidden.
-func (c *Credentials) LoginPaths() [][]string {
+func (cred *Credentials) LoginPaths() [][]string {
 	var paths [][]string
-	for _, e := range c.Parts {
+	for _, e := range cred.Parts {
 		for _, r := range e.Reads {
 			if r.Root == rules.ContextLogin && len(r.Path) > 1 && r.Path[0] == "body" {
 				paths = append(paths, r.Path[1:])
@@ -229,14 +229,14 @@ func (c *Credentials) LoginPaths() [][]string {
 }
 
 // Expressions returns all expressions of the credentials, in the order of their evaluation.
-func (c *Credentials) Expressions() []*language.Expression {
-	list := slices.Concat(c.values, c.params)
-	if c.Login != nil {
-		list = append(list, c.Login.Computed...)
+func (cred *Credentials) Expressions() []*language.Expression {
+	list := slices.Concat(cred.values, cred.params)
+	if cred.Login != nil {
+		list = append(list, cred.Login.Computed...)
 	}
-	list = append(list, c.Parts...)
-	if c.Expires != nil {
-		list = append(list, c.Expires)
+	list = append(list, cred.Parts...)
+	if cred.Expires != nil {
+		list = append(list, cred.Expires)
 	}
 	return list
 }

@@ -326,7 +326,7 @@ func (c *compilation) warnOfUnreadKept(j *Job) {
 // context, as after an error response, the items of the context are those of an earlier page, which soFar has.
 //
 // If a value is nil, the value of the previous run stays, and absent has its expression.
-func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[string]any, last int) (
+func (j *Job) KeptValues(m *language.Machine, c *rules.Context, soFar map[string]any, last int) (
 	values map[string]any, absent []*language.Expression, err error,
 ) {
 	if len(j.Keeps) == 0 {
@@ -336,13 +336,13 @@ func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[str
 	for _, e := range j.Keeps {
 		name := e.Rule.Target
 		v := soFar[name]
-		if page.Page == last || !AccumulatesItems(e) {
-			if v, err = keptValue(e, m, page, soFar); err != nil {
+		if c.Page == last || !AccumulatesItems(e) {
+			if v, err = keptValue(e, m, c, soFar); err != nil {
 				return nil, nil, err
 			}
 		}
 		if v == nil {
-			v = page.Kept[name]
+			v = c.Kept[name]
 			absent = append(absent, e)
 		}
 		if v != nil {
@@ -354,13 +354,13 @@ func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[str
 
 // KeptSoFar returns the accumulated values after a page that is not the last. soFar is the result of
 // KeptSoFar for the earlier pages.
-func (j *Job) KeptSoFar(m *language.Machine, page *rules.Context, soFar map[string]any) (map[string]any, error) {
+func (j *Job) KeptSoFar(m *language.Machine, c *rules.Context, soFar map[string]any) (map[string]any, error) {
 	var values map[string]any
 	for _, e := range j.Keeps {
 		if !AccumulatesItems(e) {
 			continue
 		}
-		v, err := keptValue(e, m, page, soFar)
+		v, err := keptValue(e, m, c, soFar)
 		if err != nil {
 			return nil, err
 		}
@@ -387,18 +387,18 @@ func AccumulatesItems(e *language.Expression) bool {
 // keptValue evaluates an expression under keep on a page. If the expression accumulates, it sees its value so
 // far as kept.NAME, as if the previous page were the previous run, and a page on which it is nil leaves the
 // value unchanged.
-func keptValue(e *language.Expression, m *language.Machine, page *rules.Context, soFar map[string]any) (any, error) {
+func keptValue(e *language.Expression, m *language.Machine, c *rules.Context, soFar map[string]any) (any, error) {
 	before, known := soFar[e.Rule.Target]
 	if known {
-		kept := page.Kept
-		defer func() { page.Kept = kept }()
-		page.Kept = maps.Clone(kept)
-		if page.Kept == nil {
-			page.Kept = map[string]any{}
+		kept := c.Kept
+		defer func() { c.Kept = kept }()
+		c.Kept = maps.Clone(kept)
+		if c.Kept == nil {
+			c.Kept = map[string]any{}
 		}
-		page.Kept[e.Rule.Target] = before
+		c.Kept[e.Rule.Target] = before
 	}
-	v, err := e.Value(m, page, language.MaxValueBytes)
+	v, err := e.Value(m, c, language.MaxValueBytes)
 	if v = language.JSONForm(v); v == nil {
 		v = before
 	}

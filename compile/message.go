@@ -71,12 +71,12 @@ func (c *compilation) hole(rule rules.Rule, text string) (*language.Expression, 
 }
 
 // Text returns the message for a page.
-func (m *Message) Text(machine *language.Machine, page *rules.Context) string {
+func (m *Message) Text(machine *language.Machine, c *rules.Context) string {
 	var b strings.Builder
 	for i, text := range m.text {
 		b.WriteString(text)
 		if i < len(m.holes) {
-			b.WriteString(m.holes[i].Show(machine, page))
+			b.WriteString(m.holes[i].Show(machine, c))
 		}
 	}
 	return b.String()

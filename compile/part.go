@@ -23,18 +23,18 @@ const maxPartBytes = 1 << 20
 // page. After a page, an address that is empty ends the list, and the parts after it are not
 // evaluated.
 func evaluateParts(
-	parts []*language.Expression, m *language.Machine, page *rules.Context, state map[string]any,
+	parts []*language.Expression, m *language.Machine, c *rules.Context, state map[string]any,
 ) (values PartValues, more bool, err error) {
-	defer func(before map[string]any) { page.State = before }(page.State)
-	page.State = state
+	defer func(before map[string]any) { c.State = before }(c.State)
+	c.State = state
 	values = make(PartValues, 0, len(parts))
 	for _, e := range parts {
-		v, err := e.Value(m, page, maxPartBytes)
+		v, err := e.Value(m, c, maxPartBytes)
 		if err != nil {
 			return nil, false, err
 		}
 		values = append(values, v)
-		if page.Page > 0 && e.Rule.Role.Addresses() && (v == nil || v == "") {
+		if c.Page > 0 && e.Rule.Role.Addresses() && (v == nil || v == "") {
 			return values, false, nil
 		}
 	}

@@ -32,8 +32,8 @@ type ItemField struct {
 
 // JSON returns the value of the member: nil, a boolean, a number, a string, a list or an
 // object. A time, a duration and a time zone are strings. All errors are of the type [*language.RuleError].
-func (f ItemField) JSON(m *language.Machine, page *rules.Context) (any, error) {
-	v, err := f.Eval(m, page)
+func (f ItemField) JSON(m *language.Machine, c *rules.Context) (any, error) {
+	v, err := f.Eval(m, c)
 	if err != nil {
 		return nil, err
 	}

@@ -87,10 +87,10 @@ func randomItems(r *rand.Rand) []string {
 }
 
 // evaluated returns the value of the only value that a job keeps for the next run, or the error.
-func evaluated(r *listRun, page *rules.Context) (value any, err error) {
+func evaluated(r *listRun, c *rules.Context) (value any, err error) {
 	r.pooled.machine.Observe = nil
 	for _, keep := range r.job.Keeps {
-		value, err = keep.Value(&r.pooled.machine, page, language.MaxValueBytes)
+		value, err = keep.Value(&r.pooled.machine, c, language.MaxValueBytes)
 	}
 	return value, err
 }

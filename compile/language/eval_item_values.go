@@ -8,24 +8,24 @@ import (
 )
 
 // itemsOf returns the items of a page: values, or rows.
-func itemsOf(page *rules.Context) ([]any, error) {
-	if page.Values == nil {
-		return page.Items, nil
+func itemsOf(c *rules.Context) ([]any, error) {
+	if c.Values == nil {
+		return c.Items, nil
 	}
-	return page.Values.Items()
+	return c.Values.Items()
 }
 
 // itemAt returns the item at an index, which may count from the end, and whether there is
 // such an item.
-func itemAt(page *rules.Context, index any) (any, bool, error) {
+func itemAt(c *rules.Context, index any) (any, bool, error) {
 	text, ok := value.Text(index)
-	if page.Values == nil || !ok {
-		v, ok := member(page.Items, text)
+	if c.Values == nil || !ok {
+		v, ok := member(c.Items, text)
 		return v, ok, nil
 	}
-	n := page.Values.Len()
+	n := c.Values.Len()
 	if i, err := strconv.Atoi(text); err == nil && -n <= i && i < n {
-		v, err := page.Values.Item((i + n) % n)
+		v, err := c.Values.Item((i + n) % n)
 		return v, err == nil, err
 	}
 	return nil, false, nil
@@ -54,14 +54,14 @@ type fields struct {
 	path   []string
 }
 
-func fieldsAt(page *rules.Context, path []string) (fields, error) {
-	if page.Values != nil {
-		column, ok, err := page.Values.Column(path)
+func fieldsAt(c *rules.Context, path []string) (fields, error) {
+	if c.Values != nil {
+		column, ok, err := c.Values.Column(path)
 		if ok || err != nil {
 			return fields{column: column}, err
 		}
 	}
-	items, err := itemsOf(page)
+	items, err := itemsOf(c)
 	return fields{items: items, path: path}, err
 }
 

@@ -32,7 +32,7 @@ type Machine struct {
 	// for the user. Given may supply the value of an expression, which is not evaluated then.
 	Observe func(e *Expression, v any)
 	Note    func(e *Expression, text string)
-	Given   func(e *Expression, page *rules.Context) (v any, ok bool)
+	Given   func(e *Expression, c *rules.Context) (v any, ok bool)
 
 	vm    vm.VM
 	env   environment
@@ -41,14 +41,14 @@ type Machine struct {
 
 // Eval evaluates the expression on a page. All errors are of the type [*RuleError]. They name the rule,
 // but neither the job nor the page, which the caller knows.
-func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
+func (e *Expression) Eval(m *Machine, c *rules.Context) (any, error) {
 	if m.Given != nil {
-		if v, ok := m.Given(e, page); ok {
+		if v, ok := m.Given(e, c); ok {
 			return v, nil
 		}
 	}
 	m.meter.reset(m.Context)
-	m.meter.page = page
+	m.meter.page = c
 	v, err := e.code.run(m)
 	if err != nil {
 		return nil, &RuleError{e.Rule, err}
@@ -104,8 +104,8 @@ func causeOf(err error) error {
 const MaxValueBytes = 16 << 20
 
 // Value evaluates the expression like [Expression.Eval]. A value of more than limit bytes is an error.
-func (e *Expression) Value(m *Machine, page *rules.Context, limit int) (any, error) {
-	v, err := e.Eval(m, page)
+func (e *Expression) Value(m *Machine, c *rules.Context, limit int) (any, error) {
+	v, err := e.Eval(m, c)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func (e *Expression) Value(m *Machine, page *rules.Context, limit int) (any, err
 }
 
 // Show evaluates the expression for a text. An error is shown in braces.
-func (e *Expression) Show(m *Machine, page *rules.Context) string {
-	v, err := e.Eval(m, page)
+func (e *Expression) Show(m *Machine, c *rules.Context) string {
+	v, err := e.Eval(m, c)
 	if err != nil {
 		return "{" + errors.Unwrap(err).Error() + "}"
 	}
@@ -136,8 +136,8 @@ func (e *Expression) Flags() []Read { return e.code.flags }
 
 // EvalBool evaluates a condition like [Expression.Eval]: nil is false, and anything but a boolean is an
 // error.
-func (e *Expression) EvalBool(m *Machine, page *rules.Context) (bool, error) {
-	v, err := e.Eval(m, page)
+func (e *Expression) EvalBool(m *Machine, c *rules.Context) (bool, error) {
+	v, err := e.Eval(m, c)
 	if err != nil {
 		return false, err
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 // Lookup returns the value of a read on a page, and whether the page has it.
-func (r Read) Lookup(page *rules.Context) (any, bool) {
+func (r Read) Lookup(c *rules.Context) (any, bool) {
 	var v any
 	var ok bool
 	path := r.Path
 	if r.Is(rules.ContextItems) {
-		v, path, ok = r.item(page)
+		v, path, ok = r.item(c)
 	} else {
-		v, ok = r.field(page)
+		v, ok = r.field(c)
 	}
 	for _, key := range path {
 		if !ok {
@@ -33,19 +33,19 @@ func (r Read) Lookup(page *rules.Context) (any, bool) {
 
 // item returns the items of a page or, if the read begins with an index, the item there
 // and the rest of the path.
-func (r Read) item(page *rules.Context) (v any, rest []string, ok bool) {
+func (r Read) item(c *rules.Context) (v any, rest []string, ok bool) {
 	if len(r.Path) == 0 {
-		list, err := itemsOf(page)
+		list, err := itemsOf(c)
 		return list, nil, err == nil
 	}
-	v, ok, err := itemAt(page, r.Path[0])
+	v, ok, err := itemAt(c, r.Path[0])
 	return v, r.Path[1:], ok && err == nil
 }
 
 // page returns the page that r reads: the given page or an earlier one. It reports false if there is no such
 // page.
-func (r Read) page(page *rules.Context) (reflect.Value, bool) {
-	v := reflect.ValueOf(page).Elem()
+func (r Read) page(c *rules.Context) (reflect.Value, bool) {
+	v := reflect.ValueOf(c).Elem()
 	if r.Past == "" {
 		return v, true
 	}
@@ -57,8 +57,8 @@ func (r Read) page(page *rules.Context) (reflect.Value, bool) {
 }
 
 // field returns the field of the context that the read begins at.
-func (r Read) field(page *rules.Context) (any, bool) {
-	v, ok := r.page(page)
+func (r Read) field(c *rules.Context) (any, bool) {
+	v, ok := r.page(c)
 	if !ok || r.Open {
 		return nil, false
 	}
@@ -118,20 +118,20 @@ func (l *Language) templateOf(node ast.Node) template {
 }
 
 // Because returns the source of the expression with the values that it read.
-func (e *Expression) Because(page *rules.Context) string {
+func (e *Expression) Because(c *rules.Context) string {
 	var b strings.Builder
 	t := e.code.because()
 	for i, text := range t.text {
 		b.WriteString(text)
 		if i < len(t.reads) && i+1 < len(t.text) {
-			b.WriteString(t.reads[i].show(page))
+			b.WriteString(t.reads[i].show(c))
 		}
 	}
 	return b.String()
 }
 
-func (r Read) show(page *rules.Context) string {
-	v, ok := r.Lookup(page)
+func (r Read) show(c *rules.Context) string {
+	v, ok := r.Lookup(c)
 	switch {
 	case r.Has:
 		return r.String() + "(" + strconv.FormatBool(ok) + ")"

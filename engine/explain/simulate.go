@@ -143,11 +143,11 @@ func (s *simulation) sendsKept(first requests.Request) bool {
 // placeholderFor returns a placeholder for an expression whose value is secret, or not known before a run, in
 // the form that its role needs: an address, an object or a number. It reports false if the expression
 // can be evaluated.
-func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context) (any, bool) {
-	if !e.Rule.Placement.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, page) }) {
+func (s *simulation) placeholderFor(e *language.Expression, c *rules.Context) (any, bool) {
+	if !e.Rule.Placement.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, c) }) {
 		return nil, false
 	}
-	for name, v := range page.State {
+	for name, v := range c.State {
 		if isPlaceholder(v) && e.IsStateVariable(name) {
 			return v, true
 		}
@@ -167,16 +167,16 @@ func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context)
 	case e.Rule.Placement.PerPartition && (role == rules.RoleBaseURL || role == rules.RoleEndpoint):
 		return rules.ExpandAddress(e.Rule.ValueInWords, s.placeholder), true
 	case e.Rule.Placement.PerPartition && role == rules.RoleParam && e.Rule.Target == s.Ruleset.LimitBy:
-		s.limit = s.placeholder(s.phrase(e, page))
+		s.limit = s.placeholder(s.phrase(e, c))
 		return 1, true // the builder checks it
 	case role == rules.RoleURL:
-		return "https://" + s.placeholder(s.phrase(e, page)) + placeholderHost + "/", true
+		return "https://" + s.placeholder(s.phrase(e, c)) + placeholderHost + "/", true
 	case role == rules.RoleVerb:
 		return s.Request.Method, true
 	case role == rules.RoleAfter:
 		return nil, true // it is not sent
 	case e.Rule.Target == "" && role.Builds() && role != rules.RoleEndpoint:
-		return rules.Object{{Name: s.placeholder(s.phrase(e, page)), Value: ""}}, true
+		return rules.Object{{Name: s.placeholder(s.phrase(e, c)), Value: ""}}, true
 	}
 	if !e.Rule.Placement.Secret && e.Rule.Role.Builds() {
 		if v, ok := e.Composite(func(source string) any {
@@ -185,15 +185,15 @@ func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context)
 			return v, true
 		}
 	}
-	return s.placeholderOf(e.Rule.Source, s.phrase(e, page)), true
+	return s.placeholderOf(e.Rule.Source, s.phrase(e, c)), true
 }
 
 // isUnknown reports whether a value is not known before a run.
-func (s *simulation) isUnknown(r language.Read, page *rules.Context) bool {
+func (s *simulation) isUnknown(r language.Read, c *rules.Context) bool {
 	if r.Past == "" {
 		switch r.Root {
 		case "state":
-			return len(r.Path) == 0 || isPlaceholder(page.State[r.Path[0]])
+			return len(r.Path) == 0 || isPlaceholder(c.State[r.Path[0]])
 		case "kept":
 			return s.keptUnknown
 		case "input":
@@ -202,13 +202,13 @@ func (s *simulation) isUnknown(r language.Read, page *rules.Context) bool {
 			return true
 		}
 	}
-	return page.Page > 0 && r.Phase() != rules.PhaseJob && r.Phase() != rules.PhasePlan
+	return c.Page > 0 && r.Phase() != rules.PhaseJob && r.Phase() != rules.PhasePlan
 }
 
 // phrase says the value of an expression in words.
-func (s *simulation) phrase(e *language.Expression, page *rules.Context) string {
+func (s *simulation) phrase(e *language.Expression, c *rules.Context) string {
 	phrase := e.Rule.ValueInWords
-	if phrase == "" && page.Page > 0 {
+	if phrase == "" && c.Page > 0 {
 		phrase = s.Prover().Later(e)
 	}
 	return cmp.Or(phrase, e.Rule.Source)

@@ -213,11 +213,11 @@ func factsOf(r *transport.Response, body any) rules.Object {
 
 // end returns the time of the next login. A time is compared with the time of the response, so that
 // a wrong clock does not matter.
-func (l *login) end(m *language.Machine, page *rules.Context, r *transport.Response, sent time.Time) (time.Time, error) {
+func (l *login) end(m *language.Machine, c *rules.Context, r *transport.Response, sent time.Time) (time.Time, error) {
 	if l.Expressions.Expires == nil {
 		return time.Time{}, nil
 	}
-	expiresAt, after, err := l.Expressions.End(m, page)
+	expiresAt, after, err := l.Expressions.End(m, c)
 	if err != nil {
 		return time.Time{}, err
 	}

@@ -138,10 +138,10 @@ func (s errorSearch) noticeErrorBesideItems() {
 
 // noticePartial notices a warning beside items that they are a part of the results. It counts on the last page with items
 // alone.
-func (s errorSearch) noticePartial(page *rules.Context) {
+func (s errorSearch) noticePartial(c *rules.Context) {
 	for _, sign := range s.subject.beside {
 		read := language.Read{Root: rules.ContextBody, Path: sign.Keys}
-		if v, present := read.Lookup(page); present && sign.Kind == apinames.ErrorCut && s.facts.Error == "" && apinames.SaysPartial(v) {
+		if v, present := read.Lookup(c); present && sign.Kind == apinames.ErrorCut && s.facts.Error == "" && apinames.SaysPartial(v) {
 			s.reportError(read.String()+" is "+shortText(v)+", and nothing else says that the list is complete", rules.DoubtItem)
 			s.memory.Partial = s.facts.Error
 		}
@@ -191,15 +191,15 @@ func (s errorSearch) noticeErrorWithoutItems() {
 
 // noticeDoubt notices a member beside an empty list that may say why it is empty, given the page. A value that the request
 // sent, or page 1 has, says nothing, and a rule that decides knows what it means.
-func (s errorSearch) noticeDoubt(page *rules.Context) {
-	for _, path := range apinames.DoubtsIn(page.Body) {
+func (s errorSearch) noticeDoubt(c *rules.Context) {
+	for _, path := range apinames.DoubtsIn(c.Body) {
 		read := language.Read{Root: rules.ContextBody, Path: path}
-		v, _ := read.Lookup(page)
+		v, _ := read.Lookup(c)
 		if slices.ContainsFunc(s.subject.decisives, s.readsTo(path)) {
 			continue
 		}
-		if s.facts.Error == "" && !s.isKnown(read.String()) && !s.saysEmpty(v, page) && !s.wasSent(v) {
-			s.reportError(read.String()+" is "+shortText(v)+errorMessage(page, path)+", and there are no items", rules.DoubtItem)
+		if s.facts.Error == "" && !s.isKnown(read.String()) && !s.saysEmpty(v, c) && !s.wasSent(v) {
+			s.reportError(read.String()+" is "+shortText(v)+errorMessage(c, path)+", and there are no items", rules.DoubtItem)
 		}
 	}
 }
@@ -282,42 +282,42 @@ func (p *latestPage) wasSent(v any) bool {
 // isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the
 // list and a message that there are no items, nor is a denial of success if the message says nothing else. After
 // page 1, such a message excuses any sign of a page without items, and so does one within the error.
-func (s errorSearch) isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
-	if !sign.Matches(v) || sign.IsCode() && hasList && s.saysEmpty(v, page) ||
-		sign.Kind == apinames.ErrorDenial && hasList && s.context.Count == 0 && hasMessage(page, apinames.SaysNoMore) {
+func (s errorSearch) isError(sign apinames.ErrorSign, v any, c *rules.Context, hasList bool) bool {
+	if !sign.Matches(v) || sign.IsCode() && hasList && s.saysEmpty(v, c) ||
+		sign.Kind == apinames.ErrorDenial && hasList && s.context.Count == 0 && hasMessage(c, apinames.SaysNoMore) {
 		return false
 	}
-	return s.context.Page == 1 || s.context.Count > 0 || !s.isExcused(v, page)
+	return s.context.Page == 1 || s.context.Count > 0 || !s.isExcused(v, c)
 }
 
 // isExcused reports whether a page has a message that there are no items, beside an error or within it.
-func (s errorSearch) isExcused(v any, page *rules.Context) bool {
+func (s errorSearch) isExcused(v any, c *rules.Context) bool {
 	object, _ := value.Members(v)
 	code, _ := object.Get("code")
 	if text, _ := v.(string); apinames.SaysPastEnd(text) {
 		return true
 	}
-	return s.saysEmpty(v, page) || s.saysEmpty(code, &rules.Context{Body: object})
+	return s.saysEmpty(v, c) || s.saysEmpty(code, &rules.Context{Body: object})
 }
 
 // saysEmpty reports whether a page has a message that there are no items, beside a code. After page 1, where the API has
 // shown what a page is, the message must say nothing else, except beside a code of 404.
-func (s errorSearch) saysEmpty(code any, page *rules.Context) bool {
+func (s errorSearch) saysEmpty(code any, c *rules.Context) bool {
 	says := func(message string) bool { return !apinames.SaysTrouble(message) }
 	if s.context.Page > 1 && code != http.StatusNotFound && code != "404" {
 		says = func(message string) bool { return apinames.SaysNoMore(message) || apinames.SaysPastEnd(message) }
 	}
-	return hasMessage(page, says)
+	return hasMessage(c, says)
 }
 
 // hasMessage reports whether a page has a message with a meaning.
-func hasMessage(page *rules.Context, says func(message string) bool) bool {
+func hasMessage(c *rules.Context, says func(message string) bool) bool {
 	isMessage := func(path []string) bool {
-		message, _ := language.Read{Root: rules.ContextBody, Path: path}.Lookup(page)
+		message, _ := language.Read{Root: rules.ContextBody, Path: path}.Lookup(c)
 		text, _ := message.(string)
 		return text != "" && says(text)
 	}
-	return slices.ContainsFunc(apinames.ErrorMessagesIn(page.Body), isMessage) || isMessage([]string{"error"}) ||
+	return slices.ContainsFunc(apinames.ErrorMessagesIn(c.Body), isMessage) || isMessage([]string{"error"}) ||
 		isMessage([]string{"error", "message"})
 }
 
@@ -422,10 +422,10 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 
 // errorMessage returns the text of a body that describes the error at a path, apart from the value
 // there.
-func errorMessage(page *rules.Context, sign []string) string {
-	for _, path := range apinames.ErrorMessagesIn(page.Body) {
+func errorMessage(c *rules.Context, sign []string) string {
+	for _, path := range apinames.ErrorMessagesIn(c.Body) {
 		read := language.Read{Root: rules.ContextBody, Path: path}
-		if v, present := read.Lookup(page); present && !slices.Equal(path, sign) {
+		if v, present := read.Lookup(c); present && !slices.Equal(path, sign) {
 			if text, ok := v.(string); ok && text != "" {
 				return " (" + read.String() + ": " + wording.Clip(text, 120) + ")"
 			}
