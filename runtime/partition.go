@@ -32,10 +32,8 @@ func PartitionOf(ctx context.Context) (Partition, bool) {
 	return p, ok
 }
 
-// Blame returns the class of an error in the values of the job's own request. In a job with variables,
-// their values are to blame, and most of these come from responses, and so do the items of a parent, which a condition
-// reads before there is a value. In any other job, the configuration
-// is to blame.
+// Blame returns the class of an error in the values of the job's own request. In a job with variables, or with a
+// parent, the values usually come from a response, so the class is Response. Otherwise it is Config.
 func (p Partition) Blame() failure.Class {
 	if len(p.Binding) > 0 || p.Job != nil && p.Job.Parent != nil {
 		return failure.Response
