@@ -56,17 +56,17 @@ type code struct {
 type Compiler struct {
 	language *Language
 	config   *conf.Config
-	compiled map[string]compiled
+	cache    map[string]cached // by the source and its variables
 }
 
-type compiled struct {
+type cached struct {
 	code *code
 	err  error
 }
 
 // NewCompiler returns a compiler of expressions in a language.
 func NewCompiler(l *Language) *Compiler {
-	return &Compiler{language: l, config: l.checker(), compiled: map[string]compiled{}}
+	return &Compiler{language: l, config: l.checker(), cache: map[string]cached{}}
 }
 
 // Expression compiles a rule of a ruleset. Besides the fields that all rules may read, it may read the
@@ -90,7 +90,7 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 func (c *Compiler) compile(source string, variables []string) (*code, error) {
 	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
 	key := strings.Join(append(variables, source), "\x00")
-	entry, known := c.compiled[key]
+	entry, known := c.cache[key]
 	if !known {
 		entry.code, entry.err = c.translate(source, variables)
 		if found, _ := findMistake(source, unnoticed(source)); found != nil {
@@ -98,7 +98,7 @@ func (c *Compiler) compile(source string, variables []string) (*code, error) {
 		} else if entry.err != nil {
 			entry.err = mistakeIn(source, entry.err)
 		}
-		c.compiled[key] = entry
+		c.cache[key] = entry
 	}
 	return entry.code, entry.err
 }
