@@ -51,8 +51,8 @@ func (r *listRun) failedPage(fault *trace.Fault, err error) *trace.Record {
 	}
 	f := r.current.fetched
 	switch {
-	case f.sent.IsZero(): // the first request could not be computed
-		f.sent, f.Response = r.Clock.Now(), &transport.Response{Header: http.Header{}}
+	case f.sentAt.IsZero(): // the first request could not be computed
+		f.sentAt, f.Response = r.Clock.Now(), &transport.Response{Header: http.Header{}}
 	case f.Response == nil:
 		f.Response = &transport.Response{Attempts: 1, Header: http.Header{}}
 		for _, w := range f.waits {

@@ -23,7 +23,7 @@ import (
 type fetchResult struct {
 	*transport.Response
 	call   transport.Call
-	sent   time.Time         // the time of the request
+	sentAt time.Time         // the time of the request
 	waits  []transport.Event // waits before and between the attempts
 	action errorAction       // decision about an error response
 }
@@ -47,7 +47,7 @@ var transportActions = map[rules.ErrorAction]transport.Action{
 // fetch makes the exchange for one page, with its retries, or takes the exchange that was made
 // ahead. The onError rules decide about error responses.
 func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchResult, error) {
-	out := fetchResult{sent: r.Clock.Now()}
+	out := fetchResult{sentAt: r.Clock.Now()}
 	call, err := r.callFor(request)
 	if err != nil {
 		return out, err
@@ -57,14 +57,14 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	if err := r.pause(ctx, request, call); err != nil {
 		return out, err
 	}
-	out.sent = r.Clock.Now()
-	flight := r.queue.Take(call, r.pooled.bodies[1])
+	out.sentAt = r.Clock.Now()
+	flight := r.queue.Take(call, r.work.bodies[1])
 	if flight != nil {
-		call, out.sent, out.waits = flight.Call, flight.Began, append(out.waits, flight.Waits...)
+		call, out.sentAt, out.waits = flight.Call, flight.Began, append(out.waits, flight.Waits...)
 		call.OnWait = onWait
 	}
 	decide := func(response *transport.Response) transport.ErrorDecision {
-		out.action = r.onError(request, out.sent, response)
+		out.action = r.onError(request, out.sentAt, response)
 		return transport.ErrorDecision{Action: transportActions[out.action.do], Message: out.action.text}
 	}
 	out.call, out.Response, err = r.exchange(ctx, call, flight, decide)
@@ -108,7 +108,7 @@ func (r *listRun) callFor(request requests.Request) (transport.Call, error) {
 func (r *listRun) exchange(
 	ctx context.Context, call transport.Call, flight *ahead.Flight, decide func(*transport.Response) transport.ErrorDecision,
 ) (transport.Call, *transport.Response, error) {
-	bodies := &r.pooled.bodies
+	bodies := &r.work.bodies
 	if flight != nil {
 		bodies[0], bodies[1] = call.Into, bodies[0]
 		response, err := r.Client.Complete(ctx, call, flight.Attempt, decide)
@@ -117,7 +117,7 @@ func (r *listRun) exchange(
 	bodies[0], bodies[1] = bodies[1], bodies[0] // the body of the page before last is no longer needed
 	call.Into = bodies[0]
 	if r.converter == nil {
-		call.Reader = r.pooled.reader.ScansArriving()
+		call.Reader = r.work.reader.ScansArriving()
 	}
 	response, err := r.Client.Do(ctx, call, decide)
 	return call, response, err
@@ -126,7 +126,7 @@ func (r *listRun) exchange(
 // onError evaluates the onError rules on a response. A rule is either for responses that can be pages, or for
 // error responses. The first rule that is for this response and is met decides. If a rule before it cannot be
 // evaluated, nothing is decided, and the run fails.
-func (r *listRun) onError(request requests.Request, sent time.Time, response *transport.Response) errorAction {
+func (r *listRun) onError(request requests.Request, sentAt time.Time, response *transport.Response) errorAction {
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
 	}
@@ -137,13 +137,13 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 	c.ForgetComparisons()
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
 	c.Sent = r.sender.sentFacts(request, r.sender.shown(request))
-	c.Now = func() time.Time { return sent }
+	c.Now = func() time.Time { return sentAt }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, rule := range r.job.OnErrors {
 		if rule.Rule.OnError.OnSuccess != requests.IsPage(response.Status) {
 			continue
 		}
-		ok, err := rule.EvalBool(&r.pooled.machine, &c)
+		ok, err := rule.EvalBool(&r.work.machine, &c)
 		if err != nil {
 			return errorAction{do: rules.ErrorFail, failed: err}
 		}
@@ -224,7 +224,7 @@ func (r *listRun) noteResponse(ctx context.Context, response *transport.Response
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
 	source := ahead.Source{
-		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.pooled.reader,
+		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.work.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
 	if r.converter != nil { // the responses must be converted first

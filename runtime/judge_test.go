@@ -18,10 +18,10 @@ func TestAVerdictAllocatesNothingThatGrowsWithThePage(t *testing.T) {
 func TestAfterTheAuditExpressionsCanBeInterrupted(t *testing.T) {
 	r := judged(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	r.pooled.machine.Context = ctx
+	r.work.machine.Context = ctx
 	r.context().Header = func(string) any { return nil }
 	r.context().Link = func(string, ...string) any { return nil }
 	r.audit(ctx, 1)
 	cancel()
-	require.ErrorIs(t, r.pooled.machine.Context.Err(), context.Canceled)
+	require.ErrorIs(t, r.work.machine.Context.Err(), context.Canceled)
 }

@@ -17,15 +17,15 @@ import (
 // A workspace has the machine, the reader and the buffers for reading the pages of a job. Lists use it one after
 // another, if their responses are read in the same way.
 type workspace struct {
-	job       *compile.Job // the last job that used it
-	subject   *evidence.Subject
-	prev      bool // whether rules of the job read the page before
-	first     bool // whether they read the first page
-	machine   language.Machine
-	reader    *document.Reader
-	head      []byte           // first bytes of the last body, for error messages
-	bodies    [2]*spool.Buffer // bodies of this page and of the previous page, alternating
-	converted [2]*spool.Buffer // the same bodies after conversion to JSON
+	job        *compile.Job // the last job that used it
+	subject    *evidence.Subject
+	readsPrev  bool // whether rules of the job read the page before
+	readsFirst bool // whether they read the first page
+	machine    language.Machine
+	reader     *document.Reader
+	head       []byte           // first bytes of the last body, for error messages
+	bodies     [2]*spool.Buffer // bodies of this page and of the previous page, alternating
+	converted  [2]*spool.Buffer // the same bodies after conversion to JSON
 }
 
 // newWorkspace returns a workspace that reads responses with the given options. It passes its warnings and notes
@@ -72,12 +72,12 @@ func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 	}
 	if r == nil {
 		r = &listRun{}
-		r.pooled = newWorkspace(r, options)
+		r.work = newWorkspace(r, options)
 	}
-	if r.pooled.job != job {
-		r.pooled.job, r.pooled.subject = job, evidence.NewSubject(job)
+	if r.work.job != job {
+		r.work.job, r.work.subject = job, evidence.NewSubject(job)
 		a := job.Analysis()
-		r.pooled.prev, r.pooled.first = a.Reads(rules.ContextPrev), a.Reads(rules.ContextFirst)
+		r.work.readsPrev, r.work.readsFirst = a.Reads(rules.ContextPrev), a.Reads(rules.ContextFirst)
 	}
 	return r
 }
@@ -88,7 +88,7 @@ func (p *Pool) remove(suitable func(*workspace) bool) *listRun {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, r := range slices.Backward(p.free) {
-		if suitable(&r.pooled) {
+		if suitable(&r.work) {
 			p.free = slices.Delete(p.free, i, i+1)
 			return r
 		}
@@ -98,14 +98,14 @@ func (p *Pool) remove(suitable func(*workspace) bool) *listRun {
 
 // put returns a run to the pool. It invalidates everything that the run has read.
 func (p *Pool) put(r *listRun) {
-	w := &r.pooled
+	w := &r.work
 	w.reader.Close()
 	for i := range w.bodies {
 		w.bodies[i].Trim(maxPooledBytes)
 		w.converted[i].Trim(maxPooledBytes)
 	}
 	w.machine.Observe, w.machine.Context = nil, nil
-	*r = listRun{pooled: r.pooled} // in place, see Pool.free
+	*r = listRun{work: r.work} // in place, see Pool.free
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.free = append(p.free, r); len(p.free) > maxPooled {

@@ -18,27 +18,28 @@ import (
 // read turns a response into a page, and sets the context that rules see. It does not change the
 // state if the response is unacceptable.
 func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
-	r.pooled.head = append(r.pooled.head[:0], f.Head()...) // the reader modifies the body
+	r.work.head = append(r.work.head[:0], f.Head()...) // the reader modifies the body
 	size := f.Size
 	if err := r.convert(f.Response); err != nil {
 		return nil, r.responseError(f, size, err)
 	}
-	reading, err := r.pooled.reader.Read(documentOf(f.Response))
+	reading, err := r.work.reader.Read(documentOf(f.Response))
 	if err != nil {
 		return nil, r.responseError(f, size, err)
 	}
-	reading.Original = r.converter.Origin()
+	reading.Original = r.converter.Original()
 	r.state.Hints.Value = nil
 	shown, c := r.sender.shownCall(request, f.call), r.context()
 	record := r.newRecord(request, f, shown)
 	r.describePage(reading, f)
 	c.Sent = r.sender.sentFacts(request, shown)
-	sent, previous := digestOf(shown), r.state.Request
-	c.Polled = request.After > 0 && c.Prev != nil && sent == previous
-	record.RepeatOf = r.compare(reading, sent)
-	r.remember(sent)
+	requestDigest, previous := digestOf(shown), r.state.Request
+	c.Polled = request.After > 0 && c.Prev != nil && requestDigest == previous
+	record.RepeatOf = r.compare(reading, requestDigest)
+	r.remember(requestDigest)
 	r.watcher.Notice(evidence.Page{
-		Reading: reading, Header: f.Header, Trailer: f.Trailer, Sent: shown, Request: sent, Previous: previous, Landed: r.landed(f),
+		Reading: reading, Header: f.Header, Trailer: f.Trailer, Sent: shown, Request: requestDigest, Previous: previous,
+		Landed: r.landed(f),
 	})
 	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
 	return &Page{
@@ -64,8 +65,8 @@ func (r *listRun) describePage(reading document.Reading, f fetchResult) {
 		c.Values = reading.Values
 	}
 	c.Status, c.Header, c.Link = f.Status, f.HeaderValue, f.Link
-	sent := f.sent // a copy, so that the closure does not retain f
-	c.Now = func() time.Time { return sent }
+	sentAt := f.sentAt // a copy, so that the closure does not retain f
+	c.Now = func() time.Time { return sentAt }
 	c.Total.Pages++
 	c.Total.Items += c.Count
 	c.Total.Bytes += c.Bytes
@@ -74,14 +75,12 @@ func (r *listRun) describePage(reading document.Reading, f fetchResult) {
 }
 
 // remember adds the page and the digest of its request to the state, for the rules on later pages.
-func (r *listRun) remember(sent document.Digest) {
+func (r *listRun) remember(requestDigest document.Digest) {
 	c := r.context()
-	r.state.Request = sent
-	r.state.Last.Value = r.past(r.pooled.prev)
-	if c.First == nil && r.pooled.first == r.pooled.prev {
-		c.First = r.state.Last.Value
-	} else if c.First == nil {
-		c.First = r.past(r.pooled.first)
+	r.state.Request = requestDigest
+	r.state.Last.Value = r.past(r.work.readsPrev)
+	if c.First == nil {
+		c.First = r.past(r.work.readsFirst)
 	}
 	r.state.Result.Pages++
 	r.state.Result.Bytes += c.Bytes
@@ -100,7 +99,7 @@ func (r *listRun) newRecord(request requests.Request, f fetchResult, shown trace
 	return trace.Record{
 		Job: r.job.ID(), Partition: r.shownBinding(), Request: r.sender.recorded(request, shown),
 		Status: f.Status, Decision: trace.Continue, StoppedBy: []string{}, Attempts: f.Attempts,
-		At: f.sent.Sub(r.started).Milliseconds(), Millis: r.Clock.Now().Sub(f.sent).Milliseconds(),
+		At: f.sentAt.Sub(r.started).Milliseconds(), Millis: r.Clock.Now().Sub(f.sentAt).Milliseconds(),
 		Version: trace.RecordVersion, Waits: trace.WaitsOf(f.waits, r.Redactor), Restarts: r.current.restarts,
 	}
 }
@@ -121,11 +120,11 @@ func (r *listRun) convert(response *transport.Response) error {
 	if r.converter == nil {
 		return nil
 	}
-	r.pooled.converted[0], r.pooled.converted[1] = r.pooled.converted[1], r.pooled.converted[0]
-	buffer := r.pooled.converted[0]
+	r.work.converted[0], r.work.converted[1] = r.work.converted[1], r.work.converted[0]
+	buffer := r.work.converted[0]
 	buffer.ReadBy(nil)
 	if response.Status < http.StatusBadRequest {
-		buffer.ReadBy(r.pooled.reader.ScansArriving())
+		buffer.ReadBy(r.work.reader.ScansArriving())
 	}
 	done, err := r.converter.Convert(bodyOf(response, response.Body), buffer)
 	if err != nil || !done {
@@ -133,7 +132,7 @@ func (r *listRun) convert(response *transport.Response) error {
 	}
 	if response.Body, response.Mapping, err = buffer.Body(); err == nil {
 		response.Scan, _ = buffer.Consumed()
-		r.pooled.bodies[0].Release() // a retry or the next page reuses it
+		r.work.bodies[0].Release() // a retry or the next page reuses it
 	}
 	return err
 }
@@ -214,13 +213,13 @@ func digestOf(sent trace.Request) document.Digest {
 	return document.DigestOf(sent.Body, document.DigestOf([]byte(sent.Method+" "+sent.URL), document.Digest{}))
 }
 
-// nextRequestDiffers reports whether the next request will differ from the request that was sent.
-func (r *listRun) nextRequestDiffers(sent document.Digest) bool {
+// nextRequestDiffers reports whether the next request will differ from the request with the given digest.
+func (r *listRun) nextRequestDiffers(requestDigest document.Digest) bool {
 	c := r.state.Context.Value
-	_, parts, more, err := r.job.Advance(&r.pooled.machine, &c)
+	_, parts, more, err := r.job.Advance(&r.work.machine, &c)
 	if err != nil || !more {
 		return false
 	}
 	next, err := r.builder.Apply(parts, r.state.Base)
-	return err == nil && digestOf(r.sender.shown(next)) != sent
+	return err == nil && digestOf(r.sender.shown(next)) != requestDigest
 }

@@ -36,21 +36,21 @@ type Body struct {
 
 // A Converter converts the bodies of one job to JSON. It reuses memory from body to body.
 type Converter struct {
-	options Options
-	lists   *scan.Node
-	line    *scan.Scanner // for NDJSON
-	scratch []byte
-	open    []*element        // for XML; elements beyond the current depth are reused
-	held    int               // size of the XML document in memory
-	origin  document.Original // of the last body
+	options  Options
+	lists    *scan.Node
+	line     *scan.Scanner // for NDJSON
+	scratch  []byte
+	open     []*element        // for XML; elements beyond the current depth are reused
+	held     int               // size of the XML document in memory
+	original document.Original // of the last body
 }
 
-// Origin describes the last body. A nil Converter returns the zero Origin.
-func (c *Converter) Origin() document.Original {
+// Original describes the last body. A nil Converter returns the zero Original.
+func (c *Converter) Original() document.Original {
 	if c == nil {
 		return document.Original{}
 	}
-	return c.origin
+	return c.original
 }
 
 // NewConverter returns a converter, or nil for a job whose format is JSON.
@@ -66,7 +66,7 @@ func NewConverter(o Options) *Converter {
 // nothing, if the body is JSON, or an error response that is not XML. Its error names the line.
 // Beyond a limit it is a [*document.DepthError] or a [*document.SizeError].
 func (c *Converter) Convert(b Body, buffer *spool.Buffer) (converted bool, err error) {
-	c.origin = document.Original{}
+	c.original = document.Original{}
 	if b.Status == http.StatusNoContent {
 		return false, nil
 	}
@@ -173,8 +173,8 @@ func newSource(b Body) *bodySource {
 // end notes how the body ends.
 func (c *Converter) end(from *bodySource) {
 	n := len(from.data)
-	c.origin.Ended = n > 0 && (from.data[n-1] == '\n' || from.data[n-1] == '\r')
-	c.origin.Open = n > 0 && !c.origin.Ended && from.unframed
+	c.original.Ended = n > 0 && (from.data[n-1] == '\n' || from.data[n-1] == '\r')
+	c.original.Open = n > 0 && !c.original.Ended && from.unframed
 }
 
 // advance sets the offset of the next byte.
@@ -196,7 +196,7 @@ func (s *bodySource) Read(p []byte) (int, error) {
 // convertLines converts NDJSON (also named JSON Lines) and JSON text sequences (RFC 7464) to a
 // list. Each line is one value, which keeps its bytes. Blank lines are ignored.
 func (c *Converter) convertLines(from *bodySource, to *limitedWriter) error {
-	c.origin.Lines = true
+	c.original.Lines = true
 	defer c.end(from)
 	if err := to.write([]byte("[")); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 // its leading zeros. Without column names, a row becomes a list of texts.
 func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	defer c.end(from)
-	c.origin.Lines = true
+	c.original.Lines = true
 	limited := &rowReader{from: from}
 	buffered := bufio.NewReader(limited)
 	r := csv.NewReader(buffered)
@@ -58,8 +58,8 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 		if err != nil {
 			return csvError(err)
 		}
-		if c.origin.Header == 0 && header != nil && slices.Equal(row, header) {
-			c.origin.Header, _ = r.FieldPos(0)
+		if c.original.Header == 0 && header != nil && slices.Equal(row, header) {
+			c.original.Header, _ = r.FieldPos(0)
 		}
 		if !first {
 			out = append(out, ',')
@@ -135,7 +135,7 @@ func (c *Converter) columns(r *csv.Reader) (header, names []string, err error) {
 		return nil, nil, err
 	}
 	header = slices.Clone(row)
-	c.origin.Columns = header
+	c.original.Columns = header
 	if o.Columns == nil {
 		return header, header, c.checkHeader(header)
 	}

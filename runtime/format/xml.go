@@ -26,7 +26,7 @@ import (
 // predefined entities and character references are known.
 func (c *Converter) convertXML(from *bodySource, to *limitedWriter) error {
 	x := &xmlReader{Converter: c, decoder: xml.NewDecoder(from), attributes: map[string]bool{}}
-	c.origin.Elements = true
+	c.original.Elements = true
 	x.heap.most = c.held
 	defer x.heap.file.Close()
 	x.decoder.CharsetReader = charsetReader
