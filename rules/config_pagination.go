@@ -16,28 +16,31 @@ import (
 // paginationFields are the keys of every pagination object. A [Catalog] adds the keys of its guards.
 var paginationFields = []Field{
 	{Name: "method", Kind: KindText, Required: true, Doc: "where the next page comes from"},
-	{Name: "limit", Kind: KindCount, PerScroller: true, KeboolaKind: phpInt, Doc: "page size, which rules see as `limit`"},
-	{Name: "limitParam", Kind: KindText, PerScroller: true, KeboolaKind: phpText, Default: "limit",
+	{Name: "limit", Kind: KindCount, Paging: true, PerScroller: true, KeboolaKind: phpInt, Doc: "page size, which rules see as `limit`"},
+	{Name: "limitParam", Kind: KindText, Paging: true, PerScroller: true, KeboolaKind: phpText, Default: "limit",
 		Doc: "parameter that carries the page size; the job's own value for it overrides limit, " +
 			"and without either the value counts that all requests have"},
-	{Name: "nextPageFlag", Kind: KindBlock, Doc: "a field of the response that says whether there is a next page (specification 2.2)",
+	{Name: "nextPageFlag", Kind: KindBlock, Paging: true,
+		Doc: "a field of the response that says whether there is a next page (specification 2.2)",
 		Fields: []Field{
 			{Name: "field", Kind: KindKey, Required: true, Doc: "key in the root of the response, taken literally"},
 			{Name: "stopOn", Kind: KindFlag, Required: true, Doc: "paging stops when the field, converted to a boolean, has this value"},
 			{Name: "ifNotSet", Kind: KindFlag, DefaultOf: "stopOn", Doc: "value of a field that is missing; default: that of stopOn"},
 		}},
-	{Name: "forceStop", Kind: KindBlock, KeboolaKind: phpBlock, Doc: "limits; the first one that is reached stops paging (specification 2.3)",
+	{Name: "forceStop", Kind: KindBlock, Paging: true, KeboolaKind: phpBlock,
+		Doc: "limits; the first one that is reached stops paging (specification 2.3)",
 		Fields: []Field{
 			{Name: "pages", Kind: KindCount, KeboolaKind: phpWhole, Doc: "maximum number of pages"},
 			{Name: "time", Kind: KindSeconds, KeboolaKind: phpSeconds, Doc: "maximum running time, in seconds"},
 			{Name: "volume", Kind: KindCount, KeboolaKind: phpBytes, Doc: "maximum number of bytes, counted in minified JSON"},
 		}},
-	{Name: "limitStop", Kind: KindBlock, Doc: "the total number of items; the page that reaches it is kept in full (specification 2.4)",
+	{Name: "limitStop", Kind: KindBlock, Paging: true,
+		Doc: "the total number of items; the page that reaches it is kept in full (specification 2.4)",
 		Fields: []Field{
 			{Name: "count", Kind: KindCount, KeboolaKind: phpBytes, Doc: "the number itself"},
 			{Name: "field", Kind: KindPath, KeboolaKind: phpStrict, Doc: "path of the number in the response"},
 		}},
-	{Name: "hasMore", Kind: KindPath, Doc: "path of a flag in the response that is true while there is more; " +
+	{Name: "hasMore", Kind: KindPath, Paging: true, Doc: "path of a flag in the response that is true while there is more; " +
 		"paging stops when it is missing, or false as a boolean (specification 2.2)"},
 	{Name: "stopRules", Kind: KindList, Each: &Field{Kind: KindExpression, Fields: stopRuleFields},
 		Doc: "rules that stop paging: expressions, or objects with name, when, outcome and message"},
@@ -48,7 +51,7 @@ var paginationFields = []Field{
 			"each with an expression that is evaluated after the last page of a complete list; " +
 			"the next run sees them as `kept`. One that reads `items` is about the items of all pages. " +
 			"A value that is nil does not replace the previous one"},
-	{Name: "nextRequest", Kind: KindBlock, PerScroller: true, Doc: "the next request as expressions, applied after the method's",
+	{Name: "nextRequest", Kind: KindBlock, Paging: true, PerScroller: true, Doc: "the next request as expressions, applied after the method's",
 		Fields: []Field{
 			{Name: "url", Kind: KindExpression, Doc: "the address; nil or empty stops paging"},
 			{Name: "endpoint", Kind: KindExpression, Doc: "replaces the job's; nil or empty stops paging"},
@@ -64,7 +67,7 @@ var paginationFields = []Field{
 			{Name: "includeParams", Kind: KindFlag, Doc: "also send the job's parameters; default: false with url, otherwise true"},
 			{Name: "applyToFirst", Kind: KindFlag, Default: false, Doc: "apply it to the first request, too"},
 		}},
-	{Name: "guards", Kind: KindBlock, Doc: "what to do when an API makes no progress: `stop`, `fail` or `ignore`",
+	{Name: "guards", Kind: KindBlock, Paging: true, Doc: "what to do when an API makes no progress: `stop`, `fail` or `ignore`",
 		Fields: []Field{
 			{Name: "ignore", Kind: KindList, Each: &Field{Kind: KindPath}, Doc: "paths in the response that the same-page check ignores"},
 		}},
@@ -142,16 +145,13 @@ func (p *pagination) check(diags *diag.Collector, switches Switches) {
 	}
 	p.checkOneOf(diags)
 	p.checkFlagPolarity(diags)
-	for _, name := range pagingKeys {
-		if s := p.settings.get(name); p.method.Once && s.given() {
-			diags.Errorf(diag.Key(s.path()), "%s has no meaning with method %s, which makes one request", name, p.method.Name).
+	for _, f := range paginationFields {
+		if s := p.settings.get(f.Name); p.method.Once && f.Paging && s.given() {
+			diags.Errorf(diag.Key(s.path()), "%s has no meaning with method %s, which makes one request", f.Name, p.method.Name).
 				WithHint("remove it, or choose another method")
 		}
 	}
 }
-
-// pagingKeys are the keys that have no effect on a list of one request.
-var pagingKeys = []string{"limit", "limitParam", "nextPageFlag", "forceStop", "limitStop", "hasMore", "nextRequest", "guards"}
 
 // checkTotals checks that limitStop has exactly one of its two forms (2.4).
 func (p *pagination) checkTotals(diags *diag.Collector) {

@@ -63,6 +63,9 @@ type Field struct {
 	// OrNull allows null as an element of a map, distinct from an absent element.
 	OrNull bool
 
+	// Paging marks a key of a pagination that has no effect on a list of one request.
+	Paging bool
+
 	// PerScroller marks a key that belongs in a scroller, and not in a pagination with method multiple.
 	PerScroller bool
 
