@@ -82,9 +82,9 @@ func (l *lowerer) job(job Job) *Ruleset {
 func (l *lowerer) itemsFrom(job Job) Origin {
 	switch format := job.Response.Format; {
 	case format == FormatNDJSON, format == FormatCSV:
-		return l.origin(Author{}, job.Response.path)
+		return l.configured(job.Response.path)
 	case job.DataField != nil:
-		return l.origin(Author{}, diag.Join(job.path, "dataField"))
+		return l.configured(diag.Join(job.path, "dataField"))
 	}
 	return Origin{}
 }
@@ -121,7 +121,7 @@ func (l *lowerer) reportPaginationAndScroller(job Job) {
 	if job.scroller == "" {
 		return
 	}
-	origin := l.origin(Author{}, diag.Join(job.path, "scroller"))
+	origin := l.configured(diag.Join(job.path, "scroller"))
 	const message = "job %s has a pagination and names a scroller, %q (%s)"
 	l.diags.Errorf(diag.Value(job.pagination.path), message, cmp.Or(job.ID, job.label()), job.scroller, origin).
 		WithHint("remove one of them")
@@ -190,7 +190,7 @@ func (l *lowerer) addIncrement(set *Ruleset) {
 	}
 	set.KeptNames = append(set.KeptNames, i.name)
 	set.Rules = append(set.Rules, Rule{
-		ID: "keep." + i.name, Role: RoleKeep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.origin(Author{}, i.path),
+		ID: "keep." + i.name, Role: RoleKeep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.configured(i.path),
 	})
 }
 
@@ -200,13 +200,13 @@ func (l *lowerer) addItemRules(set *Ruleset) {
 	if job.Filter != "" {
 		set.Rules = append(set.Rules, Rule{
 			ID: "filter", Role: RoleFilter, Source: job.Filter, Clause: job.Filter,
-			Origin: l.origin(Author{}, diag.Join(job.path, "filter")),
+			Origin: l.configured(diag.Join(job.path, "filter")),
 		})
 	}
 	for _, f := range job.Fields {
 		rule := Rule{
 			ID: "fields." + f.Name, Role: RoleSet, Target: keypath.Join(f.Keys...), Source: f.Source, Clause: "is",
-			Origin: l.origin(Author{}, cmp.Or(f.path, diag.Join(diag.Join(job.path, "fields"), f.Name))),
+			Origin: l.configured(cmp.Or(f.path, diag.Join(diag.Join(job.path, "fields"), f.Name))),
 		}
 		if f.Source == "" {
 			rule.Role, rule.Source, rule.Clause = RoleRemove, "nil", "the member is removed"
@@ -241,7 +241,7 @@ func (l *lowerer) addIgnoredErrors(set *Ruleset) {
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: RoleOnError, OnError: Handling{Do: ErrorContinue},
 			Source:  fmt.Sprintf("status == %d", status),
 			Message: "a response with status {status} is read as a page", Clause: fmt.Sprintf("a response has status %d", status),
-			Origin: l.origin(Author{}, diag.Join(l.cfg.path, "api.http.ignoreErrors")),
+			Origin: l.configured(diag.Join(l.cfg.path, "api.http.ignoreErrors")),
 		})
 	}
 }
@@ -275,7 +275,10 @@ func (l *lowerer) reportUnused(p *pagination) {
 	}
 }
 
-// origin returns the origin of a rule that stands at a config path.
+// configured returns the origin of a rule that the configuration has at a config path.
+func (l *lowerer) configured(path string) Origin { return l.origin(Author{Kind: AuthorConfig}, path) }
+
+// origin returns the origin of a rule of an author, for a config path.
 func (l *lowerer) origin(by Author, path string) Origin {
 	o := Origin{By: by, Path: path}
 	if l.cfg.Source == nil {

@@ -56,6 +56,6 @@ func (l *lowerer) authRule(p authPart, hidden bool) Rule {
 	id := strings.TrimPrefix(p.Path, diag.Join(l.cfg.path, "api.authentication")+".")
 	return Rule{
 		ID: id, Role: cmp.Or(p.Role, RoleParam), Target: p.Name, Source: p.Source,
-		Placement: Placement{Secret: hidden}, Clause: "is", Origin: l.origin(Author{}, p.Path),
+		Placement: Placement{Secret: hidden}, Clause: "is", Origin: l.configured(p.Path),
 	}
 }

@@ -108,7 +108,7 @@ func (l *lowerer) addForRules(set *Ruleset) {
 				source = momentSource(s.Value)
 			}
 			set.Rules = append(set.Rules, Rule{
-				ID: v.ID(key), Role: RoleFor, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, s.path()), ForIndex: i,
+				ID: v.ID(key), Role: RoleFor, Target: key, Source: source, Clause: "is", Origin: l.configured(s.path()), ForIndex: i,
 			})
 		}
 		if s := v.settings.get("splitWhen"); s.text() != "" {
@@ -118,7 +118,7 @@ func (l *lowerer) addForRules(set *Ruleset) {
 			}
 			set.Rules = slices.Insert(set.Rules, 0, Rule{
 				ID: v.ID("splitWhen"), Role: RoleStop, Source: s.text(), Outcome: Split, Clause: s.text(), Stop: Stopping{Drop: true},
-				Message: "the window is read again in two halves", Origin: l.origin(Author{}, s.path()), ForIndex: i,
+				Message: "the window is read again in two halves", Origin: l.configured(s.path()), ForIndex: i,
 			})
 		}
 	}
@@ -138,7 +138,7 @@ func (l *lowerer) addKeepFor(set *Ruleset) {
 	default:
 		set.Rules = append(set.Rules, Rule{
 			ID: "keepFor", Role: RoleKeepFor, Target: "keepFor", Source: job.KeepFor,
-			Clause: "is", Origin: l.origin(Author{}, job.keepForPath),
+			Clause: "is", Origin: l.configured(job.keepForPath),
 		})
 	}
 }

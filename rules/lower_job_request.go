@@ -81,7 +81,7 @@ func (l *lowerer) addAllowedOrigin(set *Ruleset, path, text string, common bool)
 func (l *lowerer) addAddressRule(set *Ruleset, role Role, source, text, path string) {
 	set.Rules = append(set.Rules, Rule{
 		ID: string(role), Role: role, Source: source, Placement: Placement{PerPartition: true},
-		Clause: "is", ValueInWords: text, Origin: l.origin(Author{}, path),
+		Clause: "is", ValueInWords: text, Origin: l.configured(path),
 	})
 }
 
@@ -98,7 +98,7 @@ func (l *lowerer) addComputedValues(set *Ruleset, prefix string, role Role, obje
 		placement.PerPartition, placement.Secret = true, slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
 		set.Rules = append(set.Rules, Rule{
 			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value),
-			Placement: placement, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
+			Placement: placement, Clause: "is", Origin: l.configured(found[0].Path),
 		})
 	}
 }

@@ -72,7 +72,7 @@ func (p *pager) addEndRules() {
 	}
 	for _, row := range sharedStops {
 		row.When = p.inDialect(row)
-		p.addRow(row, p.lowerer.origin(Author{}, p.pagination.settings.get(row.Only[0].Setting).path()))
+		p.addRow(row, p.lowerer.configured(p.pagination.settings.get(row.Only[0].Setting).path()))
 	}
 	for _, row := range p.pagination.method.Stops {
 		p.addRow(row, p.methodOrigin())
@@ -186,7 +186,7 @@ func (p *pager) setPageSize() {
 	}
 	p.set.Limit = limit.Value
 	if limit.Value != nil {
-		p.set.LimitFrom = p.lowerer.origin(Author{}, limit.path())
+		p.set.LimitFrom = p.lowerer.configured(limit.path())
 	}
 }
 
@@ -205,7 +205,7 @@ func (p *pager) limitOfJob(name string, size any, limit setting) setting {
 		p.lowerer.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
 		return limit
 	}
-	p.set.LimitFrom = p.lowerer.origin(Author{}, path)
+	p.set.LimitFrom = p.lowerer.configured(path)
 	return setting{}
 }
 
@@ -234,9 +234,9 @@ func (p *pager) addStateRules(role Role) {
 		source := variable.get(string(role))
 		switch {
 		case source.Value != nil:
-			p.add(stateRule(role, o.Name, sourceOf(source.Value), p.lowerer.origin(Author{}, source.path())))
+			p.add(stateRule(role, o.Name, sourceOf(source.Value), p.lowerer.configured(source.path())))
 		case role == RoleInit:
-			p.add(stateRule(role, o.Name, "nil", p.lowerer.origin(Author{}, o.path())))
+			p.add(stateRule(role, o.Name, "nil", p.lowerer.configured(o.path())))
 		}
 		p.set.StateNames = lists.AppendNew(p.set.StateNames, o.Name)
 	}
@@ -275,7 +275,7 @@ func (p *pager) addGuard(g Guard) {
 	name := "guards." + g.ID
 	configured, origin := p.guardSetting(name), Origin{By: Author{Kind: AuthorDefault}}
 	if configured.given() {
-		origin = p.lowerer.origin(Author{}, configured.path())
+		origin = p.lowerer.configured(configured.path())
 	}
 	policy := g.policy(configured, p.lowerer.dialect)
 	if policy == PolicyIgnore || configured.Invalid {
@@ -384,9 +384,9 @@ func userStopID(i int) string { return fmt.Sprintf("stopRules[%d]", i) }
 func (p *pager) addUserStops(wanted func(Outcome) bool) {
 	for i, element := range p.pagination.settings.get("stopRules").elements() {
 		r := Rule{ID: p.id(userStopID(i)), Role: RoleStop, Outcome: Complete,
-			Source: element.text(), Origin: p.lowerer.origin(Author{}, element.path())}
+			Source: element.text(), Origin: p.lowerer.configured(element.path())}
 		if object, ok := element.settings(); ok {
-			r.Source, r.Origin = object.get("when").text(), p.lowerer.origin(Author{}, object.get("when").path())
+			r.Source, r.Origin = object.get("when").text(), p.lowerer.configured(object.get("when").path())
 			r.Message, r.Outcome = p.message(object.get("message")), Outcome(object.get("outcome").text())
 			if name := object.get("name").text(); name != "" {
 				r.ID = name
@@ -447,7 +447,7 @@ func (p *pager) addErrorRules() {
 			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: RoleOnError, Outcome: Complete,
 			OnError: Handling{Do: ErrorAction(object.get("do").text())},
 			Source:  when.text(), Clause: when.text(),
-			Message: p.message(message), CustomMessage: message.text() != "", Origin: p.lowerer.origin(Author{}, when.path()),
+			Message: p.message(message), CustomMessage: message.text() != "", Origin: p.lowerer.configured(when.path()),
 		}
 		on := object.get("on").text()
 		if on != onSuccess {
@@ -466,7 +466,7 @@ func (p *pager) addKeepRules() {
 		p.set.KeptNames = append(p.set.KeptNames, kept.Name)
 		p.add(Rule{
 			ID: "keep." + kept.Name, Role: RoleKeep, Target: kept.Name, Source: kept.text(), Clause: "is",
-			Origin: p.lowerer.origin(Author{}, kept.path()),
+			Origin: p.lowerer.configured(kept.path()),
 		})
 	}
 }

@@ -130,7 +130,7 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 		}
 		values := p.pagination.settings.with("each", setting{Value: v})
 		path := diag.Join(p.pagination.settings.get(row.Each).path(), m.Name)
-		r := laterPart(role, m.Name, values.expandSource(row.Value), p.lowerer.origin(Author{}, path))
+		r := laterPart(role, m.Name, values.expandSource(row.Value), p.lowerer.configured(path))
 		r.ValueInWords = values.expandText(row.ValueInWords, nil)
 		out = append(out, r)
 	}
@@ -142,7 +142,7 @@ func (p *pager) userParts() requestParts {
 	var parts requestParts
 	for _, role := range []Role{RoleURL, RoleEndpoint, RoleVerb} {
 		if part := p.pagination.settings.get("nextRequest." + string(role)); part.Value != nil {
-			parts = append(parts, laterPart(role, "", addressOrVerb(role, part.text()), p.lowerer.origin(Author{}, part.path())))
+			parts = append(parts, laterPart(role, "", addressOrVerb(role, part.text()), p.lowerer.configured(part.path())))
 		}
 	}
 	if parts.has(RoleURL) && parts.has(RoleEndpoint) {
@@ -160,7 +160,7 @@ func (p *pager) userParts() requestParts {
 	}
 	p.applyToFirst(parts, If(With("nextRequest.applyToFirst")))
 	if wait := p.pagination.settings.get("nextRequest.after"); wait.Value != nil {
-		parts = append(parts, laterPart(RoleAfter, "", wait.text(), p.lowerer.origin(Author{}, wait.path())))
+		parts = append(parts, laterPart(RoleAfter, "", wait.text(), p.lowerer.configured(wait.path())))
 	}
 	return parts
 }
@@ -179,7 +179,7 @@ func addressOrVerb(role Role, source string) string {
 func (p *pager) namedParts(role Role) []Rule {
 	part := p.pagination.settings.get("nextRequest." + string(role))
 	if part.text() != "" {
-		return []Rule{laterPart(role, "", part.text(), p.lowerer.origin(Author{}, part.path()))}
+		return []Rule{laterPart(role, "", part.text(), p.lowerer.configured(part.path()))}
 	}
 	object, ok := value.Members(part.Value)
 	if part.Value != nil && !ok {
@@ -197,7 +197,7 @@ func (p *pager) namedParts(role Role) []Rule {
 		}
 		switch m.Value.(type) {
 		case string, bool, int, int64, float64, nil:
-			out = append(out, laterPart(role, m.Name, sourceOf(m.Value), p.lowerer.origin(Author{}, path)))
+			out = append(out, laterPart(role, m.Name, sourceOf(m.Value), p.lowerer.configured(path)))
 		default:
 			p.lowerer.diags.Errorf(diag.Value(path), "want an expression, got %s", describe(m.Value)).
 				WithHint(`write an object as an expression, too: "{a: 1}"`)

@@ -37,7 +37,7 @@ func (p *pager) use(name string) (Use, bool) {
 	if s.Value == nil || name == "each" {
 		return Use{}, false
 	}
-	u := Use{Setting: name, Origin: p.lowerer.origin(Author{}, s.path())}
+	u := Use{Setting: name, Origin: p.lowerer.configured(s.path())}
 	if s.Default {
 		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: s.path()}
 	}
