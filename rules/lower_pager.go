@@ -16,24 +16,24 @@ import (
 
 // A pager adds the rules of one pagination to a ruleset.
 type pager struct {
-	lowerer    *lowerer
-	pagination *pagination
-	set        *Ruleset
-	outer      *pager // the pager of the enclosing pagination, whose method is multiple; nil if there is none
+	*pagination
+	lowerer *lowerer
+	set     *Ruleset
+	outer   *pager // the pager of the enclosing pagination, whose method is multiple; nil if there is none
 }
 
 // build adds all rules of the pagination. The order of the rules of one role is the order in which they are
 // evaluated.
 func (p *pager) build() {
-	p.set.Path = p.pagination.path
-	if p.pagination.method.Once {
+	p.set.Path = p.path
+	if p.method.Once {
 		p.addStateRules(RoleInit)
 		p.addFailureRules()
 		p.addOnceRules()
 		p.addKeepRules()
 		return
 	}
-	p.set.Method = p.pagination.method.Name
+	p.set.Method = p.method.Name
 	p.setPageSize()
 	p.addStateRules(RoleInit)
 	p.addGuardRules()
@@ -72,9 +72,9 @@ func (p *pager) addEndRules() {
 	}
 	for _, row := range sharedStops {
 		row.When = p.inDialect(row)
-		p.addRow(row, p.lowerer.configured(p.pagination.settings.get(row.Only[0].Setting).path()))
+		p.addRow(row, p.lowerer.configured(p.settings.get(row.Only[0].Setting).path()))
 	}
-	for _, row := range p.pagination.method.Stops {
+	for _, row := range p.method.Stops {
 		p.addRow(row, p.methodOrigin())
 	}
 	p.addOwnEndRules()
@@ -84,13 +84,13 @@ func (p *pager) addEndRules() {
 func (p *pager) addOwnEndRules() {
 	p.addUserStops(func(o Outcome) bool { return o != Failed })
 	p.addErrorRules()
-	p.set.IgnoredFindings = append(p.set.IgnoredFindings, p.pagination.settings.get("audit.ignore").texts()...)
+	p.set.IgnoredFindings = append(p.set.IgnoredFindings, p.settings.get("audit.ignore").texts()...)
 }
 
 // addPageLimit adds the rule of the option that limits the pages of every job.
 func (p *pager) addPageLimit() {
 	if p.lowerer.cfg.pages > 0 {
-		values := p.pagination.settings.with(optionPages.ID, setting{Value: p.lowerer.cfg.pages})
+		values := p.settings.with(optionPages.ID, setting{Value: p.lowerer.cfg.pages})
 		if rule, ok := p.rule(optionPages, values, Origin{By: Author{Kind: AuthorOption}}); ok {
 			p.add(rule)
 		}
@@ -99,7 +99,7 @@ func (p *pager) addPageLimit() {
 
 // addRow adds a rule of a table if it is in force.
 func (p *pager) addRow(row StopRule, origin Origin) {
-	if rule, ok := p.rule(row, p.pagination.settings, origin); ok {
+	if rule, ok := p.rule(row, p.settings, origin); ok {
 		p.add(rule)
 	}
 }
@@ -147,7 +147,7 @@ func (p *pager) rule(row StopRule, values settings, origin Origin) (Rule, bool) 
 }
 
 func (p *pager) add(r Rule) {
-	r.Shared = p.pagination.method.Name == Multiple
+	r.Shared = p.method.Name == Multiple
 	p.set.Rules = append(p.set.Rules, r)
 }
 
@@ -167,7 +167,7 @@ func (p *pager) id(id string) string {
 
 // methodOrigin returns the origin of the rules of the method.
 func (p *pager) methodOrigin() Origin {
-	return p.lowerer.origin(Author{Kind: AuthorMethod, Method: p.pagination.method.Name}, p.pagination.path)
+	return p.lowerer.origin(Author{Kind: AuthorMethod, Method: p.method.Name}, p.path)
 }
 
 // commonParams is the config path of the parameters of all requests.
@@ -175,8 +175,8 @@ const commonParams = "api.http.defaultOptions.params"
 
 // setPageSize sets the page size in force: the job's own parameter, the setting, or the parameter of all requests.
 func (p *pager) setPageSize() {
-	limit := p.pagination.settings.get("limit")
-	name, own := p.pagination.settings.get("limitParam").text(), p.lowerer.switches.ownPageSize
+	limit := p.settings.get("limit")
+	name, own := p.settings.get("limitParam").text(), p.lowerer.switches.ownPageSize
 	if size, ok := p.set.Job.Params.Get(name); ok && !value.Empty(size) && !(own && php.Empty(size)) {
 		limit = p.limitOfJob(name, size, limit)
 	} else if size, ok := p.lowerer.cfg.HTTP.Params.Get(name); ok && limit.Value == nil && !own {
@@ -195,7 +195,7 @@ func (p *pager) setPageSize() {
 func (p *pager) limitOfJob(name string, size any, limit setting) setting {
 	path := diag.Join(diag.Join(p.set.Job.path, "params"), name)
 	converted, err := convert(limitKind(p.lowerer.dialect), size)
-	_, needed := fieldNamed(p.pagination.method.Fields, "limit")
+	_, needed := fieldNamed(p.method.Fields, "limit")
 	switch {
 	case computedIn(size) != nil:
 		p.set.LimitBy = name
@@ -212,19 +212,19 @@ func (p *pager) limitOfJob(name string, size any, limit setting) setting {
 // addStateRules adds the variables of the method and of the user. A variable of the
 // user replaces that of the method with the same name.
 func (p *pager) addStateRules(role Role) {
-	variables := p.pagination.settings.get("state").list()
-	for _, v := range p.pagination.method.State {
-		if slices.ContainsFunc(variables, func(o setting) bool { return o.Name == v.Name }) || !p.pagination.settings.allMet(v.Only) {
+	variables := p.settings.get("state").list()
+	for _, v := range p.method.State {
+		if slices.ContainsFunc(variables, func(o setting) bool { return o.Name == v.Name }) || !p.settings.allMet(v.Only) {
 			continue
 		}
 		source := v.Init
 		if role == RoleNext {
 			source = v.Next
 		}
-		r := stateRule(role, v.Name, p.pagination.settings.expandSource(source), p.methodOrigin())
+		r := stateRule(role, v.Name, p.settings.expandSource(source), p.methodOrigin())
 		r.Uses = p.uses(v.Only, source)
 		if role == RoleNext {
-			r.ValueInWords = p.pagination.settings.expandText(v.ValueInWords, nil)
+			r.ValueInWords = p.settings.expandText(v.ValueInWords, nil)
 		}
 		p.add(r)
 		p.set.StateNames = lists.AppendNew(p.set.StateNames, v.Name)
@@ -286,7 +286,7 @@ func (p *pager) addGuard(g Guard) {
 		p.addUnused(g.ID, name+" is not set", origin)
 		return
 	}
-	if rule, ok := p.rule(g.StopRule, p.pagination.settings.with(name, configured), origin); ok {
+	if rule, ok := p.rule(g.StopRule, p.settings.with(name, configured), origin); ok {
 		rule.Guard, rule.Hint = true, g.Hint
 		if policy == PolicyFail {
 			rule.Outcome = Failed
@@ -299,11 +299,11 @@ func (p *pager) addGuard(g Guard) {
 // scroller.
 func (p *pager) guardSetting(name string) setting {
 	for level := p; level != nil; level = level.outer {
-		if s := level.pagination.settings.get(name); s.given() {
+		if s := level.settings.get(name); s.given() {
 			return s
 		}
 	}
-	return p.pagination.settings.get(name)
+	return p.settings.get(name)
 }
 
 // addUnused notes a rule of a table that is not in force.
@@ -316,7 +316,7 @@ func (p *pager) addUnused(id, why string, origin Origin) {
 
 // readIgnoredPaths reads the paths that the same-page check ignores.
 func (p *pager) readIgnoredPaths() {
-	for _, path := range p.pagination.settings.get("guards.ignore").list() {
+	for _, path := range p.settings.get("guards.ignore").list() {
 		keys := keypath.Split(path.text())
 		if len(keys) == 0 {
 			p.lowerer.diags.Errorf(diag.Value(path.path()), "want a path in the response, got %s", describe(path.Value))
@@ -349,7 +349,7 @@ func (p *pager) phrases() map[string]string {
 	}
 	if p.set.Limit != nil {
 		out["theLimit"] = "the limit of " + textOf(p.set.Limit)
-		name := p.pagination.settings.get("limitParam").text()
+		name := p.settings.get("limitParam").text()
 		switch p.set.LimitFrom.Path {
 		case diag.Join(diag.Join(p.set.Job.path, "params"), name):
 			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", name)
@@ -357,7 +357,7 @@ func (p *pager) phrases() map[string]string {
 			out["theLimit"] += fmt.Sprintf(", which the parameter %s of all requests sets", name)
 		}
 	}
-	if p.pagination.settings.get("nextPageFlag.ifNotSet").Value == p.pagination.settings.get("nextPageFlag.stopOn").Value {
+	if p.settings.get("nextPageFlag.ifNotSet").Value == p.settings.get("nextPageFlag.stopOn").Value {
 		out["orMissing"] = "is missing or "
 	}
 	if p.lowerer.switches.lenientNumbers {
@@ -369,7 +369,7 @@ func (p *pager) phrases() map[string]string {
 // hasUserStop reports whether id, such as stopRules[0], is the default id of a user's stopping rule that has
 // no name.
 func (p *pager) hasUserStop(id string) bool {
-	for i, element := range p.pagination.settings.get("stopRules").elements() {
+	for i, element := range p.settings.get("stopRules").elements() {
 		object, _ := element.settings()
 		if id == userStopID(i) && object.get("name").text() == "" {
 			return true
@@ -382,7 +382,7 @@ func userStopID(i int) string { return fmt.Sprintf("stopRules[%d]", i) }
 
 // addUserStops adds the user's stopping rules with the wanted outcomes.
 func (p *pager) addUserStops(wanted func(Outcome) bool) {
-	for i, element := range p.pagination.settings.get("stopRules").elements() {
+	for i, element := range p.settings.get("stopRules").elements() {
 		r := Rule{ID: p.id(userStopID(i)), Role: RoleStop, Outcome: Complete,
 			Source: element.text(), Origin: p.lowerer.configured(element.path())}
 		if object, ok := element.settings(); ok {
@@ -437,7 +437,7 @@ func defaultMessage(r Rule) string {
 }
 
 func (p *pager) addErrorRules() {
-	for i, element := range p.pagination.settings.get("onError").elements() {
+	for i, element := range p.settings.get("onError").elements() {
 		object, _ := element.settings()
 		when, message := object.get("when"), object.get("message")
 		if when.Value == nil {
@@ -462,7 +462,7 @@ func (p *pager) addErrorRules() {
 
 // addKeepRules adds the values that are saved for the next run.
 func (p *pager) addKeepRules() {
-	for _, kept := range p.pagination.settings.get("keep").list() {
+	for _, kept := range p.settings.get("keep").list() {
 		p.set.KeptNames = append(p.set.KeptNames, kept.Name)
 		p.add(Rule{
 			ID: "keep." + kept.Name, Role: RoleKeep, Target: kept.Name, Source: kept.text(), Clause: "is",

@@ -19,8 +19,8 @@ func (p *pager) addRequestRules() {
 	for _, r := range userParts {
 		parts.put(r)
 	}
-	if len(parts) == 0 && p.pagination.method.Next.empty() {
-		path, method := p.pagination.path, p.pagination.method.Name
+	if len(parts) == 0 && p.method.Next.empty() {
+		path, method := p.path, p.method.Name
 		p.lowerer.diags.Errorf(diag.Value(path), "method %s needs nextRequest, which makes the next request", method).
 			WithHint(`for instance "nextRequest": {"params": {"page": "page + 1"}}`)
 	}
@@ -72,11 +72,11 @@ func (o Overlay) empty() bool {
 
 // methodParts returns the parts of the method.
 func (p *pager) methodParts() requestParts {
-	o := p.pagination.method.Next
-	if p.pagination.settings.isOn(o.OmitParams) {
+	o := p.method.Next
+	if p.settings.isOn(o.OmitParams) {
 		p.set.IncludeParams = false
 		p.set.OmissionIntended = slices.ContainsFunc(o.OmitParams.when, func(c Condition) bool {
-			s := p.pagination.settings.get(c.Setting)
+			s := p.settings.get(c.Setting)
 			return s.Value != nil && !s.Default
 		})
 	}
@@ -100,7 +100,7 @@ func (p *pager) methodParts() requestParts {
 // applyToFirst sets whether parts are in the first request.
 func (p *pager) applyToFirst(parts requestParts, toggle Toggle) {
 	for i := range parts {
-		parts[i].Placement.First = p.pagination.settings.isOn(toggle)
+		parts[i].Placement.First = p.settings.isOn(toggle)
 		for _, c := range toggle.when {
 			if use, known := p.use(c.Setting); known {
 				parts[i].Placement.FirstBy = &use
@@ -111,25 +111,25 @@ func (p *pager) applyToFirst(parts requestParts, toggle Toggle) {
 
 // methodPart returns the rules of one part of a method's overlay.
 func (p *pager) methodPart(role Role, row Part) []Rule {
-	if row.Value == "" || !p.pagination.settings.allMet(row.Only) {
+	if row.Value == "" || !p.settings.allMet(row.Only) {
 		return nil
 	}
 	if row.Each == "" {
-		name, source := p.pagination.settings.expandText(row.Name, nil), p.pagination.settings.expandSource(row.Value)
+		name, source := p.settings.expandText(row.Name, nil), p.settings.expandSource(row.Value)
 		r := laterPart(role, name, source, p.methodOrigin())
-		r.ValueInWords = strings.ReplaceAll(p.pagination.settings.expandText(row.ValueInWords, nil), " + -", " - ")
+		r.ValueInWords = strings.ReplaceAll(p.settings.expandText(row.ValueInWords, nil), " + -", " - ")
 		r.Uses = p.uses(row.Only, row.Name, row.Value)
 		r.Hint = row.Hint
 		return []Rule{r}
 	}
 	var out []Rule
-	for _, m := range p.pagination.settings.get(row.Each).object() {
+	for _, m := range p.settings.get(row.Each).object() {
 		v := m.Value
 		if had, ok := p.set.Job.Params.Get(m.Name); ok && p.lowerer.switches.mergeScroll && p.set.IncludeParams {
 			v = value.Overlay(had, v) // as the reference merges a scrollRequest into its job
 		}
-		values := p.pagination.settings.with("each", setting{Value: v})
-		path := diag.Join(p.pagination.settings.get(row.Each).path(), m.Name)
+		values := p.settings.with("each", setting{Value: v})
+		path := diag.Join(p.settings.get(row.Each).path(), m.Name)
 		r := laterPart(role, m.Name, values.expandSource(row.Value), p.lowerer.configured(path))
 		r.ValueInWords = values.expandText(row.ValueInWords, nil)
 		out = append(out, r)
@@ -141,25 +141,25 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 func (p *pager) userParts() requestParts {
 	var parts requestParts
 	for _, role := range []Role{RoleURL, RoleEndpoint, RoleVerb} {
-		if part := p.pagination.settings.get("nextRequest." + string(role)); part.Value != nil {
+		if part := p.settings.get("nextRequest." + string(role)); part.Value != nil {
 			parts = append(parts, laterPart(role, "", addressOrVerb(role, part.text()), p.lowerer.configured(part.path())))
 		}
 	}
 	if parts.has(RoleURL) && parts.has(RoleEndpoint) {
-		p.lowerer.diags.Errorf(diag.Value(p.pagination.settings.get("nextRequest").path()), "url and endpoint are mutually exclusive").
+		p.lowerer.diags.Errorf(diag.Value(p.settings.get("nextRequest").path()), "url and endpoint are mutually exclusive").
 			WithHint("url is an absolute address; endpoint is resolved against baseUrl")
 	}
 	for _, role := range []Role{RoleParam, RoleHeader, RoleBody} {
 		parts = append(parts, p.namedParts(role)...)
 	}
-	switch include := p.pagination.settings.get("nextRequest.includeParams"); {
+	switch include := p.settings.get("nextRequest.includeParams"); {
 	case include.Value != nil:
 		p.set.IncludeParams, p.set.OmissionIntended = include.flag(), !include.flag()
 	case parts.has(RoleURL):
 		p.set.IncludeParams = false
 	}
 	p.applyToFirst(parts, If(With("nextRequest.applyToFirst")))
-	if wait := p.pagination.settings.get("nextRequest.after"); wait.Value != nil {
+	if wait := p.settings.get("nextRequest.after"); wait.Value != nil {
 		parts = append(parts, laterPart(RoleAfter, "", wait.text(), p.lowerer.configured(wait.path())))
 	}
 	return parts
@@ -177,7 +177,7 @@ func addressOrVerb(role Role, source string) string {
 // namedParts returns params, headers or body: an expression for each name, or one
 // expression for all names.
 func (p *pager) namedParts(role Role) []Rule {
-	part := p.pagination.settings.get("nextRequest." + string(role))
+	part := p.settings.get("nextRequest." + string(role))
 	if part.text() != "" {
 		return []Rule{laterPart(role, "", part.text(), p.lowerer.configured(part.path()))}
 	}

@@ -33,7 +33,7 @@ func (p *pager) uses(conditions Conditions, texts ...string) []Use {
 
 // use returns the use of a setting. It reports false for a setting without a value.
 func (p *pager) use(name string) (Use, bool) {
-	s := p.pagination.settings.get(name)
+	s := p.settings.get(name)
 	if s.Value == nil || name == "each" {
 		return Use{}, false
 	}
@@ -41,7 +41,7 @@ func (p *pager) use(name string) (Use, bool) {
 	if s.Default {
 		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: s.path()}
 	}
-	if f, ok := fieldNamed(p.pagination.method.Fields, name); ok {
+	if f, ok := fieldNamed(p.method.Fields, name); ok {
 		u.Required = f.Required
 	}
 	return u, true
