@@ -67,14 +67,11 @@ func (c *compilation) warnOfRowsWithoutNames(j *Job) {
 	}
 }
 
-// isConfigured reports whether the configuration wrote the rule, rather than a table.
-func isConfigured(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
-
 // asConfigured returns a rule as if the configuration had written it, with the place of the setting that switches
 // it on. It returns a rule that no setting switches on as it is.
 func asConfigured(r rules.Rule) rules.Rule {
 	for _, u := range r.Uses {
-		if u.Switch && u.Origin.By.Kind == rules.AuthorConfig {
+		if u.Switch && u.Origin.IsConfig() {
 			r.Origin = u.Origin
 		}
 	}
@@ -86,7 +83,7 @@ func (c *compilation) warnOfConstantTriggers(j *Job) {
 	p := j.Analysis().Prover()
 	for _, s := range slices.Concat(j.Stops, j.OnErrors) {
 		r, stops := asConfigured(s.Rule), s.Rule.Role == rules.RoleStop
-		if !isConfigured(r) {
+		if !r.Origin.IsConfig() {
 			continue
 		}
 		switch p.Condition(s.Expression) {
@@ -121,7 +118,7 @@ func (c *compilation) warnOfShadowedRules(j *Job) {
 	p := j.Analysis().Prover()
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
-			if i == k || !isConfigured(late.Rule) || late.Rule.Shared { // it may be the reason in another scroller
+			if i == k || !late.Rule.Origin.IsConfig() || late.Rule.Shared { // it may be the reason in another scroller
 				continue
 			}
 			a, bounded := p.Bound(early.Expression)
@@ -146,7 +143,7 @@ func (c *compilation) warnOfContradictions(j *Job) {
 	for i, a := range j.Stops {
 		for _, b := range j.Stops[:i] {
 			path, ok := onlyPath(a, b)
-			if ok && (isConfigured(a.Rule) || isConfigured(b.Rule)) && contradict(a, b, path) {
+			if ok && (a.Rule.Origin.IsConfig() || b.Rule.Origin.IsConfig()) && contradict(a, b, path) {
 				c.warn(a.Rule, "", "%s and %s contradict each other: whatever %s is, one of them stops after the first page",
 					b.Rule.ID, a.Rule.ID, language.Read{Root: rules.ContextBody, Path: path})
 			}
@@ -222,7 +219,7 @@ func (c *compilation) warnOfSameRequest(j *Job) {
 		if j.varies(e) {
 			return
 		}
-		if isConfigured(e.Rule) {
+		if e.Rule.Origin.IsConfig() {
 			last = &e.Rule
 		}
 	}
@@ -261,7 +258,7 @@ func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 func (c *compilation) warnOfOverriddenParams(j *Job) {
 	for _, e := range j.FirstParts {
 		param, has := c.set.Job.Params.Get(e.Rule.Target)
-		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Placement.Subsequent || isConfigured(e.Rule) || j.readsJob(e) {
+		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Placement.Subsequent || e.Rule.Origin.IsConfig() || j.readsJob(e) {
 			continue
 		}
 		text, _ := value.Text(param)

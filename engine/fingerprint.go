@@ -263,7 +263,7 @@ func nextOfList(job *compile.Job) (parts []any) {
 		})
 		hidden := r.Placement.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||
 			r.Role == rules.RoleParam && secret.IsName(r.Target)
-		if r.Origin.By.Kind == rules.AuthorConfig && r.Role != rules.RoleAfter && !pages && !hidden {
+		if r.Origin.IsConfig() && r.Role != rules.RoleAfter && !pages && !hidden {
 			parts = append(parts, r.Role, r.Target, r.Source, r.Placement.First)
 		}
 	}

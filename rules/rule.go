@@ -222,6 +222,9 @@ type Origin struct {
 	At   diag.Position `json:"at,omitzero" doc:"position in the file; absent: built in, or written in Go"`
 }
 
+// IsConfig reports whether the configuration is the author, rather than a table or an option of the run.
+func (o Origin) IsConfig() bool { return o.By.Kind == AuthorConfig }
+
 // Author is who wrote a rule.
 type Author struct {
 	Kind   AuthorKind

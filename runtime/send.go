@@ -195,7 +195,7 @@ func (s *sender) isSecret(v any) bool {
 // belong to the API.
 func (s *sender) checkAddress(address string) error {
 	configured := func(e *language.Expression) bool {
-		return e.Rule.Role.Addresses() && e.Rule.Origin.By == (rules.Author{})
+		return e.Rule.Role.Addresses() && e.Rule.Origin.IsConfig()
 	}
 	if !s.job.Analysis().Reads(rules.ContextInput) || !slices.ContainsFunc(s.job.Parts, configured) || !s.redactor.Contains(address) {
 		return nil

@@ -239,7 +239,7 @@ func (t *textWriter) decided(x *JobExplanation) (signs, ends []string) {
 		}
 	}
 	for _, r := range x.Stops {
-		if r.Never == "" && r.Outcome == rules.Complete && r.Origin.By.Kind == rules.AuthorConfig {
+		if r.Never == "" && r.Outcome == rules.Complete && r.Origin.IsConfig() {
 			ends = append(ends, r.ID)
 		}
 	}
@@ -309,7 +309,7 @@ func (x *JobExplanation) afterSamePage(signs []string) (fail []string) {
 // auditOfLimited says which evidence is sought in a list that a setting of the configuration has limited.
 func (t *textWriter) auditOfLimited(x *JobExplanation) string {
 	limits := func(r RuleExplanation) bool {
-		return r.Never == "" && r.Outcome == rules.Limited && r.Origin.By.Kind == rules.AuthorConfig
+		return r.Never == "" && r.Outcome == rules.Limited && r.Origin.IsConfig()
 	}
 	if !slices.ContainsFunc(x.ending(), limits) {
 		return ""

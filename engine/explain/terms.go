@@ -61,7 +61,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 			u.reads[root] = true
 			u.totals = u.totals || name == "total"
 			u.joins = u.joins || strings.Contains(r.Source, " + ") && slices.Contains(lacking, root)
-			if r.Origin.By.Kind == rules.AuthorConfig && slices.Contains(lacking, root) {
+			if r.Origin.IsConfig() && slices.Contains(lacking, root) {
 				u.lacks = true
 			}
 		}

@@ -62,7 +62,7 @@ func (s *subject) lengths(ctx context.Context, p *plan, first *run) (doubt int, 
 // failedByRule reports whether a stopping rule of the configuration, and not of the method, failed the run.
 func (r *run) failedByRule() bool {
 	return r.end.Outcome == rules.Failed && slices.ContainsFunc(r.apis[0].job.Stops, func(c *compile.Trigger) bool {
-		return c.Rule.ID == r.end.Reason && c.Rule.Origin.By.Kind == rules.AuthorConfig
+		return c.Rule.ID == r.end.Reason && c.Rule.Origin.IsConfig()
 	})
 }
 

@@ -42,7 +42,7 @@ func TestEveryConfiguredExpressionIsFound(t *testing.T) {
 			paths := d.paths()
 			for _, rule := range slices.Concat(job.Computed, job.State, job.Next, job.Shape, job.Stops, job.OnError, job.Keep, variables(job)) {
 				n := paths[rule.Origin.Path]
-				if rule.Origin.By.Kind != rules.AuthorConfig || n == nil || n.Kind != syntax.Scalar || n.Text != rule.Source || n.Value() != rule.Source {
+				if !rule.Origin.IsConfig() || n == nil || n.Kind != syntax.Scalar || n.Text != rule.Source || n.Value() != rule.Source {
 					continue
 				}
 				_, noTime := times.Parse(rule.Source)

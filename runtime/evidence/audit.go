@@ -162,10 +162,10 @@ func (p *latestPage) howEnded() (again, chosen bool) {
 		if by < 0 {
 			continue
 		}
-		rule, kind := &p.subject.job.Stops[by].Rule, p.subject.job.Stops[by].Rule.Origin.By.Kind
+		rule := &p.subject.job.Stops[by].Rule
 		readsTotal := slices.ContainsFunc(p.subject.job.Stops[by].Reads, func(r language.Read) bool { return r.Root == rules.ContextTotal })
-		again = again || i == 0 && rule.Guard && kind == rules.AuthorDefault
-		chosen = chosen || kind == rules.AuthorConfig && !(again && readsTotal)
+		again = again || i == 0 && rule.Guard && rule.Origin.By.Kind == rules.AuthorDefault
+		chosen = chosen || rule.Origin.IsConfig() && !(again && readsTotal)
 	}
 	return again && !chosen, chosen
 }
