@@ -70,8 +70,7 @@ func (c *Catalog) Guards() []Guard {
 
 // WithMethod returns a catalog that also has the method. The method must be
 // complete and consistent; the error lists everything that is wrong with it.
-// Whether its expressions are valid is found when a configuration that uses it is
-// compiled.
+// Its expressions are not compiled: [Catalog.MethodTrials] has configurations for that.
 func (c *Catalog) WithMethod(m Method) (*Catalog, error) {
 	if err := c.checkMethod(m); err != nil {
 		return nil, err

@@ -2,10 +2,10 @@
 // rules and the names that their expressions can read, decodes a configuration ([Decode]), and
 // turns it into rules ([Config.Lower]). It evaluates no expression.
 //
-// To see how an API is paged, read the table of methods (method.go), then the tables of the guards
-// (guard.go), of the stopping rules that all methods share (stop.go), and of the audit rules (audit.go, with the
-// facts that they read in audit_facts.go). Their expressions can name the fields of [Context] (context.go) and the
-// functions of package compile/language. A method is added as one row of its table.
+// To see how an API is paged, read the table of methods (method.go), then the tables of the guards (guard.go), of
+// the stopping rules that all methods share (stop.go), and of the audit rules (audit.go, with the facts that they
+// read in audit_facts.go). Their expressions can name the fields of [Context] (context.go) and the functions of
+// package compile/language. A method is added as one row of its table.
 //
 // The names of the files begin with their groups, in the order in which a configuration goes
 // through them:
@@ -30,9 +30,8 @@
 //
 // Package keypath has the forms of paths in responses, and package times those of times.
 //
-// Config paths are texts, such as api.pagination.stopRules[0], and not values that know their positions: they
-// are keys in results, traces and comments of explain, and only the position of a value that is reported is
-// looked up.
+// Config paths are strings, such as api.pagination.stopRules[0], without positions: they are keys in results,
+// traces and comments of explain, and only the position of a value that is reported is looked up.
 //
 // The children, iterations, functions and credentials that only the reference implementation has (dialect
 // keboola) are translated while a configuration is read, in the files keboola*.go. They are not a separate
@@ -47,8 +46,8 @@
 // command explain prints these sources: a test pastes them into a configuration and compares the
 // requests.
 //
-// A dialect is data, too: a row of dialect.go, with the rows of keboola_methods.go, which replace expressions of the
-// tables, and with switches. No code compares the name of a dialect.
+// A dialect is data, too: a row of dialect.go, with the rows of keboola_methods.go, which replace expressions of
+// the tables, and with switches. No code compares the name of a dialect.
 //
 // Settings become literals in the sources when a configuration is lowered. So a source is complete as it is
 // printed, and a configuration cannot inject syntax.
@@ -60,6 +59,6 @@
 //
 // The tables and their lowering are one package: apart, each would need dozens of names of the other.
 //
-// The tables are values and not globals: a method, guard or function that a program adds belongs to one
-// engine, and is compiled when the engine is made, whether the configuration uses it or not.
+// A [Catalog] is a value: a method or guard that a program adds belongs to one engine. Its expressions are
+// compiled when the engine is made, whether the configuration uses it or not.
 package rules
