@@ -31,7 +31,7 @@ type Config struct {
 	Properties []Property
 	Source     *diag.Source // the text; nil when built in Go
 	Secrets    []string     // values that must never be printed
-	Identities []string     // secrets that are no credentials but select a list, such as the name of a tenant
+	Identities []string     // secrets that are not credentials but select a list, such as the name of a tenant
 	Env        []string     // names of the environment variables that {"env": "NAME"} names
 	UnsetEnv   []string     // those without a value, in whose place the configuration has placeholders
 

@@ -72,7 +72,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 	newest := fmt.Sprintf("latestOf(items, %s, %s", strconv.Quote(path.text()), kept)
 	if format.text() != "" {
 		newest += ", " + strconv.Quote(format.text())
-	} else if lag.Value != nil && spanOf(lag.Value).IsTime() { // a text that is no time could not be sent
+	} else if lag.Value != nil && spanOf(lag.Value).IsTime() { // a text that is not a time could not be sent
 		newest += ", " + strconv.Quote(AnyTime)
 	}
 	j.increment = &increment{name: name, keep: newest + ")", path: given.path, cursor: path.path()}

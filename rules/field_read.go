@@ -108,7 +108,7 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 }
 
 // convertObject sets the value of a setting whose field describes an object. It reports false for any other
-// field, and for a value that is no object.
+// field, and for a value that is not an object.
 func (r *reader) convertObject(s *setting, v any, f *Field) bool {
 	kind, _ := f.kindAndDefault(r.dialect)
 	object, isObject := value.Members(v)

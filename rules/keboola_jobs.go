@@ -85,7 +85,7 @@ func (k *keboolaConfig) userData(config, job setting) []ItemField {
 	var fields []ItemField
 	for _, row := range []struct {
 		setting
-		name string // the name of the member if the value is no object
+		name string // the name of the member if the value is not an object
 	}{{config, "userData"}, {job, "job_parent_id"}} {
 		if php.EmptyConfig(row.Value) {
 			continue

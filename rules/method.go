@@ -1,13 +1,13 @@
 package rules
 
-// Method is one way of paging, written as data in the rule language: it says how the
-// next request is made and when the list ends. The loop knows no method.
+// Method is one way of paging, written as data in the rule language: it says how the next request is made and when
+// the list ends. The loop knows no method.
 //
-// A source sees the fields of [Context] and the functions of package compile/language, like
-// the expressions that users write in nextRequest, state and stopRules. Lowering
-// replaces ${name} by the configured value of a setting: of one of Fields, or of a setting that all methods
-// have, such as limitParam. A bare name is a field of the context: limit is the page size in effect, which the
-// job's own parameter may override. Texts such as [StopRule].Clause have more forms of ${…}.
+// A source sees the fields of [Context] and the functions of package compile/language, like the expressions that
+// users write in nextRequest, state and stopRules. Lowering replaces ${name} by the configured value of a setting:
+// of one of Fields, or of a setting that all methods have, such as limitParam. A bare name is a field of the
+// context: limit is the page size in effect, which the job's own parameter may override. Texts such as
+// [StopRule].Clause have more forms of ${…}.
 type Method struct {
 	Name   string
 	Doc    string // when to choose it

@@ -10,8 +10,8 @@ import (
 // Rule is one expression of a job, with its use and its origin. Lowering turns every configuration
 // into a list of rules, and nothing else: the loop knows no method, guard or limit.
 //
-// Every rule has the fields up to Origin. Stop, OnError, Placement and Audit belong to one role, or group of roles, each, and
-// are zero in all other rules.
+// Every rule has the fields up to Origin. Each of the fields from Outcome to Audit belongs to one role or to some
+// roles, and is zero in all other rules.
 type Rule struct {
 	ID     string // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
 	Role   Role   // the use of its value
@@ -49,12 +49,13 @@ func (r Rule) BelongsToFor() bool {
 type Stopping struct {
 	Drop         bool   // the items of the page on which the rule is met are not emitted; the Clause of a guard does not mention it
 	ExceptPolled bool   // the rule is not met by a poll: a request that is repeated after a wait, and expects the same response again
-	Earlier      bool   // of a guard: its cause is on pages before the last, so that a list that it fails must begin again
+	Earlier      bool   // of a guard: its cause is on pages before the last, so that a list that it fails must be read from the start
 	ExpectsRead  bool   // responses have the values that it reads: if no response has them, the configuration is probably wrong
 	Signal       Signal // what it reads of the response, if a key of the configuration names it
 }
 
-// A Signal is what a stopping rule reads of a response, in the tables of stopping rules. The zero value says nothing of it.
+// A Signal is what a stopping rule reads of a response, in the tables of stopping rules. The zero value says nothing
+// of it.
 type Signal string
 
 // The signals.
@@ -83,13 +84,13 @@ type Placement struct {
 	Since *Cursor // the cursor of the items with which the sent value is compared; nil unless it is the kept value of incremental
 }
 
-// A Cursor is the part of the items that orders them.
+// A Cursor is the member of the items by which they are ordered, such as the time of their last change.
 type Cursor struct {
 	Keys   []string // its path
 	Format string   // the form of times: a layout, [UnixSeconds] or [UnixMillis]; empty if any form will do
 	Kept   string   // the name of the value that is kept of it
 	Within []string // the path of the sent value within the value of the rule; empty if that is sent whole
-	Lags   bool     // the value that is sent may be from before the kept one, on purpose
+	Lags   bool     // by design, the value that is sent may be earlier than the kept one
 	First  any      // the value in the first run, or its expression, as it is configured; nil if there is none
 }
 

@@ -520,7 +520,7 @@ func (s ErrorSign) Matches(v any) bool {
 	return isErrorValue(v)
 }
 
-// wholeNumber returns a number that is no text, in any type that JSON is decoded to.
+// wholeNumber returns a number that is not a text, in any type that JSON is decoded to.
 func wholeNumber(v any) (n int, ok bool) {
 	if _, isText := v.(string); isText {
 		return 0, false
@@ -601,7 +601,7 @@ func isFailureWord(v any) bool {
 	return ok && slices.Contains(failureWords, strings.ToLower(text))
 }
 
-// isWarning reports whether the severity of a message says that it is no error.
+// isWarning reports whether the severity of a message says that it is not an error.
 func isWarning(severity any) bool {
 	word, _ := severity.(string)
 	return slices.Contains(warningWords, strings.ToLower(word))

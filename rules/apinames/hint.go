@@ -68,7 +68,7 @@ func (k Key) PlaceKind() HintKind {
 var hintTable = []struct {
 	kind  HintKind
 	names []string
-	flags []string // more names of flags; without a rule that reads them they are no hints
+	flags []string // more names of flags; without a rule that reads them they are not hints
 }{
 	{HintTotal, slices.Concat([]string{
 		"filteredtotal", "totalfiltered", "filteredcount", "totalfilteredcount", "filtercount", // before that of all items
@@ -697,7 +697,7 @@ func (k Key) IsPagingOnly() bool {
 	return pagers()[string(appendBare(buffer[:0], string(k)))]
 }
 
-// Flag is the function [Flag] for the value under the key. If [Key.MayBeNumber] reports true, 0 and 1 are no flags.
+// Flag is the function [Flag] for the value under the key. If [Key.MayBeNumber] reports true, 0 and 1 are not flags.
 func (k Key) Flag(v any) (flag, ok bool) {
 	if text, _ := value.Text(v); (text == "0" || text == "1") && k.MayBeNumber() {
 		return false, false

@@ -59,7 +59,7 @@ func (d *Diagnostic) Error() string {
 // Location returns file:line:column, or as much of it as is known.
 func (d *Diagnostic) Location() string { return d.Pos.In(d.File) }
 
-// WithHint sets the hint and returns the diagnostic. An empty hint is no hint.
+// WithHint sets the hint and returns the diagnostic. An empty hint means that there is none.
 func (d *Diagnostic) WithHint(hint string) *Diagnostic {
 	d.Hint = hint
 	return d

@@ -80,7 +80,7 @@ func ifEmpty(args []any) (any, error) {
 	return args[0], nil
 }
 
-// strToTime fails for a text that is no time. PHP returns false, which the reference
+// strToTime fails for a text that is not a time. PHP returns false, which the reference
 // then takes for a time in 1970.
 func strToTime(args []any) (any, error) {
 	text := String(args[0])

@@ -100,7 +100,7 @@ func splitURL(url string) (origin, rest string) {
 }
 
 // splitHost splits the host, with its user and its port, from the text after it. A name that PHP takes
-// for empty is no host. Without a host, or with an invalid port, both are empty.
+// for empty is not a host. Without a host, or with an invalid port, both are empty.
 func splitHost(text string) (host, rest string) {
 	end := strings.IndexAny(text, "/?#")
 	if end < 0 {

@@ -145,7 +145,7 @@ func kindOf(c byte) byte {
 	return 0
 }
 
-// KeysIn returns the spans of the texts in an expression that may be keys or passwords, and are no paths, addresses or
+// KeysIn returns the spans of the texts in an expression that may be keys or passwords, and are not paths, addresses or
 // times: each has letters and digits, and is not short. The expression may be written as JSON escapes it.
 func KeysIn(source string) (spans [][2]int) {
 	for _, at := range literals().FindAllStringSubmatchIndex(source, -1) {
