@@ -213,7 +213,7 @@ var (
 func TestThePathsOfARuleAndOfAPageNameDeclarationsOfTheirFiles(t *testing.T) {
 	page := readPage(t, "ARCHITECTURE.md")
 	rule, rest, _ := strings.Cut(page, "\n## The life of a page\n")
-	for path, files := range map[string]int{rule: 14, rest: 14} {
+	for path, files := range map[string]int{rule: 15, rest: 14} {
 		rows := readingRow.FindAllString(path, -1)
 		require.Len(t, rows, files)
 		for _, row := range rows {
