@@ -164,7 +164,7 @@ type JobResult = runtime.Result
 //	// Earlier reports whether the cause is on pages before this one, or in an item of the parent. A run that continues
 //	// from a checkpoint of the list would fail again, or leave out items; one from its beginning need not.
 //	Earlier bool
-//	Remedy  remedy.Remedy // the hint, for a face that has other words for what it names: see [Error.WithRemedy]
+//	Remedy  remedy.Remedy // the hint, for a front end with its own wording: see [Error.WithRemedy]
 //
 //	func (*Error) Error() string
 //	func (*Error) Is(target error) bool

@@ -86,7 +86,7 @@ func ProbedOn(p *Page) *trace.Evaluation { return p.probed }
 
 // Checkpoint returns the position after this page as JSON. Another run, even in another process,
 // continues from it with the next page (engine.WithResume). Save it together with the items of
-// the page. It has a version, holds no credentials, and is available only until the sink returns.
+// the page. It is versioned and contains no credentials. It is available only until the sink returns.
 // It is nil after a page on which the run fails, since that page must be requested again.
 func (p *Page) Checkpoint() (json.RawMessage, error) {
 	if p.checkpoint == nil {

@@ -287,7 +287,7 @@ var library = map[string]libraryFunction{
 // invoke calls the function. Every call is metered, even one that does little.
 func (f libraryFunction) invoke(name string, m *meter, args []any) (any, error) {
 	m.spend(16)
-	args = slices.Clone(args) // they are the machine's
+	args = slices.Clone(args) // the VM reuses its slice
 	for i, v := range args {
 		if v == nil && !f.takesNil {
 			return nil, nil

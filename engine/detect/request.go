@@ -102,7 +102,7 @@ type RequestError struct {
 	Message string
 	Hint    string // how to fix it; may be empty
 
-	Remedy remedy.Remedy // the hint, for a face that has other words for what it names
+	Remedy remedy.Remedy // the hint, for a front end with its own wording
 }
 
 // Error implements error.

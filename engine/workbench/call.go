@@ -94,7 +94,7 @@ type Error struct {
 	Hint        string       `json:"hint,omitempty"`
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"` // if the configuration has mistakes
 
-	Remedy remedy.Remedy `json:"-"` // the hint, for a face that has other words for what it names
+	Remedy remedy.Remedy `json:"-"` // the hint, for a front end with its own wording
 }
 
 // Error returns the message.

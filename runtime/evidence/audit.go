@@ -121,7 +121,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	if c.Count > 0 { // a page without items has been judged when it was read
 		w.errors().noticeChange()
 	}
-	if found := h.Only.strange(); found != nil && !p.end.Siblings {
+	if found := h.Only.suspected(); found != nil && !p.end.Siblings {
 		w.errors().reportErrorOf(found.Page, found.Error, found.Doubt)
 	}
 	facts := h.Facts

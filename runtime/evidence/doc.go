@@ -42,7 +42,7 @@
 //     partitions have, position.go a position that was not requested, redirect.go a page from
 //     elsewhere, and page_beyond.go items on a page after the end.
 //   - Errors: error.go bodies that report errors (error_items.go in the list or in its place,
-//     error_only.go and error_stranger.go in its only item, error_last.go in the last line,
+//     error_only.go and error_single.go in its only item, error_last.go in the last line,
 //     error_text.go in a text, error_csv.go in the header of CSV, error_header.go in headers and trailers),
 //     error_change.go statuses that change,
 //     and bare_page.go a page without any member of page 1.

@@ -24,14 +24,14 @@ type errorSearch struct {
 
 // An errorMemory is what an [errorSearch] remembers of earlier pages.
 type errorMemory struct {
-	Alone      *loneItem `json:"alone,omitempty"`      // the only item of page 1, until a page with several items follows
-	Ended      bool      `json:"ended,omitempty"`      // whether a page in NDJSON or CSV ends with the end of a line
-	HadOthers  bool      `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
-	Kinds      bool      `json:"kinds,omitempty"`      // whether the items of page 1 are of several kinds; see [haveKinds]
-	Headers    []string  `json:"headers,omitempty"`    // headers of pages with items that would tell of an error
-	Partial    string    `json:"part,omitempty"`       // the error, if it is a warning that the latest page is a part of the results
-	FirstNulls bool      `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
-	Only       OnlyItems `json:"only,omitzero"`
+	Alone      *singleItem `json:"alone,omitempty"`      // the only item of page 1, until a page with several items follows
+	Ended      bool        `json:"ended,omitempty"`      // whether a page in NDJSON or CSV ends with the end of a line
+	HadOthers  bool        `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
+	Kinds      bool        `json:"kinds,omitempty"`      // whether the items of page 1 are of several kinds; see [haveKinds]
+	Headers    []string    `json:"headers,omitempty"`    // headers of pages with items that would tell of an error
+	Partial    string      `json:"part,omitempty"`       // the error, if it is a warning that the latest page is a part of the results
+	FirstNulls bool        `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
+	Only       OnlyItems   `json:"only,omitzero"`
 }
 
 // maxErrorBody is the size of the largest body that is searched for an error in place of items or of a list: such a body is
@@ -54,7 +54,7 @@ func (s errorSearch) notice() {
 	s.noticeHeaders()
 	s.noticeOpenEnd()
 	s.noticeHeaderAgain()
-	s.noticeStranger()
+	s.noticeDifferentItem()
 	if !s.hasError() {
 		s.noticeLastLine()
 	}
@@ -115,7 +115,7 @@ func mayBeItemIf(condition bool) rules.ErrorDoubt {
 // noticeErrorBesideItems notices an error on a page with items.
 func (s errorSearch) noticeErrorBesideItems() {
 	if s.reading.Columns != nil {
-		s.noticeStrangeHeader()
+		s.noticeUnknownHeader()
 	}
 	if s.facts.AbsentPage == s.context.Page {
 		s.noticeMessage("there is no list at "+s.facts.AbsentList, apinames.SaysFailure, rules.DoubtNone)
@@ -168,7 +168,7 @@ func (s errorSearch) noticeErrorWithoutItems() {
 	}
 	switch {
 	case s.reading.Columns != nil:
-		s.noticeStrangeHeader()
+		s.noticeUnknownHeader()
 	case s.lostItems():
 		complains := func(text string) bool { return apinames.SaysTrouble(text) && !apinames.SaysPastEnd(text) }
 		if saysSuccess(page.Body) {

@@ -12,23 +12,23 @@ import (
 	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
-// noticeStrangeHeader notices a page in CSV whose first line has no name of the header of the first page. It may be a row,
+// noticeUnknownHeader notices a page in CSV whose first line has no name of the header of the first page. It may be a row,
 // because the API sends the header only once; then the row is lost. It may also be a sentence about a failure, or, as
 // the only line, a sentence that does not say that there is nothing. If page 1 has several columns, a sentence which says
 // that there is nothing is no row. A few words may also be the name of a column,
 // unless they say that a result is not ready: PENDING. A single name without rows may be some other answer. The first
 // line of the first page may be a row, too, if it begins like one.
-func (s errorSearch) noticeStrangeHeader() {
+func (s errorSearch) noticeUnknownHeader() {
 	columns := s.reading.Columns
 	line := strings.Join(columns, ",")
 	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(s.first.Header, name) })
-	strange := s.context.Page > 1 && len(s.first.Header) > 0 && !known
+	unknown := s.context.Page > 1 && len(s.first.Header) > 0 && !known
 	switch single := s.context.Count == 0; {
 	case known && s.context.Page > 1:
-	case strange && !single:
+	case unknown && !single:
 		s.reportError("its first line is "+shortText(line)+", which is not the header of page 1", rules.DoubtNone)
-	case strange && len(columns) == 1 && len(s.first.Header) > 1 && apinames.SaysNoMore(line):
-	case strange, single && len(columns) == 1 && apinames.SaysPending(line),
+	case unknown && len(columns) == 1 && len(s.first.Header) > 1 && apinames.SaysNoMore(line):
+	case unknown, single && len(columns) == 1 && apinames.SaysPending(line),
 		single && isSentence(columns) && (apinames.SaysFailure(line) || endsSentence(line) && apinames.SaysTrouble(line)):
 		s.reportError("its only line is "+shortText(line)+", which is not the header of the list", rules.DoubtNone)
 	case len(columns) == 1 && apinames.SaysFailure(line) && !strings.Contains(line, "_") &&

@@ -39,7 +39,7 @@ const maxNames = 64
 // one, other such items may refute it, so it is judged at the end.
 func (s errorSearch) noticeErrorInItems() {
 	before := *s.facts
-	s.noticeErrorItem(s.strange)
+	s.noticeErrorItem(s.errorItem)
 	if s.readsRoot() && s.reading.HasErrors {
 		s.noticeSign(s.subject.beside, s.pageOfErrors(s.subject.besidePaths()))
 	}
@@ -115,8 +115,8 @@ func shared(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return !slices.Contains(b, name) })
 }
 
-// strange returns the objects with an error, or nil if there is none, or if they are items.
-func (o *OnlyItems) strange() *suspectItem {
+// suspected returns the objects with an error, or nil if there is none, or if they are items.
+func (o *OnlyItems) suspected() *suspectItem {
 	lacks := func(name string) bool { return !slices.Contains(o.Suspect.Names, name) }
 	if o.Suspect == nil || len(o.Sound) > 0 && !slices.ContainsFunc(o.Sound, lacks) {
 		return nil
@@ -126,7 +126,7 @@ func (o *OnlyItems) strange() *suspectItem {
 
 // Finding returns the finding that the only item of a partition is an error, or nil.
 func (o *OnlyItems) Finding(job *compile.Job) *trace.Finding {
-	found := o.strange()
+	found := o.suspected()
 	if found == nil {
 		return nil
 	}

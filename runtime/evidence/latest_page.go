@@ -28,15 +28,15 @@ type latestPage struct {
 	redactor *redact.Redactor
 	warn     func(code, message string)
 
-	reading  document.Reading
-	header   http.Header
-	trailers http.Header     // the headers after its body
-	request  document.Digest // the request for the page
-	before   document.Digest // the request for the previous page
-	sent     trace.Request   // the request for the page, without its secrets
-	strange  []byte          // its first item that has no identifier, and only members of errors
-	repeats  bool            // whether an earlier page has the same items
-	end      End             // how the list ended, once it has
+	reading   document.Reading
+	header    http.Header
+	trailers  http.Header     // the headers after its body
+	request   document.Digest // the request for the page
+	before    document.Digest // the request for the previous page
+	sent      trace.Request   // the request for the page, without its secrets
+	errorItem []byte          // its first item that has no identifier, and only members of errors
+	repeats   bool            // whether an earlier page has the same items
+	end       End             // how the list ended, once it has
 }
 
 // decisive returns the digest of the values that determine how the list continues.

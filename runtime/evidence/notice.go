@@ -24,7 +24,7 @@ type Page struct {
 func (w *Watcher) Notice(page Page) {
 	p, c := &w.latest, w.latest.context
 	p.reading, p.header, p.request, p.before, p.sent = page.Reading, page.Header, page.Request, page.Previous, page.Sent
-	p.trailers, p.strange, p.repeats = page.Trailer, nil, false
+	p.trailers, p.errorItem, p.repeats = page.Trailer, nil, false
 	w.hints.resumed, w.hints.found = nil, nil
 	if c.Page == 1 {
 		w.history.First = page.Sent

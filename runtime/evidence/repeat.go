@@ -64,8 +64,8 @@ func (s repeatSearch) noticeItems() (allKnown, allSame bool) {
 	for _, item := range s.reading.Compared {
 		id := document.Identity(item)
 		if id == nil {
-			if s.strange == nil && document.IsErrorObject(item) {
-				s.strange = item
+			if s.errorItem == nil && document.IsErrorObject(item) {
+				s.errorItem = item
 			}
 			continue
 		}

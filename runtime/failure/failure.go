@@ -106,7 +106,7 @@ type Error struct {
 	// from a checkpoint of the list would fail again, or leave out items; one from its beginning need not.
 	Earlier bool
 
-	Remedy remedy.Remedy // the hint, for a face that has other words for what it names: see [Error.WithRemedy]
+	Remedy remedy.Remedy // the hint, for a front end with its own wording: see [Error.WithRemedy]
 }
 
 // Errors for use with errors.Is: each matches any error of its class.

@@ -66,7 +66,7 @@ func (h handler) any(v any) any {
 	switch v := v.(type) {
 	case error:
 		return errors.New(h.change(v.Error()))
-	case remedy.Remedy: // not as a text, since each face words it
+	case remedy.Remedy: // not as a text, since each front end words it
 		if text := v.String(); h.change(text) != text {
 			return h.change(text)
 		}

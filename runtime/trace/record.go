@@ -80,7 +80,7 @@ type Fault struct {
 	// checkpoint of the list is of no use.
 	Earlier bool `json:"earlier,omitempty"`
 
-	Remedy remedy.Remedy `json:"-"` // the hint, for a face that has other words for what it names
+	Remedy remedy.Remedy `json:"-"` // the hint, for a front end with its own wording
 }
 
 // A Decision says whether a job continues after a page.

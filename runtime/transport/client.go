@@ -59,7 +59,7 @@ func New(options Options) *Client {
 	if options.Transport == nil {
 		options.Transport = Default()
 	}
-	options.Origin = cmp.Or(options.Origin, &url.URL{}) // of no address
+	options.Origin = cmp.Or(options.Origin, &url.URL{}) // matches no address
 	options.Clock = cmp.Or(options.Clock, SystemClock)
 	options.Log = cmp.Or(options.Log, slog.New(slog.DiscardHandler))
 	options.Redactor = cmp.Or(options.Redactor, redact.New(nil))

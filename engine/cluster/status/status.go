@@ -157,7 +157,7 @@ type Warning struct {
 	Message string `json:"message" doc:"one sentence without its full stop"`
 	Hint    string `json:"hint" doc:"what to do"`
 
-	Remedy remedy.Remedy `json:"-"` // the hint, for a face that has other words for what it names
+	Remedy remedy.Remedy `json:"-"` // the hint, for a front end with its own wording
 }
 
 // A Partition describes how far a partition is.

@@ -56,7 +56,7 @@ func WriteStatic(dir string, engine, support []byte) error {
 	return files.Write(filepath.Join(dir, EngineName+".gz"), compressed.Bytes(), 0o644)
 }
 
-// staticPage returns the page with its policy, which a web server need not know, and the name of its face.
+// staticPage returns the page with its policy, which a web server need not know, and the name of the front end.
 func staticPage(page []byte) []byte {
 	page = bytes.Replace(page, []byte(`<html lang="en">`), []byte(`<html lang="en" data-face="playground">`), 1)
 	meta := fmt.Sprintf("<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=%q>\n"+
