@@ -434,13 +434,14 @@ func TestExplainOfEveryCaseMatchesItsSchema(t *testing.T) {
 // TestTheTextOfExplainFitsItsWidth requires lines that are longer than the width to be one word.
 func TestTheTextOfExplainFitsItsWidth(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
-	for _, c := range allCases(t) {
+	widths := []int{40, 72, 100, 120}
+	for i, c := range allCases(t) {
 		e, err := loadCase(c, serve(t, c), &strings.Builder{})
 		if err != nil {
 			continue
 		}
 		x := e.Explain()
-		for _, width := range []int{40, 72, 100, 120} {
+		for _, width := range []int{widths[i%len(widths)], widths[(i+2)%len(widths)]} { // two for each case
 			for line := range strings.Lines(x.Text(explain.TextOptions{Width: width, Full: true})) {
 				line = strings.TrimRight(line, "\n")
 				words := strings.Fields(line)

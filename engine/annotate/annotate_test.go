@@ -72,7 +72,7 @@ func annotated(t *testing.T, name string, text []byte, options []engine.Option) 
 func TestAnnotatedConfigurationsCompileToTheSameRules(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs one case after another, as other tests do")
 	others := []string{"block.yaml", "flow.yaml", "line.yml"}
-	configs(t, 1, func(t *testing.T, name string, text []byte, options []engine.Option) {
+	configs(t, 2, func(t *testing.T, name string, text []byte, options []engine.Option) {
 		all := forms(t, name, text)
 		others = append(others[1:], others[0]) // each case in one other form
 		for _, name := range []string{name, others[0]} {
