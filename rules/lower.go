@@ -72,6 +72,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 	l.addItemRules(set)
 	l.keepStart(set)
 	l.addKeepFor(set)
+	l.checkPartitionPolicy(job)
 	addAuditRules(set)
 	l.addIgnoredErrors(set)
 	return set

@@ -124,6 +124,14 @@ func (l *lowerer) addForRules(set *Ruleset) {
 	}
 }
 
+// checkPartitionPolicy refuses a policy for partitions that fail in a job that has none.
+func (l *lowerer) checkPartitionPolicy(job Job) {
+	if len(job.For) == 0 && job.OnFailure == PartitionSkip {
+		l.diags.Errorf(diag.Value(diag.Join(job.path, "onPartitionError")), "onPartitionError needs for: a job without variables has one list").
+			WithHint("remove onPartitionError")
+	}
+}
+
 // addKeepFor adds the rule that tells apart the partitions whose kept values are their own.
 func (l *lowerer) addKeepFor(set *Ruleset) {
 	job := &set.Job

@@ -30,13 +30,25 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 	for i := range findings {
 		f := &findings[i]
 		if r.logs(slog.LevelWarn) {
-			r.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.name(), f.Message),
-				"event", "suspect", "job", r.job.ID(), "finding", f.ID)
+			LogFinding(r.Log, r.name(), r.job, *f)
 		}
 		r.observe(ctx, Event{Kind: EventFinding, Finding: f})
 	}
 	r.state.Result.Findings = findings
 	return findings
+}
+
+// LogFinding logs a finding about a job, or about a partition of it.
+func LogFinding(log *slog.Logger, name string, job *compile.Job, f trace.Finding) {
+	log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", name, f.Message), "event", "suspect", "job", job.ID(), "finding", f.ID)
+}
+
+// LogEarlierFindings logs the findings of an earlier run.
+func LogEarlierFindings(log *slog.Logger, name string, job *compile.Job, found []trace.Finding) {
+	for _, f := range found {
+		f.Message += " (found by an earlier run)"
+		LogFinding(log, name, job, f)
+	}
 }
 
 // noticeBeyond shows the watcher the pages after the end of a complete list: they were requested ahead of their

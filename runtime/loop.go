@@ -118,6 +118,7 @@ func (l Loop) RunList(ctx context.Context, list List, receiver Receiver) (ListRe
 	ctx = context.WithValue(ctx, partitionKey{}, r.list.Partition)
 	request, more, err := r.begin(ctx)
 	if err == nil && !more { // the job had already ended
+		LogEarlierFindings(r.Log, r.name(), r.job, r.state.Result.Findings)
 		return r.withSeen(r.state.Result), nil
 	}
 	more = more && !r.endIfEnough(ctx)

@@ -242,6 +242,7 @@ func (t *tree) resume(ctx context.Context) (*node, error) {
 	}
 	t.tally.restore(state.tallyState)
 	for _, r := range state.Results {
+		runtime.LogEarlierFindings(t.walk.Log, r.Job, t.tally.byID[r.Job], r.Findings)
 		if r.Partitions != nil {
 			t.quota.spend(r.Partitions.Count)
 		}

@@ -136,8 +136,7 @@ func (t *Tally) conclude(err error) []EndedResult {
 			}
 			f.Message, f.Because = t.redactor.Shown(f.Message), t.redactor.Shown(f.Because)
 			r.Findings = append(r.Findings, f)
-			t.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message),
-				"event", "suspect", "job", r.Job, "finding", f.ID)
+			runtime.LogFinding(t.log, r.Job, job, f)
 		}
 		switch parent := t.jobs[job.Parent]; {
 		case r.Outcome == "" && err == nil && parent != nil && parent.result.Reason == runtime.ReasonPartitionLimit:

@@ -529,3 +529,33 @@ func TestAWindowThatIsContinuedAndCannotBeSplitIsRefused(t *testing.T) {
 	run(0)
 	require.Equal(t, 12, strings.Count(readText(t, file), "\n"))
 }
+
+// The run that publishes a file says what an earlier run has found about its rows.
+func TestFindingsOfAnEarlierRunAreToldAgain(t *testing.T) {
+	var broken atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(12 * time.Millisecond) // the state of a failed run has all pages but those of the last 10 ms
+		switch {
+		case r.URL.Path == "/a":
+			fmt.Fprint(w, `{"data": [{"id": 1}], "status": "error"}`)
+		case broken.Load():
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			fmt.Fprint(w, `{"data": [{"id": 2}]}`)
+		}
+	}))
+	defer api.Close()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "c.json")
+	require.NoError(t, os.WriteFile(config, []byte(`{"api": {"baseUrl": "`+api.URL+`/"},
+		"config": {"jobs": [{"id": "x", "endpoint": "{v}", "dataField": "data", "for": {"v": {"values": ["a", "b"]}}}]}}`), 0o600))
+	run := func(status int) string {
+		return runStopwhen(t, status, "run", config, "--out", filepath.Join(dir, "out"), "--state", filepath.Join(dir, "state"))
+	}
+	broken.Store(true)
+	require.Contains(t, run(3), "audit.errorBody")
+	broken.Store(false)
+	log := run(0)
+	require.Equal(t, 1, strings.Count(log, "audit.errorBody"), log)
+	require.Contains(t, log, "(found by an earlier run)")
+}
