@@ -355,36 +355,48 @@ func (g *group) pagers() []value.Object {
 	return pagers
 }
 
-// pagerName returns the name of a pagination: what leads to the next page.
-func pagerName(p value.Object) string {
+// A pager describes the paginations of a method.
+type pager struct {
+	name        string // what leads to the next page
+	keepsParams bool   // whether requests after the first always have the parameters of the job
+}
+
+// methodPagers is the table of the methods that have one description: all but expression.
+var methodPagers = map[any]pager{
+	nil:               {"cursor", true}, // no pagination
+	"single":          {"one_page", true},
+	"offset":          {"offset", true},
+	"pagenum":         {"pages", true},
+	"pagecount":       {"pages", true},
+	"keyset":          {"after_last", true},
+	"response.url":    {name: "link"},
+	"header.link":     {name: "link"},
+	"cursor":          {name: "cursor"},
+	"response.param":  {name: "cursor"},
+	"response.params": {name: "cursor"},
+	"header.param":    {name: "cursor"},
+	"graphql.relay":   {name: "cursor"},
+}
+
+// pagerOf returns the description of a pagination.
+func pagerOf(p value.Object) pager {
 	method, _ := p.Get("method")
-	switch method {
-	case "offset":
-		return "offset"
-	case "pagenum", "pagecount":
-		return "pages"
-	case "keyset":
-		return "after_last"
-	case "response.url", "header.link":
-		return "link"
-	case "single":
-		return "one_page"
-	case "expression":
-		if _, counts := p.Get("state"); counts {
-			return "pages"
-		}
-		if _, isURL := value.At(p, []string{"nextRequest", "url"}); isURL {
-			return "link"
-		}
+	if method != "expression" {
+		return methodPagers[method]
 	}
-	return "cursor"
+	_, counts := p.Get("state")
+	_, isURL := value.At(p, []string{"nextRequest", "url"})
+	switch {
+	case counts:
+		return pager{"pages", !isURL}
+	case isURL:
+		return pager{name: "link"}
+	}
+	return pager{"cursor", true}
 }
 
 // omitsParams reports whether requests after the first lack the parameters of the job.
 func omitsParams(p value.Object) bool {
-	method, _ := p.Get("method")
 	includes, _ := p.Get("includeParams")
-	_, isURL := value.At(p, []string{"nextRequest", "url"})
-	return includes != true && !(len(p) == 0 || slices.Contains([]any{"single", "offset", "pagenum", "pagecount", "keyset"}, method) ||
-		method == "expression" && !isURL)
+	return includes != true && !pagerOf(p).keepsParams
 }

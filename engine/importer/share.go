@@ -178,7 +178,7 @@ func (k *kind) role(kinds []*kind) string {
 	if slices.ContainsFunc(kinds, k.isBaseOf) {
 		return "all"
 	}
-	return pagerName(k.pager)
+	return pagerOf(k.pager).name
 }
 
 // params returns the parameters that the requests of all jobs have in common, and that need no variables. There are none if
