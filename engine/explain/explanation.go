@@ -72,10 +72,8 @@ func (e *EnvExplanation) String() string {
 		return fmt.Sprintf("%s (%s)", name, strings.Join(e.Paths[name], ", "))
 	}), ", ")
 	text += fmt.Sprintf("; each must be set, and passed with --env (%s otherwise)", statusConfig)
-	for _, name := range e.Names {
-		if slices.Equal(e.Paths[name], []string{"api.baseUrl"}) {
-			text += fmt.Sprintf(", except %s with --base-url", name)
-		}
+	if i := slices.IndexFunc(e.Names, func(name string) bool { return slices.Equal(e.Paths[name], []string{"api.baseUrl"}) }); i >= 0 {
+		text += fmt.Sprintf(", except %s with --base-url", e.Names[i])
 	}
 	if e.Unset != nil {
 		text += ". Sample values stand in this text for those that are not set here: " + strings.Join(e.Unset, ", ")
