@@ -64,7 +64,7 @@ func (r *listRun) noAddress() trace.Verdict {
 // the rules give no address.
 func (r *listRun) nextRequest() (request requests.Request, more bool, err error) {
 	c := r.context()
-	variables, parts, more, err := r.job.Advance(&r.work.machine, c)
+	variables, parts, more, err := r.job.Advance(&r.workspace.machine, c)
 	if err == nil && more {
 		request, err = r.builder.Apply(parts, r.state.Base)
 	}

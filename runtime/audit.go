@@ -18,8 +18,8 @@ import (
 // audit evaluates the audit rules after the last page of a list. items is the number of delivered
 // items.
 func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
-	defer func(before context.Context) { r.work.machine.Context = before }(r.work.machine.Context)
-	r.work.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
+	defer func(before context.Context) { r.workspace.machine.Context = before }(r.workspace.machine.Context)
+	r.workspace.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
 	r.noticeBeyond()
 	findings := r.watcher.Audit(evidence.End{
 		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome

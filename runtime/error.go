@@ -16,7 +16,7 @@ import (
 // pageError adds job and page to an error of a rule or of a response.
 func (r *listRun) pageError(class failure.Class, err error) error {
 	page := r.context().Page
-	return CompleteError(r.work.machine.Context, r.Redactor, &failure.Error{
+	return CompleteError(r.workspace.machine.Context, r.Redactor, &failure.Error{
 		Class: class, Job: r.job.ID(), Page: page, Err: err, Earlier: page == 0 && r.job.Parent != nil,
 	})
 }
@@ -39,7 +39,7 @@ func (r *listRun) exchangeError(f fetchResult, err error) error {
 // response.
 func (r *listRun) onErrorFailure(refused *failure.Error, err error) error {
 	failed := refused.With(func(e *failure.Error) { e.Class, e.Err = failure.Response, err })
-	return CompleteError(r.work.machine.Context, r.Redactor, failed).With(func(e *failure.Error) { e.Message += "; " + refused.Message })
+	return CompleteError(r.workspace.machine.Context, r.Redactor, failed).With(func(e *failure.Error) { e.Message += "; " + refused.Message })
 }
 
 // responseError returns the error for a response of size bytes that is not a page.
@@ -53,7 +53,7 @@ func (r *listRun) responseError(f fetchResult, size int, err error) error {
 		return e
 	}
 	if r.converter == nil {
-		e.Hint = format.Hint(bodyOf(f.Response, r.work.head))
+		e.Hint = format.Hint(bodyOf(f.Response, r.workspace.head))
 	}
 	if errors.As(err, new(*document.DepthError)) {
 		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"
@@ -64,7 +64,7 @@ func (r *listRun) responseError(f fetchResult, size int, err error) error {
 	if size, ok := errors.AsType[*document.SizeError](err); ok {
 		e.Class, e.Hint = failure.Policy, size.Hint
 	}
-	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.work.head, size))
+	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.workspace.head, size))
 	if size == 0 {
 		e.Message = fmt.Sprintf("the response body is empty (%s)", f.ContentType())
 	}

@@ -58,7 +58,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 		return out, err
 	}
 	out.sentAt = r.Clock.Now()
-	flight := r.queue.Take(call, r.work.bodies[1])
+	flight := r.queue.Take(call, r.workspace.bodies[1])
 	if flight != nil {
 		call, out.sentAt, out.waits = flight.Call, flight.Began, append(out.waits, flight.Waits...)
 		call.OnWait = onWait
@@ -108,7 +108,7 @@ func (r *listRun) callFor(request requests.Request) (transport.Call, error) {
 func (r *listRun) exchange(
 	ctx context.Context, call transport.Call, flight *ahead.Flight, decide func(*transport.Response) transport.ErrorDecision,
 ) (transport.Call, *transport.Response, error) {
-	bodies := &r.work.bodies
+	bodies := &r.workspace.bodies
 	if flight != nil {
 		bodies[0], bodies[1] = call.Into, bodies[0]
 		response, err := r.Client.Complete(ctx, call, flight.Attempt, decide)
@@ -117,7 +117,7 @@ func (r *listRun) exchange(
 	bodies[0], bodies[1] = bodies[1], bodies[0] // the body of the page before last is no longer needed
 	call.Into = bodies[0]
 	if r.converter == nil {
-		call.Reader = r.work.reader.ScansArriving()
+		call.Reader = r.workspace.reader.ScansArriving()
 	}
 	response, err := r.Client.Do(ctx, call, decide)
 	return call, response, err
@@ -143,7 +143,7 @@ func (r *listRun) onError(request requests.Request, sentAt time.Time, response *
 		if rule.Rule.OnError.OnSuccess != requests.IsPage(response.Status) {
 			continue
 		}
-		ok, err := rule.EvalBool(&r.work.machine, &c)
+		ok, err := rule.EvalBool(&r.workspace.machine, &c)
 		if err != nil {
 			return errorAction{do: rules.ErrorFail, failed: err}
 		}
@@ -224,7 +224,7 @@ func (r *listRun) noteResponse(ctx context.Context, response *transport.Response
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
 	source := ahead.Source{
-		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.work.reader,
+		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.workspace.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
 	if r.converter != nil { // the responses must be converted first

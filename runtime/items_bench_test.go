@@ -61,7 +61,7 @@ func BenchmarkItemRules(b *testing.B) {
 					copy(copied, body) // the reader modifies it
 					r.context().Page = 0
 					response := &transport.Response{Status: http.StatusOK, Body: copied, Header: http.Header{}}
-					reading, err := r.work.reader.Read(document.Response{Status: response.Status, Body: copied})
+					reading, err := r.workspace.reader.Read(document.Response{Status: response.Status, Body: copied})
 					require.NoError(b, err)
 					c := r.context()
 					c.Page, c.Count, c.Body, c.Values = 1, reading.Items.Len(), reading.Body, reading.Values

@@ -88,9 +88,9 @@ func randomItems(r *rand.Rand) []string {
 
 // evaluated returns the value of the only value that a job keeps for the next run, or the error.
 func evaluated(r *listRun, c *rules.Context) (value any, err error) {
-	r.work.machine.Observe = nil
+	r.workspace.machine.Observe = nil
 	for _, keep := range r.job.Keeps {
-		value, err = keep.Value(&r.work.machine, c, language.MaxValueBytes)
+		value, err = keep.Value(&r.workspace.machine, c, language.MaxValueBytes)
 	}
 	return value, err
 }
@@ -112,7 +112,7 @@ func TestARuleThatReadsItemsHasTheValueThatItHasWithDecodedItems(t *testing.T) {
 		r := runOf(t, `, "pagination": {"method": "pagenum", "keep": {"v": `+string(quoted)+`}}`, keys)
 		for _, items := range pages {
 			raw := `{"data": [` + strings.Join(items, ", ") + `]}`
-			reading, err := r.work.reader.Read(document.Response{Status: http.StatusOK, Body: []byte(raw)})
+			reading, err := r.workspace.reader.Read(document.Response{Status: http.StatusOK, Body: []byte(raw)})
 			require.NoError(t, err)
 			page := rules.Context{Page: 1, Count: reading.Items.Len(), Values: reading.Values, Items: reading.Decoded}
 			if r.job.Needs.Past {

@@ -15,7 +15,7 @@ func (r *listRun) judge(page *Page) error {
 	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))
 	for _, stop := range r.job.Stops {
 		r.current.notes = nil
-		met, err := stop.EvalBool(&r.work.machine, r.context())
+		met, err := stop.EvalBool(&r.workspace.machine, r.context())
 		if err != nil {
 			return r.pageError(failure.Response, err)
 		}
@@ -47,7 +47,7 @@ func (r *listRun) judge(page *Page) error {
 
 // message returns the message of a trigger that was met on a page.
 func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
-	if text := trigger.Message.Text(&r.work.machine, c); text != "" {
+	if text := trigger.Message.Text(&r.workspace.machine, c); text != "" {
 		return text
 	}
 	return trigger.Rule.ID + " matched: " + trigger.Because(c)

@@ -23,12 +23,12 @@ func TestAVerdictAllocatesNothingThatGrowsWithThePage(t *testing.T) {
 func TestAfterTheAuditExpressionsCanBeInterrupted(t *testing.T) {
 	r := judged(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	r.work.machine.Context = ctx
+	r.workspace.machine.Context = ctx
 	r.context().Header = func(string) any { return nil }
 	r.context().Link = func(string, ...string) any { return nil }
 	r.audit(ctx, 1)
 	cancel()
-	require.ErrorIs(t, r.work.machine.Context.Err(), context.Canceled)
+	require.ErrorIs(t, r.workspace.machine.Context.Err(), context.Canceled)
 }
 
 // Page 1 has two items and the body {"last": false, "text": "no"}.

@@ -18,7 +18,7 @@ func (r *listRun) carryOver(page *Page) error {
 	if r.state.Result.Outcome != rules.Complete {
 		return nil
 	}
-	values, lacking, err := r.job.KeptValues(&r.work.machine, r.context(), r.state.KeptSoFar.Value, page.Page)
+	values, lacking, err := r.job.KeptValues(&r.workspace.machine, r.context(), r.state.KeptSoFar.Value, page.Page)
 	if err != nil {
 		return r.pageError(failure.Response, err)
 	}
@@ -32,7 +32,7 @@ func (r *listRun) carryOver(page *Page) error {
 
 // keepSoFar returns the values for the next run that are about the items of all pages, up to this page.
 func (r *listRun) keepSoFar() (map[string]any, error) {
-	values, err := r.job.KeptSoFar(&r.work.machine, r.context(), r.state.KeptSoFar.Value)
+	values, err := r.job.KeptSoFar(&r.workspace.machine, r.context(), r.state.KeptSoFar.Value)
 	if err == nil {
 		values, err = saved.Variables(values)
 	}

@@ -72,12 +72,12 @@ func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 	}
 	if r == nil {
 		r = &listRun{}
-		r.work = newWorkspace(r, options)
+		r.workspace = newWorkspace(r, options)
 	}
-	if r.work.job != job {
-		r.work.job, r.work.subject = job, evidence.NewSubject(job)
+	if r.workspace.job != job {
+		r.workspace.job, r.workspace.subject = job, evidence.NewSubject(job)
 		a := job.Analysis()
-		r.work.readsPrev, r.work.readsFirst = a.Reads(rules.ContextPrev), a.Reads(rules.ContextFirst)
+		r.workspace.readsPrev, r.workspace.readsFirst = a.Reads(rules.ContextPrev), a.Reads(rules.ContextFirst)
 	}
 	return r
 }
@@ -88,7 +88,7 @@ func (p *Pool) remove(suitable func(*workspace) bool) *listRun {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, r := range slices.Backward(p.free) {
-		if suitable(&r.work) {
+		if suitable(&r.workspace) {
 			p.free = slices.Delete(p.free, i, i+1)
 			return r
 		}
@@ -98,14 +98,14 @@ func (p *Pool) remove(suitable func(*workspace) bool) *listRun {
 
 // put returns a run to the pool. It invalidates everything that the run has read.
 func (p *Pool) put(r *listRun) {
-	w := &r.work
+	w := &r.workspace
 	w.reader.Close()
 	for i := range w.bodies {
 		w.bodies[i].Trim(maxPooledBytes)
 		w.converted[i].Trim(maxPooledBytes)
 	}
 	w.machine.Observe, w.machine.Context = nil, nil
-	*r = listRun{work: r.work} // in place, see Pool.free
+	*r = listRun{workspace: r.workspace} // in place, see Pool.free
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.free = append(p.free, r); len(p.free) > maxPooled {

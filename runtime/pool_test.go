@@ -21,7 +21,7 @@ func TestJobsThatReadTheSameUseTheSameReader(t *testing.T) {
 	require.NotSame(t, of, other, "its items are somewhere else")
 	pool.put(other)
 	require.Same(t, of, pool.get(&loop, b))
-	require.Same(t, b, of.work.job)
+	require.Same(t, b, of.workspace.job)
 	require.NotSame(t, of, pool.get(&loop, a), "job b uses them")
 	pool.put(of)
 	loop.MaxItems = 10

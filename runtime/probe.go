@@ -33,7 +33,7 @@ func (r *listRun) probe(page *Page) {
 		return
 	}
 	r.current.notes = nil
-	v, err := p.Eval(&r.work.machine, c)
+	v, err := p.Eval(&r.workspace.machine, c)
 	if err != nil {
 		result.Err = errors.New(r.Redactor.Shown(errors.Unwrap(err).Error())) // the reader knows the expression
 	}

@@ -18,12 +18,12 @@ import (
 // read turns a response into a page, and sets the context that rules see. It does not change the
 // state if the response is unacceptable.
 func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
-	r.work.head = append(r.work.head[:0], f.Head()...) // the reader modifies the body
+	r.workspace.head = append(r.workspace.head[:0], f.Head()...) // the reader modifies the body
 	size := f.Size
 	if err := r.convert(f.Response); err != nil {
 		return nil, r.responseError(f, size, err)
 	}
-	reading, err := r.work.reader.Read(documentOf(f.Response))
+	reading, err := r.workspace.reader.Read(documentOf(f.Response))
 	if err != nil {
 		return nil, r.responseError(f, size, err)
 	}
@@ -78,9 +78,9 @@ func (r *listRun) describePage(reading document.Reading, f fetchResult) {
 func (r *listRun) remember(requestDigest document.Digest) {
 	c := r.context()
 	r.state.Request = requestDigest
-	r.state.Last.Value = r.past(r.work.readsPrev)
+	r.state.Last.Value = r.past(r.workspace.readsPrev)
 	if c.First == nil {
-		c.First = r.past(r.work.readsFirst)
+		c.First = r.past(r.workspace.readsFirst)
 	}
 	r.state.Result.Pages++
 	r.state.Result.Bytes += c.Bytes
@@ -120,11 +120,11 @@ func (r *listRun) convert(response *transport.Response) error {
 	if r.converter == nil {
 		return nil
 	}
-	r.work.converted[0], r.work.converted[1] = r.work.converted[1], r.work.converted[0]
-	buffer := r.work.converted[0]
+	r.workspace.converted[0], r.workspace.converted[1] = r.workspace.converted[1], r.workspace.converted[0]
+	buffer := r.workspace.converted[0]
 	buffer.ReadBy(nil)
 	if response.Status < http.StatusBadRequest {
-		buffer.ReadBy(r.work.reader.ScansArriving())
+		buffer.ReadBy(r.workspace.reader.ScansArriving())
 	}
 	done, err := r.converter.Convert(bodyOf(response, response.Body), buffer)
 	if err != nil || !done {
@@ -132,7 +132,7 @@ func (r *listRun) convert(response *transport.Response) error {
 	}
 	if response.Body, response.Mapping, err = buffer.Body(); err == nil {
 		response.Scan, _ = buffer.Consumed()
-		r.work.bodies[0].Release() // a retry or the next page reuses it
+		r.workspace.bodies[0].Release() // a retry or the next page reuses it
 	}
 	return err
 }
@@ -216,7 +216,7 @@ func digestOf(sent trace.Request) document.Digest {
 // nextRequestDiffers reports whether the next request will differ from the request with the given digest.
 func (r *listRun) nextRequestDiffers(requestDigest document.Digest) bool {
 	c := r.state.Context.Value
-	_, parts, more, err := r.job.Advance(&r.work.machine, &c)
+	_, parts, more, err := r.job.Advance(&r.workspace.machine, &c)
 	if err != nil || !more {
 		return false
 	}

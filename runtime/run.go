@@ -21,7 +21,7 @@ import (
 
 // A listRun extracts one list. Its fields are grouped by how long they last.
 type listRun struct {
-	work workspace // longer than the run; see [Pool]
+	workspace workspace // longer than the run; see [Pool]
 
 	// These last for the whole run and do not change. Loop is embedded because it holds the settings,
 	// which nearly every method reads.
@@ -55,9 +55,9 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	job := list.Partition.Job
 	r := l.Pool.get(&l, job)
 	// The run is reused in place, see Pool.free.
-	*r = listRun{Loop: l, list: list, job: job, work: r.work, receiver: receiver, switches: job.Ruleset.Dialect.Switches()}
+	*r = listRun{Loop: l, list: list, job: job, workspace: r.workspace, receiver: receiver, switches: job.Ruleset.Dialect.Switches()}
 	r.watcher = evidence.NewWatcher(evidence.WatcherOptions{
-		Subject: r.work.subject, Memory: &r.state.Memory, Context: r.context(), Machine: &r.work.machine,
+		Subject: r.workspace.subject, Memory: &r.state.Memory, Context: r.context(), Machine: &r.workspace.machine,
 		Redactor: l.Redactor, Unsplit: list.Unsplit, Warn: r.warn,
 	})
 	r.shaper = newShaper(r)
@@ -66,7 +66,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	if l.observesRequests() {
 		r.sender.partition = r.shownLabel()
 	}
-	r.work.machine.Observe, r.work.machine.Context = l.Evaluated, ctx
+	r.workspace.machine.Observe, r.workspace.machine.Context = l.Evaluated, ctx
 	r.started, r.current.unread = l.Clock.Now(), true
 	r.reset()
 	r.state.Result.Job = job.ID()
@@ -109,7 +109,7 @@ func (r *listRun) reset() {
 // bind computes the values of the job's own request. A value that the checkpoint holds stays as it
 // is; the checkpoint holds every value that is not secret.
 func (r *listRun) bind() error {
-	values, err := r.job.Compute(&r.work.machine, r.context())
+	values, err := r.job.Compute(&r.workspace.machine, r.context())
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (r *listRun) close() {
 // begin returns the first request of the run, or the next request of a resumed one. It reports
 // false for a job that had already ended.
 func (r *listRun) begin(ctx context.Context) (request requests.Request, more bool, err error) {
-	if r.keepKey, err = r.KeepKey(&r.work.machine, r.job, r.context()); err != nil {
+	if r.keepKey, err = r.KeepKey(&r.workspace.machine, r.job, r.context()); err != nil {
 		return request, false, r.pageError(r.list.Partition.Blame(), err)
 	}
 	r.state.Result.Kept = compile.NestKept(r.selectKept(r.job, r.keepKey), r.concealedKey(r.keepKey))
@@ -179,7 +179,7 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 			return request, r.pageError(r.list.Partition.Blame(), err)
 		}
 	}
-	variables, request, err := r.builder.Begin(&r.work.machine, c)
+	variables, request, err := r.builder.Begin(&r.workspace.machine, c)
 	if err == nil {
 		r.hideDerived(variables, request.Params, request.Headers, request.Body)
 		c.State, err = saved.Variables(variables)

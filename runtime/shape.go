@@ -173,7 +173,7 @@ func (s *shaper) item(item *document.LocatedItem) (passes bool, err error) {
 		if err := f.CheckKept(c.Kept); err != nil {
 			return false, err
 		}
-		passes, err := f.EvalBool(&r.work.machine, c)
+		passes, err := f.EvalBool(&r.workspace.machine, c)
 		if other, ok := errors.AsType[*language.CompareError](err); ok { // an item without such a value does not pass, either
 			if !r.reported["filter.types"] {
 				r.warn("filter.types", fmt.Sprintf("%s: %v; items like this are left out", f.Rule.ID, other))
@@ -209,7 +209,7 @@ func (s *shaper) value(field int) ([]byte, error) {
 	if f.Rule.Role == rules.RoleRemove {
 		return nil, nil
 	}
-	v, err := f.JSON(&s.run.work.machine, s.run.context())
+	v, err := f.JSON(&s.run.workspace.machine, s.run.context())
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func BenchmarkShape(b *testing.B) {
 			v := &variants[i]
 			copied = append(copied[:0], body.Bytes()...) // the reader modifies it
 			begun := time.Now()
-			reading, err := v.run.work.reader.Read(document.Response{Status: http.StatusOK, Body: copied})
+			reading, err := v.run.workspace.reader.Read(document.Response{Status: http.StatusOK, Body: copied})
 			require.NoError(b, err)
 			page := &Page{Items: reading.Items, Lists: reading.Lists, values: reading.Values}
 			require.NoError(b, v.run.shape(b.Context(), page, nil))
