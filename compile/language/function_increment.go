@@ -285,7 +285,7 @@ func cursorsOf(v, bound any, format string) (a, b cursor, ok bool) {
 	if isUnix := format == rules.UnixSeconds || format == rules.UnixMillis; isUnix || a.rank != b.rank {
 		for _, c := range []*cursor{&a, &b} { // seconds may be compared with a text
 			if c.rank == numberCursor {
-				c.time, _ = timeOf(c.number)
+				c.time, _, _ = timeInNumber(c.number)
 				c.rank = timeCursor
 			}
 		}
@@ -415,10 +415,8 @@ func earlier(args ...any) (any, error) {
 		return subtract(&meter{}, c.number, span.Number)
 	}
 	unit := 0
-	if day, form, ok := compactTime(v); ok && layout == "" {
-		c.time, c.layout = day, form
-	} else if c.rank == numberCursor {
-		c.time, unit = timeOf(c.number)
+	if c.rank == numberCursor {
+		c.time, c.layout, unit = timeInNumber(c.number)
 	} else if c.rank != timeCursor {
 		return nil, fmt.Errorf("earlier: %s is not a time", value.Preview(v))
 	}
@@ -459,7 +457,7 @@ func earlierClock(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// compactTime reads a number, or a text of digits, that is a day of this century or the one before, perhaps with a time of day,
+// compactTime reads a number that is a day of this century or the one before, perhaps with a time of day,
 // without separators: 20260131, 20260131120000. It returns the layout, too.
 func compactTime(v any) (t time.Time, layout string, ok bool) {
 	text, _ := value.Text(v)
@@ -471,8 +469,18 @@ func compactTime(v any) (t time.Time, layout string, ok bool) {
 	return time.Time{}, "", false
 }
 
-// timeOf returns the time that a number stands for, rounded down to nanoseconds, and how many of its units a second has. A float
-// is the number that its shortest spelling says.
+// timeInNumber returns the time that a number stands for: a day without separators, with its layout, or else a count since 1970,
+// with the number of its units in a second.
+func timeInNumber(n any) (t time.Time, layout string, unit int) {
+	if t, layout, ok := compactTime(n); ok {
+		return t, layout, 0
+	}
+	t, unit = timeOf(n)
+	return t, "", unit
+}
+
+// timeOf returns the time up to which a number counts from 1970, rounded down to nanoseconds, and how many of its units a
+// second has. A float is the number that its shortest spelling says.
 func timeOf(n any) (t time.Time, unit int) {
 	unit = 1
 	for size := math.Abs(float(n)); size >= 1e11 && unit < 1e9; size /= 1e3 { // seconds reach it in the year 5138

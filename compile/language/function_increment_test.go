@@ -141,6 +141,9 @@ func TestANumberIsTheTimeThatItsDigitsSay(t *testing.T) {
 		{-1500000000001, "1922-06-20T21:19:59.999Z"},
 		{json.Number("-0.00000000012345678901"), "1969-12-31T23:59:59.999999999Z"}, // rounded down
 		{json.Number("99999999999999999999"), "5138-11-16T09:46:39.999999999Z"},
+		{"20240503", "2024-05-03T00:00:00Z"}, // a day, and not a time in August 1970
+		{"20240503120000", "2024-05-03T12:00:00Z"},
+		{20240532, "1970-08-23T06:22:12Z"}, // not a day
 	} {
 		sent, err := earlier(test.number, nil, time.RFC3339Nano)
 		require.NoError(t, err)
@@ -174,6 +177,15 @@ func TestALagIsSubtractedFromNumbersExactly(t *testing.T) {
 		got, err := earlier(test.number, test.lag)
 		require.NoError(t, err)
 		require.Equal(t, test.want, got)
+	}
+}
+
+// TestADayWithoutSeparatorsIsComparedWithATime: as a count of seconds, it is in 1970, before each time that is sent.
+func TestADayWithoutSeparatorsIsComparedWithATime(t *testing.T) {
+	for _, day := range []any{20240503, "20240503"} {
+		order, ok := CompareCursors(day, "2024-05-02", time.DateOnly)
+		require.True(t, ok)
+		require.Equal(t, 1, order)
 	}
 }
 
