@@ -123,6 +123,7 @@ var hintTable = []struct {
 		"resulttruncated", "truncatedresults", "maxresultsreached", "exceededlimit", "exceedslimit", "toomanyresults", "searchlimitreached",
 		"moretocome", "moreitemsavailable", "havemore", "havemoreresults", "hasadditional", "rowstruncated", "limitexceeded",
 		"hasmorestreams", "hasmoredeliverystreams", "hasmoreshards", // Kinesis
+		"numgroupslimitreached", "maxrowsinjoinreached", "maxrowsinwindowreached", // Pinot
 		"hasmoreentries", "moreentries", "moredataexists", "hasadditionalpages", "hasanotherpage", "ismoreavailable", "ismoredata",
 		"thereismore", "resultslimited", "isresulttruncated", "resultsettruncated",
 		"datatruncated", "responsetruncated", "listtruncated", "outputtruncated", "wastruncated",

@@ -17,7 +17,7 @@ func TestAHintIsFoundInAnySpelling(t *testing.T) {
 		},
 		apinames.HintPages: {"totalPages", "total_pages", "TotalPages", "pages", "PageCount", "num-pages", "last_page"},
 		apinames.HintNext:  {"next", "Next", "nextPageToken", "next_page_token", "NextToken", "@odata.nextLink", "next-cursor", "n:nextPage"},
-		apinames.HintMore:  {"hasMore", "has_more", "HasMore", "more", "MoreAvailable", "IsTruncated", "has-next-page"},
+		apinames.HintMore:  {"hasMore", "has_more", "HasMore", "more", "MoreAvailable", "IsTruncated", "has-next-page", "numGroupsLimitReached"},
 		apinames.HintLast:  {"isLast", "is_last", "last", "IsLastPage", "eof", "end_of_stream", "lastPage"},
 	} {
 		for _, name := range names {
