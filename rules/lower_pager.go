@@ -401,7 +401,11 @@ func (p *pager) addUserStops(wanted func(Outcome) bool) {
 		r.Clause = r.Source
 		r.CustomMessage = r.Message != ""
 		if !r.CustomMessage {
-			r.Message = defaultMessage(r)
+			source := r.Source
+			if strings.ContainsAny(source, "{}") { // they would be read as expressions of the message
+				source = ""
+			}
+			r.Message = r.DefaultMessage(source)
 		}
 		if r.Source != "" {
 			p.add(r)
@@ -425,15 +429,6 @@ func (p *pager) message(rule setting) string {
 		return ""
 	}
 	return text
-}
-
-// defaultMessage returns the message of a rule without a message. Its source is left out if the
-// braces in it would be read as expressions of the message.
-func defaultMessage(r Rule) string {
-	if strings.ContainsAny(r.Source, "{}") {
-		return r.ID + " matched"
-	}
-	return r.ID + " matched: " + r.Source
 }
 
 func (p *pager) addErrorRules() {

@@ -45,6 +45,15 @@ func (r Rule) BelongsToFor() bool {
 	return r.Role == RoleFor || r.Role == RoleKeepFor || r.Outcome == Split
 }
 
+// DefaultMessage returns the message for a rule without a message, or with one that is empty on a page.
+// The argument is the reason for which the rule is met; it may be empty.
+func (r Rule) DefaultMessage(why string) string {
+	if why == "" {
+		return r.ID + " matched"
+	}
+	return r.ID + " matched: " + why
+}
+
 // Stopping holds the fields of rules with role [RoleStop]. Their rows have them, too: see [StopRule].
 type Stopping struct {
 	Drop         bool   // the items of the page on which the rule is met are not emitted; the Clause of a guard does not mention it

@@ -50,5 +50,5 @@ func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
 	if text := trigger.Message.Text(&r.workspace.machine, c); text != "" {
 		return text
 	}
-	return trigger.Rule.ID + " matched: " + trigger.Because(c)
+	return trigger.Rule.DefaultMessage(trigger.Because(c))
 }

@@ -48,6 +48,10 @@ func TestEveryStoppingRuleIsEvaluatedAndTheFirstThatIsMetIsTheReason(t *testing.
 				{"name": "c", "when": "page == 1", "outcome": "limited", "message": "the limit"}]`,
 		},
 		{
+			name: "the message of a rule is empty", outcome: rules.Complete, stoppedBy: []string{"a"}, message: "a matched: page(1) == 1", items: 2,
+			pagination: `"stopRules": [{"name": "a", "when": "page == 1", "message": "{''}"}]`,
+		},
+		{
 			name: "the first of two rules drops the page", outcome: rules.Complete, stoppedBy: []string{"samePage", "a"}, samePage: true,
 			message:    "Job 'users' finished when last response matched the previous!", // see rules/guard.go
 			pagination: `"guards": {"samePage": "stop"}, "stopRules": [{"name": "a", "when": "page == 1"}]`,
