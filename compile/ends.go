@@ -11,12 +11,6 @@ import (
 // MaxRestarts is the number of times that onError rules may restart a list.
 const MaxRestarts = 3
 
-// The reasons of ends that no rule decides.
-const (
-	ReasonEnd         = "end"         // the job is not paged
-	ReasonNextRequest = "nextRequest" // the rules yield no address for the next request
-)
-
 // Ends reports whether a rule other than a guard may end the list.
 func (a Analysis) Ends() bool { return a.job.ends }
 

@@ -3,7 +3,6 @@ package runtime
 import (
 	"fmt"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -68,8 +67,8 @@ func (r Result) Ended() bool { return r.Outcome != rules.Failed && r.Outcome != 
 
 // The reasons of a [Result] that are not ids of rules.
 const (
-	ReasonEnd            = compile.ReasonEnd
-	ReasonNextRequest    = compile.ReasonNextRequest
+	ReasonEnd            = "end"               // the job is not paged
+	ReasonNextRequest    = "nextRequest"       // the rules yield no address for the next request
 	ReasonError          = "error"             // the job failed with an error
 	ReasonPartitions     = "partitions"        // the result covers all partitions of the job
 	ReasonPartitionLimit = "limits.partitions" // the limit on the partitions of a run kept some of the job's partitions from running

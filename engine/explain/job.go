@@ -573,13 +573,13 @@ func rowInWords(r rules.ResponseFormat) string {
 func (j explainer) noNext() *RuleExplanation {
 	if !j.Paged() {
 		return &RuleExplanation{
-			ID: compile.ReasonEnd, Source: "true", Outcome: rules.Complete, Clause: "the only response is read",
+			ID: runtime.ReasonEnd, Source: "true", Outcome: rules.Complete, Clause: "the only response is read",
 			Origin: rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}, rule: rules.Rule{Role: roleNoNext},
 		}
 	}
 	if part := j.NilAddress(); part != nil {
 		return &RuleExplanation{
-			ID: compile.ReasonNextRequest, Source: "true", Outcome: rules.Complete,
+			ID: runtime.ReasonNextRequest, Source: "true", Outcome: rules.Complete,
 			Clause: "there is no next request: " + part.ID + " is nil",
 			Origin: part.Origin, rule: rules.Rule{Role: roleNoNext},
 		}
@@ -595,7 +595,7 @@ func (j explainer) noNext() *RuleExplanation {
 	}
 	description := cmp.Or(part.ValueInWords, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
 	return &RuleExplanation{
-		ID: compile.ReasonNextRequest, Source: "empty(" + part.Source + ")", Reads: part.Reads, Outcome: rules.Complete,
+		ID: runtime.ReasonNextRequest, Source: "empty(" + part.Source + ")", Reads: part.Reads, Outcome: rules.Complete,
 		Clause: fmt.Sprintf("there is no next request: %s is missing or empty", description),
 		Origin: part.Origin, Settings: part.Settings, Never: never,
 		rule: rules.Rule{Role: roleNoNext, Source: "empty(" + part.rule.Source + ")"},

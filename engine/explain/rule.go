@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // The groups of the rules that end a list.
@@ -63,7 +64,7 @@ func (x *JobExplanation) normal() (normal []RuleExplanation) {
 		if r.completes() {
 			r.Guard = false // the text is that of a rule under its heading
 		}
-		if r.group() == groupNormal && (r.ID != compile.ReasonNextRequest || !x.endsWithoutAddress()) {
+		if r.group() == groupNormal && (r.ID != runtime.ReasonNextRequest || !x.endsWithoutAddress()) {
 			normal = append(normal, r)
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 )
 
@@ -371,7 +371,7 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 	if len(x.Stops) > 1 {
 		var reasons []string
 		for _, r := range x.ending() {
-			if r.Never == "" && (r.ID != compile.ReasonNextRequest || !x.endsWithoutAddress()) {
+			if r.Never == "" && (r.ID != runtime.ReasonNextRequest || !x.endsWithoutAddress()) {
 				reasons = append(reasons, r.ID)
 			}
 		}

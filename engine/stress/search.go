@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // maxPlans is the maximum number of plans that are tried. Once a doubtful plan is found, fewer are
@@ -128,7 +128,7 @@ func (f *search) certain(ctx context.Context, p *plan, r *run) bool {
 // cutShort reports whether a rule ended the list too early, and not the lack of a next request.
 func (r *run) cutShort() bool {
 	return r != nil && r.apis[0].job.Paged() && !polls(r.apis[0].job) && r.err == nil &&
-		!slices.Contains([]string{compile.ReasonNextRequest, compile.ReasonEnd}, r.end.Reason)
+		!slices.Contains([]string{runtime.ReasonNextRequest, runtime.ReasonEnd}, r.end.Reason)
 }
 
 // findLocator finds how a request says which page it is for, given a run in which the pages were
