@@ -114,7 +114,7 @@ func (c *collection) resume(ctx context.Context) error {
 			continue
 		}
 		if err := c.restore(t, saved[root]); err != nil {
-			return runtime.UnusableCheckpoint("", fmt.Errorf("job '%s': %w", root, err))
+			return runtime.UnusableCheckpoint("", fmt.Errorf("job %q: %w", root, err))
 		}
 		if t.Sequence > c.continued.Sequence {
 			c.continued.Sequence, c.continued.Stored = t.Sequence, t.Stored

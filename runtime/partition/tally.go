@@ -237,7 +237,7 @@ func (t *Tally) logKept(results []EndedResult) {
 		why = "refused (" + strings.Join(lists.Map(r.Findings, func(f trace.Finding) string { return f.ID }), ", ") + ")"
 	}
 	const message = "Job %s: the kept values are those of the run before, so the next run requests the same again, " +
-		"because job '%s' is %s%s"
+		"because job %s is %s%s"
 	t.log.Warn(fmt.Sprintf(message, strings.Join(keepers, ", "), r.Job, why, fix), "event", "kept_unchanged", "job", r.Job)
 }
 
