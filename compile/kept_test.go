@@ -37,7 +37,9 @@ func TestKeptValuesAreUsedWhereTheyAreRead(t *testing.T) {
 		{"by a rule that fails the run", `{"endpoint": "a", "pagination": {"method": "pagenum",
 			"stopRules": [{"when": "items[-1].id < kept.since", "outcome": "failed"}], ` + keep + `}}`, KeptUnused},
 	} {
-		require.Equal(t, c.want, jobsOf(t, "{}", c.job)[0].Analysis().KeptUse(), c.name)
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, jobsOf(t, "{}", c.job)[0].Analysis().KeptUse())
+		})
 	}
 	tree := jobsOf(t, "{}", `{"id": "a", "endpoint": "a", "params": {"s": {"expr": "kept.since"}}, `+pagenum+`},
 		{"endpoint": "b/{x.id}", "for": {"x": {"items": "a"}}}`)
@@ -69,8 +71,10 @@ func TestAFilterMayNeedAKeptValue(t *testing.T) {
 		"item.at != kept.since":                                     "",
 		"item.at > (kept.since == nil ? '2026-01-01' : kept.since)": "",
 	} {
-		job := jobsOf(t, "{}", fmt.Sprintf(`{"endpoint": "a", "filter": "%s", %s}`, filter, pagenum))[0]
-		require.Equal(t, want, job.Shape.Filter.NeedsKept(), filter)
+		t.Run(filter, func(t *testing.T) {
+			job := jobsOf(t, "{}", fmt.Sprintf(`{"endpoint": "a", "filter": "%s", %s}`, filter, pagenum))[0]
+			require.Equal(t, want, job.Shape.Filter.NeedsKept())
+		})
 	}
 
 	cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"endpoint": "a",
@@ -93,9 +97,11 @@ func TestAnInputMayMoveTheEndOfWindows(t *testing.T) {
 		{"as the end of windows that continue", fmt.Sprintf(windows, "", `"kept.end ?? \"2026-01-01\""`, `, "pagination": {"method": "pagenum", "keep": {"end": "w.to"}}`), true, false},
 		{"both", fmt.Sprintf(windows, `, "e": {"expr": "input.end"}`, `"kept.end ?? \"2026-01-01\""`, `, "pagination": {"method": "pagenum", "keep": {"end": "w.to"}}`), true, true},
 	} {
-		endsWindows, elsewhere := jobsOf(t, `{"end": {"default": "2026-02-01"}}`, c.job)[0].Analysis().InputUse("end")
-		require.Equal(t, c.endsWindows, endsWindows, c.name)
-		require.Equal(t, c.elsewhere, elsewhere, c.name)
+		t.Run(c.name, func(t *testing.T) {
+			endsWindows, elsewhere := jobsOf(t, `{"end": {"default": "2026-02-01"}}`, c.job)[0].Analysis().InputUse("end")
+			require.Equal(t, c.endsWindows, endsWindows)
+			require.Equal(t, c.elsewhere, elsewhere)
+		})
 	}
 }
 
@@ -103,13 +109,15 @@ func TestAValueOfAnItemIsExpectedInEveryPartition(t *testing.T) {
 	for source, want := range map[string]bool{
 		"x.id": true, "x.id ?? 1": false, "1": false, "x.id == nil ? nil : x.id": false,
 	} {
-		tree := jobsOf(t, "{}", fmt.Sprintf(`{"id": "a", "endpoint": "a"},
+		t.Run(source, func(t *testing.T) {
+			tree := jobsOf(t, "{}", fmt.Sprintf(`{"id": "a", "endpoint": "a"},
 			{"endpoint": "b", "params": {"p": {"expr": %q}}, "for": {"x": {"items": "a"}}}`, source))
-		child := tree[slices.IndexFunc(tree, func(j *Job) bool { return j.Parent != nil })]
-		if computed := slices.IndexFunc(child.Computed, func(e *language.Expression) bool { return e.Rule.Target == "p" }); computed >= 0 {
-			require.Equal(t, want, child.Analysis().ExpectsValue(child.Computed[computed]), source)
-		} else {
-			require.False(t, want, source)
-		}
+			child := tree[slices.IndexFunc(tree, func(j *Job) bool { return j.Parent != nil })]
+			if computed := slices.IndexFunc(child.Computed, func(e *language.Expression) bool { return e.Rule.Target == "p" }); computed >= 0 {
+				require.Equal(t, want, child.Analysis().ExpectsValue(child.Computed[computed]))
+			} else {
+				require.False(t, want)
+			}
+		})
 	}
 }

@@ -53,28 +53,32 @@ func TestYAMLWithoutItsFormatNamesTheOption(t *testing.T) {
 	const config = "api: {baseUrl: 'https://api.test/'}\nconfig: {jobs: [{endpoint: users}]}\n"
 	const asJSON = `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "users"}]}}`
 	for _, ending := range []string{".yaml", ".yml", ".YAML"} {
-		name := filepath.Join(t.TempDir(), "c"+ending)
-		require.NoError(t, os.WriteFile(name, []byte(config), 0o600))
-		_, err := engine.LoadFile(name)
-		hint := fmt.Sprintf("pass engine.WithFormat(%q, yaml.Parse), with package rules/yaml", strings.ToLower(ending))
-		require.ErrorContains(t, err, hint)
-		require.ErrorContains(t, err, name)
-		_, err = engine.LoadFile(name, engine.WithFormat(ending, yaml.Parse))
-		require.NoError(t, err)
-		_, err = engine.Load(name, []byte(asJSON))
-		require.NoError(t, err, "every text in JSON is YAML, too")
+		t.Run(ending, func(t *testing.T) {
+			name := filepath.Join(t.TempDir(), "c"+ending)
+			require.NoError(t, os.WriteFile(name, []byte(config), 0o600))
+			_, err := engine.LoadFile(name)
+			hint := fmt.Sprintf("pass engine.WithFormat(%q, yaml.Parse), with package rules/yaml", strings.ToLower(ending))
+			require.ErrorContains(t, err, hint)
+			require.ErrorContains(t, err, name)
+			_, err = engine.LoadFile(name, engine.WithFormat(ending, yaml.Parse))
+			require.NoError(t, err)
+			_, err = engine.Load(name, []byte(asJSON))
+			require.NoError(t, err, "every text in JSON is YAML, too")
+		})
 	}
-	for text, hint := range map[string]string{
-		config:                           "the name of a YAML file ends with .yaml or .yml",
-		"{\n  // the API\n" + asJSON[1:]: "in a YAML file (.yaml or .yml), they begin with #",
-		`{"api" "x"}`:                    "",
-		strings.Replace(asJSON, "]}}", "],\n}}", 1): "remove the comma before it",
+	for name, c := range map[string]struct{ text, hint string }{
+		"YAML":             {config, "the name of a YAML file ends with .yaml or .yml"},
+		"a comment":        {"{\n  // the API\n" + asJSON[1:], "in a YAML file (.yaml or .yml), they begin with #"},
+		"no colon":         {`{"api" "x"}`, ""},
+		"a trailing comma": {strings.Replace(asJSON, "]}}", "],\n}}", 1), "remove the comma before it"},
 	} {
-		_, err := engine.Load("c.json", []byte(text))
-		mistakes, ok := errors.AsType[engine.Diagnostics](err)
-		require.True(t, ok)
-		require.Len(t, mistakes, 1)
-		require.Contains(t, mistakes[0].Hint, hint, text)
+		t.Run(name, func(t *testing.T) {
+			_, err := engine.Load("c.json", []byte(c.text))
+			mistakes, ok := errors.AsType[engine.Diagnostics](err)
+			require.True(t, ok)
+			require.Len(t, mistakes, 1)
+			require.Contains(t, mistakes[0].Hint, c.hint)
+		})
 	}
 }
 

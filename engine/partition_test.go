@@ -68,17 +68,19 @@ func TestARunOfOneJobRequestsOnlyThatJobAndItsParents(t *testing.T) {
 		"keys":  {"/teams", "/teams/1/users", "/users/1/keys"},
 		"other": {"/other"},
 	} {
-		requests = nil
-		var written []string
-		_, err := e.With(engine.WithJobs(selected)).Run(t.Context(), func(_ context.Context, page *engine.Page) error {
-			for range page.Items.All() {
-				written = append(written, page.Job)
-			}
-			return nil
+		t.Run(selected, func(t *testing.T) {
+			requests = nil
+			var written []string
+			_, err := e.With(engine.WithJobs(selected)).Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+				for range page.Items.All() {
+					written = append(written, page.Job)
+				}
+				return nil
+			})
+			require.NoError(t, err)
+			require.Equal(t, want, requests)
+			require.Equal(t, []string{selected}, written)
 		})
-		require.NoError(t, err, selected)
-		require.Equal(t, want, requests, selected)
-		require.Equal(t, []string{selected}, written)
 	}
 }
 
@@ -98,19 +100,21 @@ func TestPagesOfSkippedPartitionsComeInOrder(t *testing.T) {
 	}}})
 	require.NoError(t, err)
 	for _, parallel := range []int{1, 4} {
-		var pages []string
-		note := func(page *engine.Page) {
-			pages = append(pages, fmt.Sprint(page.Root, " ", page.Partition["team"], " ", page.Skipped, " ", page.Items.Len()))
-		}
-		result, err := e.With(engine.WithParallelJobs(parallel), engine.WithSkippedPages(note)).Run(t.Context(),
-			func(_ context.Context, page *engine.Page) error {
-				note(page)
-				return nil
-			})
-		require.NoError(t, err)
-		require.Equal(t, []string{"teams a false 1", "teams b true 0", "teams c false 1", "teams d true 0"}, pages)
-		ends := result.Jobs[0].Partitions
-		require.Equal(t, []int{4, 2, 2, 0}, []int{ends.Count, ends.Complete, ends.Skipped, ends.Failed})
+		t.Run(fmt.Sprint(parallel, " at a time"), func(t *testing.T) {
+			var pages []string
+			note := func(page *engine.Page) {
+				pages = append(pages, fmt.Sprint(page.Root, " ", page.Partition["team"], " ", page.Skipped, " ", page.Items.Len()))
+			}
+			result, err := e.With(engine.WithParallelJobs(parallel), engine.WithSkippedPages(note)).Run(t.Context(),
+				func(_ context.Context, page *engine.Page) error {
+					note(page)
+					return nil
+				})
+			require.NoError(t, err)
+			require.Equal(t, []string{"teams a false 1", "teams b true 0", "teams c false 1", "teams d true 0"}, pages)
+			ends := result.Jobs[0].Partitions
+			require.Equal(t, []int{4, 2, 2, 0}, []int{ends.Count, ends.Complete, ends.Skipped, ends.Failed})
+		})
 	}
 }
 
@@ -158,23 +162,25 @@ func TestAJobIsNotOverBecauseItsFirstPartitionIsLimitedOrSkipped(t *testing.T) {
 		"limited": `"pagination": {"method": "pagenum", "forceStop": {"pages": 1}}`,
 		"skipped": `"onPartitionError": "skip"`,
 	} {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "http://api.test/"}, "config": {"jobs": [
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "http://api.test/"}, "config": {"jobs": [
 			{"id": "orders", "endpoint": "{region}/orders", "for": {"region": {"values": ["eu", "us"]}}, `+job+`}]}}`))
-		require.NoError(t, err)
-		sink := &interrupting{cancel: cancel}
-		result, err := e.With(engine.WithSkippedPages(func(*engine.Page) { cancel() }),
-			engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
-				response, err := respond(r, `[{"id": 1}, {"id": 2}]`)
-				if name == "skipped" {
-					response.StatusCode = http.StatusNotFound
-				}
-				return response, err
-			}))).RunTo(ctx, sink)
-		require.ErrorIs(t, err, engine.ErrCancelled, name)
-		require.Empty(t, sink.jobs, name)
-		require.Equal(t, rules.Failed, result.Jobs[0].Outcome, name)
-		require.Equal(t, "the run ended after 1 partition of this job", result.Jobs[0].Message, name)
+			require.NoError(t, err)
+			sink := &interrupting{cancel: cancel}
+			result, err := e.With(engine.WithSkippedPages(func(*engine.Page) { cancel() }),
+				engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+					response, err := respond(r, `[{"id": 1}, {"id": 2}]`)
+					if name == "skipped" {
+						response.StatusCode = http.StatusNotFound
+					}
+					return response, err
+				}))).RunTo(ctx, sink)
+			require.ErrorIs(t, err, engine.ErrCancelled)
+			require.Empty(t, sink.jobs)
+			require.Equal(t, rules.Failed, result.Jobs[0].Outcome)
+			require.Equal(t, "the run ended after 1 partition of this job", result.Jobs[0].Message)
+		})
 	}
 }

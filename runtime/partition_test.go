@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"testing"
@@ -18,26 +19,28 @@ import (
 func TestALabelDescribesTheValuesOfVariables(t *testing.T) {
 	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
-		want    string
-		names   []string
-		binding map[string]any
+		name, want string
+		names      []string
+		binding    map[string]any
 	}{
-		{"", nil, nil},
-		{"", []string{"order"}, nil},
-		{"order=1001", []string{"order", "month"}, map[string]any{"order": 1001}},
-		{"order.id=1001", []string{"order"}, map[string]any{"order": value.ObjectOf("id", 1001)}},
-		{"order.by.id=7, order.id=1", []string{"order"}, map[string]any{"order": value.ObjectOf("by", value.ObjectOf("id", 7), "id", 1)}},
-		{"month=2026-01-01 to 2026-02-01", []string{"month"}, map[string]any{
+		{"of no variables", "", nil, nil},
+		{"without values", "", []string{"order"}, nil},
+		{"a number", "order=1001", []string{"order", "month"}, map[string]any{"order": 1001}},
+		{"an object", "order.id=1001", []string{"order"}, map[string]any{"order": value.ObjectOf("id", 1001)}},
+		{"an object in an object", "order.by.id=7, order.id=1", []string{"order"}, map[string]any{"order": value.ObjectOf("by", value.ObjectOf("id", 7), "id", 1)}},
+		{"a window", "month=2026-01-01 to 2026-02-01", []string{"month"}, map[string]any{
 			"month": value.ObjectOf("from", midnight, "to", midnight.AddDate(0, 1, 0)),
 		}},
-		{"at=2026-01-01T01:00:00Z", []string{"at"}, map[string]any{"at": midnight.Add(time.Hour)}},
-		{"order=nil", []string{"order"}, map[string]any{"order": nil}},
-		{"order=a list", []string{"order"}, map[string]any{"order": []any{1}}},
-		{"a=1, b=2, c=3, d=4, e=5, f=6, …", []string{"a", "b", "c", "d", "e", "f", "g"}, map[string]any{
+		{"a time", "at=2026-01-01T01:00:00Z", []string{"at"}, map[string]any{"at": midnight.Add(time.Hour)}},
+		{"nil", "order=nil", []string{"order"}, map[string]any{"order": nil}},
+		{"a list", "order=a list", []string{"order"}, map[string]any{"order": []any{1}}},
+		{"more variables than are shown", "a=1, b=2, c=3, d=4, e=5, f=6, …", []string{"a", "b", "c", "d", "e", "f", "g"}, map[string]any{
 			"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7,
 		}},
 	} {
-		require.Equal(t, tt.want, Label(tt.names, tt.binding))
+		t.Run(tt.name, func(t *testing.T) {
+			require.Equal(t, tt.want, Label(tt.names, tt.binding))
+		})
 	}
 }
 
@@ -59,7 +62,9 @@ func TestAResultTellsEvidenceFromHints(t *testing.T) {
 	require.Equal(t, found[:1], (&Result{Findings: found}).Evidence())
 	require.Empty(t, (&Result{Findings: found[1:]}).Evidence())
 	for outcome, ended := range map[rules.Outcome]bool{rules.Complete: true, rules.Limited: true, rules.Failed: false, "": false} {
-		require.Equal(t, ended, (&Result{Outcome: outcome}).Ended())
+		t.Run(string(outcome), func(t *testing.T) {
+			require.Equal(t, ended, (&Result{Outcome: outcome}).Ended())
+		})
 	}
 }
 
@@ -81,13 +86,15 @@ func TestAResultThatNoRunCanHaveProducedIsRefused(t *testing.T) {
 		{"the number of skipped partitions is -1", func(r *Result) { r.Partitions = &PartitionCounts{Skipped: -1} }},
 		{"the number of limited partitions is -1", func(r *Result) { r.Partitions = &PartitionCounts{Limited: -1} }},
 	} {
-		result := Result{Job: "users", Outcome: rules.Complete}
-		tt.change(&result)
-		if err := result.Check(); tt.refused == "" {
-			require.NoError(t, err)
-		} else {
-			require.EqualError(t, err, tt.refused)
-		}
+		t.Run(cmp.Or(tt.refused, "accepted"), func(t *testing.T) {
+			result := Result{Job: "users", Outcome: rules.Complete}
+			tt.change(&result)
+			if err := result.Check(); tt.refused == "" {
+				require.NoError(t, err)
+			} else {
+				require.EqualError(t, err, tt.refused)
+			}
+		})
 	}
 }
 
@@ -98,18 +105,20 @@ func TestACheckpointOfAListIsChecked(t *testing.T) {
 	require.True(t, more)
 	secrets := r.Concealer(t.Context())
 	for decision, ended := range map[trace.Decision]bool{trace.Continue: false, trace.Stop: true} {
-		r.current.delivery.Page = &Page{Record: trace.Record{Decision: decision}}
-		if ended {
-			r.state.Result.Outcome = rules.Complete
-		}
-		token, err := r.checkpoint()
-		require.NoError(t, err)
-		got, err := Checkpoint(token).CheckList(secrets, "users")
-		require.NoError(t, err)
-		require.Equal(t, ended, got)
-		require.Equal(t, ended, Checkpoint(token).Ended())
-		_, err = Checkpoint(token).CheckList(secrets, "orders")
-		require.EqualError(t, err, `it belongs to job "users"`)
+		t.Run(string(decision), func(t *testing.T) {
+			r.current.delivery.Page = &Page{Record: trace.Record{Decision: decision}}
+			if ended {
+				r.state.Result.Outcome = rules.Complete
+			}
+			token, err := r.checkpoint()
+			require.NoError(t, err)
+			got, err := Checkpoint(token).CheckList(secrets, "users")
+			require.NoError(t, err)
+			require.Equal(t, ended, got)
+			require.Equal(t, ended, Checkpoint(token).Ended())
+			_, err = Checkpoint(token).CheckList(secrets, "orders")
+			require.EqualError(t, err, `it belongs to job "users"`)
+		})
 	}
 	for text, refused := range map[string]string{
 		`{"version": 2}`: "it has version 2, this program reads version 1",
@@ -120,7 +129,9 @@ func TestACheckpointOfAListIsChecked(t *testing.T) {
 		`{"version": 1, "result": {"job": "users", "pages": -1}}`:            "the number of pages is -1",
 		`{"version": 1, "result": {"job": "users"}, "context": {"page":-1}}`: "the number of pages is -1",
 	} {
-		_, err := Checkpoint(json.RawMessage(text)).CheckList(secrets, "users")
-		require.EqualError(t, err, refused)
+		t.Run(refused, func(t *testing.T) {
+			_, err := Checkpoint(json.RawMessage(text)).CheckList(secrets, "users")
+			require.EqualError(t, err, refused)
+		})
 	}
 }

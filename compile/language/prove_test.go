@@ -27,29 +27,31 @@ func TestAConditionIsProvenWithoutAPage(t *testing.T) {
 	limited, unlimited := &rules.Ruleset{Limit: 10}, &rules.Ruleset{}
 	empty, early := map[string]rules.Range{"count": {}}, map[string]rules.Range{"page": {Low: 1, High: 2}, "sameItems": {High: 2}}
 	for _, c := range []struct {
-		source string
-		prover Prover
-		want   Truth
+		name, source string
+		prover       Prover
+		want         Truth
 	}{
-		{"page >= 1", Prover{Set: unlimited}, Always},
-		{"page + 1 < 2", Prover{Set: unlimited}, Never},
-		{"page > 1", Prover{Set: unlimited}, Sometimes},
-		{"not (page >= 1)", Prover{Set: unlimited}, Never},
-		{"page >= 1 and count < 5", Prover{Set: unlimited}, Sometimes},
-		{"page >= 1 or body.last", Prover{Set: unlimited}, Always},
-		{"body.last", Prover{Set: unlimited}, Sometimes},
-		{"limit == nil", Prover{Set: unlimited}, Always},
-		{"limit == nil", Prover{Set: limited}, Never},
-		{"limit == nil", Prover{Set: &rules.Ruleset{LimitBy: "size"}}, Sometimes},
-		{"count < limit", Prover{Set: limited}, Sometimes},
-		{"count < limit", Prover{Set: limited, Assume: empty}, Always},
-		{"count < limit", Prover{Set: unlimited, Assume: empty}, Never},
-		{"count > 0", Prover{Set: unlimited, Assume: empty}, Never},
-		{"sameItems >= 3", Prover{Set: unlimited, Assume: early}, Never},
-		{"sameItems >= 2", Prover{Set: unlimited, Assume: early}, Sometimes},
-		{"page == 3", Prover{Set: unlimited, Assume: early}, Never},
+		{"page >= 1", "page >= 1", Prover{Set: unlimited}, Always},
+		{"page + 1 < 2", "page + 1 < 2", Prover{Set: unlimited}, Never},
+		{"page > 1", "page > 1", Prover{Set: unlimited}, Sometimes},
+		{"not (page >= 1)", "not (page >= 1)", Prover{Set: unlimited}, Never},
+		{"page >= 1 and count < 5", "page >= 1 and count < 5", Prover{Set: unlimited}, Sometimes},
+		{"page >= 1 or body.last", "page >= 1 or body.last", Prover{Set: unlimited}, Always},
+		{"body.last", "body.last", Prover{Set: unlimited}, Sometimes},
+		{"limit == nil without a limit", "limit == nil", Prover{Set: unlimited}, Always},
+		{"limit == nil with a limit", "limit == nil", Prover{Set: limited}, Never},
+		{"limit == nil with a limit that a parameter of the job may set", "limit == nil", Prover{Set: &rules.Ruleset{LimitBy: "size"}}, Sometimes},
+		{"count < limit with a limit", "count < limit", Prover{Set: limited}, Sometimes},
+		{"count < limit with a limit on an empty page", "count < limit", Prover{Set: limited, Assume: empty}, Always},
+		{"count < limit without a limit on an empty page", "count < limit", Prover{Set: unlimited, Assume: empty}, Never},
+		{"count > 0 on an empty page", "count > 0", Prover{Set: unlimited, Assume: empty}, Never},
+		{"sameItems >= 3 on the first two pages", "sameItems >= 3", Prover{Set: unlimited, Assume: early}, Never},
+		{"sameItems >= 2 on the first two pages", "sameItems >= 2", Prover{Set: unlimited, Assume: early}, Sometimes},
+		{"page == 3 on the first two pages", "page == 3", Prover{Set: unlimited, Assume: early}, Never},
 	} {
-		require.Equal(t, c.want, c.prover.Condition(sourceOf(t, c.source)), "%s with %+v", c.source, c.prover)
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, c.prover.Condition(sourceOf(t, c.source)))
+		})
 	}
 }
 
@@ -65,13 +67,17 @@ func TestABoundIsTheNumberAtWhichAListEnds(t *testing.T) {
 func TestAnIncrementIsAWholeNumberThatIsAdded(t *testing.T) {
 	p := Prover{Set: &rules.Ruleset{Limit: 10}}
 	for source, want := range map[string]int{"state.offset + limit": 10, "state.offset + 3": 3} {
-		by, ok := p.Increment(sourceOf(t, source), "offset")
-		require.True(t, ok, source)
-		require.Equal(t, want, by, source)
+		t.Run(source, func(t *testing.T) {
+			by, ok := p.Increment(sourceOf(t, source), "offset")
+			require.True(t, ok)
+			require.Equal(t, want, by)
+		})
 	}
 	for _, source := range []string{"state.offset + count", "page + 1", "state.offset * 2", "state.offset + 0.5"} {
-		_, ok := p.Increment(sourceOf(t, source), "offset")
-		require.False(t, ok, source)
+		t.Run(source, func(t *testing.T) {
+			_, ok := p.Increment(sourceOf(t, source), "offset")
+			require.False(t, ok)
+		})
 	}
 }
 

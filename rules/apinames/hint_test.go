@@ -1,6 +1,7 @@
 package apinames_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,9 +21,11 @@ func TestAHintIsFoundInAnySpelling(t *testing.T) {
 		apinames.HintMore:  {"hasMore", "has_more", "HasMore", "more", "MoreAvailable", "IsTruncated", "has-next-page", "numGroupsLimitReached"},
 		apinames.HintLast:  {"isLast", "is_last", "last", "IsLastPage", "eof", "end_of_stream", "lastPage"},
 	} {
-		for _, name := range names {
-			require.True(t, apinames.Key(name).Is(kind), "%s is no %s", name, kind)
-		}
+		t.Run(string(kind), func(t *testing.T) {
+			for _, name := range names {
+				require.True(t, apinames.Key(name).Is(kind), name)
+			}
+		})
 	}
 	for _, name := range []string{"", "_", "id", "totally", "subtotal", "next_of_kin", "counter", "pagesize"} {
 		require.Empty(t, apinames.Key(name).Hints(), name)
@@ -38,7 +41,9 @@ func TestAFlagHasTheMeaningOfItsName(t *testing.T) {
 		"hasMore": apinames.HintMore, "Next": apinames.HintMore, "incomplete": apinames.HintMore,
 		"last_page": apinames.HintLast, "Complete": apinames.HintLast, "final": apinames.HintLast, "total": "", "": "",
 	} {
-		require.Equal(t, kind, apinames.Key(name).FlagKind(), name)
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, kind, apinames.Key(name).FlagKind())
+		})
 	}
 }
 
@@ -48,13 +53,17 @@ func TestANameMayHaveThatOfTheListBesideIt(t *testing.T) {
 		"files_truncated": {"files", "truncated"}, "filesIsTruncated": {"files", "istruncated"}, "has_more_comments": {"comments", "hasmore"},
 		"comments_has_more": {"comments", "hasmore"}, "moreReplies": {"replies", "more"},
 	} {
-		list, sign, ok := apinames.Key(name).SplitList()
-		require.True(t, ok, name)
-		require.Equal(t, want, [2]string{list, sign}, name)
+		t.Run(name, func(t *testing.T) {
+			list, sign, ok := apinames.Key(name).SplitList()
+			require.True(t, ok)
+			require.Equal(t, want, [2]string{list, sign})
+		})
 	}
 	for _, name := range []string{"truncated", "has_more", "@odata.nextLink", "members@odata.type", "files", ""} {
-		_, _, ok := apinames.Key(name).SplitList()
-		require.False(t, ok, name)
+		t.Run(name, func(t *testing.T) {
+			_, _, ok := apinames.Key(name).SplitList()
+			require.False(t, ok)
+		})
 	}
 }
 
@@ -63,10 +72,14 @@ func TestANumberMayHaveTheNameOfAList(t *testing.T) {
 		"total_users": "users", "usersCount": "users", "user_count": "users", "release-group-count": "release-groups", "numUsers": "users",
 		"totalUsersCount": "users", "total_user_count": "users",
 	} {
-		require.True(t, apinames.Key(name).CountsList(list), name)
+		t.Run(name, func(t *testing.T) {
+			require.True(t, apinames.Key(name).CountsList(list))
+		})
 	}
 	for name, list := range map[string]string{"users": "users", "user_id": "users", "total_spent": "users", "total_count": "users", "usersMax": "users", "total": "users"} {
-		require.False(t, apinames.Key(name).CountsList(list), name)
+		t.Run(name, func(t *testing.T) {
+			require.False(t, apinames.Key(name).CountsList(list))
+		})
 	}
 }
 
@@ -96,11 +109,13 @@ func TestATotalMayBeALowerBound(t *testing.T) {
 		{true, 0, false, false},
 		{nil, 0, false, false},
 	} {
-		n, least, ok := apinames.Total(c.v)
-		require.Equal(t, c.ok, ok, "%#v", c.v)
-		if ok {
-			require.Equal(t, c.n, n)
-			require.Equal(t, c.least, least)
-		}
+		t.Run(fmt.Sprintf("%#v", c.v), func(t *testing.T) {
+			n, least, ok := apinames.Total(c.v)
+			require.Equal(t, c.ok, ok)
+			if ok {
+				require.Equal(t, c.n, n)
+				require.Equal(t, c.least, least)
+			}
+		})
 	}
 }

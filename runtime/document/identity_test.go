@@ -27,7 +27,9 @@ func TestIdentityIsTheFirstKeyThatNamesOne(t *testing.T) {
 		`7`:                                       ``,
 		`{"` + strings.Repeat("x", 5000) + `":1,"id":2}`: ``,
 	} {
-		require.Equal(t, want, string(Identity([]byte(item))), item)
+		t.Run(item, func(t *testing.T) {
+			require.Equal(t, want, string(Identity([]byte(item))))
+		})
 	}
 }
 
@@ -109,7 +111,9 @@ func TestAKeyIsTheValueOfANumber(t *testing.T) {
 		{`1e500`, `0.1e501`},
 		{`1e99999999999`, `1e99999999999`},
 	} {
-		require.Equal(t, keyOf(test.one), keyOf(test.other), "%s and %s", test.one, test.other)
+		t.Run(test.one+" and "+test.other, func(t *testing.T) {
+			require.Equal(t, keyOf(test.one), keyOf(test.other))
+		})
 	}
 	for _, test := range []struct{ one, other string }{
 		{`100`, `-100.0`},
@@ -122,7 +126,9 @@ func TestAKeyIsTheValueOfANumber(t *testing.T) {
 		{`1e99999999999`, `2e99999999999`},
 		{`true`, `false`},
 	} {
-		require.NotEqual(t, keyOf(test.one), keyOf(test.other), "%s and %s", test.one, test.other)
+		t.Run(test.one+" and "+test.other, func(t *testing.T) {
+			require.NotEqual(t, keyOf(test.one), keyOf(test.other))
+		})
 	}
 }
 
