@@ -324,47 +324,62 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		by := *r.Placement.FirstBy
 		x.FirstBy = &by
 	}
-	if audit := r.Audit; audit != nil {
-		x.except, x.usual = audit.Unless, audit.Usual
-		switch {
-		case !audit.Counted && !audit.Again, audit.Counted && j.EndsByCountAlone():
-			x.Evidence = audit.Proof
-		case audit.Again && j.mayEndAgain():
-			x.Evidence, x.again = audit.Proof, true
-		}
-		if r.ID == trace.FindingMissing && j.Job != nil {
-			x.clause = j.missingInWords()
-		}
-	}
-	if x.clause == x.Source {
-		x.clause = redact(e.InWords())
-	}
-	if r.Role == rules.RoleOnError && r.OnError.Do != rules.ErrorStop {
-		x.Outcome = ""
-	}
-	if r.OnError.Do == rules.ErrorRestart {
-		x.MaxRestarts, x.runsChildren = compile.MaxRestarts, len(j.Children) > 0
-	}
 	for _, read := range e.Reads {
 		x.Reads = append(x.Reads, redact(read.String()))
 	}
-	if j.Job != nil && r.OnError.Do == rules.ErrorContinue {
-		field := j.Spec().DataField
-		x.readsWhole = field != nil && field.Lists == nil && len(field.Keys) == 0
+	j.describeAudit(&x)
+	if x.clause == x.Source {
+		x.clause = redact(e.InWords())
 	}
-	if r.Guard && slices.Contains(x.Reads, "emptyWindow") && j.mayHaveEmptyWindows() {
-		x.exceptions = []string{"both pages are empty and the requests keep changing"}
-	}
+	j.describeHandling(&x)
+	j.describePart(&x)
+	j.describeGuard(&x)
 	exceptions := x.exceptions
 	if r.Stop.ExceptPolled {
 		exceptions = append([]string{unlessPolled}, exceptions...)
 	}
 	x.Clause = x.clause + x.dropped() + unless(exceptions)
+	return x
+}
+
+// describeAudit describes the evidence of a rule of the audit.
+func (j explainer) describeAudit(x *RuleExplanation) {
+	audit := x.rule.Audit
+	if audit == nil {
+		return
+	}
+	x.except, x.usual = audit.Unless, audit.Usual
+	switch {
+	case !audit.Counted && !audit.Again, audit.Counted && j.EndsByCountAlone():
+		x.Evidence = audit.Proof
+	case audit.Again && j.mayEndAgain():
+		x.Evidence, x.again = audit.Proof, true
+	}
+	if x.ID == trace.FindingMissing && j.Job != nil {
+		x.clause = j.missingInWords()
+	}
+}
+
+// describeHandling describes what an onError rule does with a response.
+func (j explainer) describeHandling(x *RuleExplanation) {
+	do := x.rule.OnError.Do
+	if x.rule.Role == rules.RoleOnError && do != rules.ErrorStop {
+		x.Outcome = ""
+	}
+	if do == rules.ErrorRestart {
+		x.MaxRestarts, x.runsChildren = compile.MaxRestarts, len(j.Children) > 0
+	}
+	if do == rules.ErrorContinue && j.Job != nil {
+		field := j.Spec().DataField
+		x.readsWhole = field != nil && field.Lists == nil && len(field.Keys) == 0
+	}
+}
+
+// describePart describes a part of requests: how its lists are written, and what its address is relative to.
+func (j explainer) describePart(x *RuleExplanation) {
+	r := x.rule
 	if r.Role == rules.RoleParam && r.Target == "" && j.Job != nil {
 		x.lists, x.alone = j.listsInQuery(), !j.Ruleset.IncludeParams
-	}
-	if r.Guard {
-		x.dialect = j.Ruleset.Dialect
 	}
 	if r.Role.Addresses() {
 		x.base = "api.baseUrl"
@@ -372,7 +387,17 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 			x.base = "the address of the response"
 		}
 	}
-	return x
+}
+
+// describeGuard describes the pages on which a guard is not met although its clause holds.
+func (j explainer) describeGuard(x *RuleExplanation) {
+	if !x.Guard {
+		return
+	}
+	x.dialect = j.Ruleset.Dialect
+	if slices.Contains(x.Reads, "emptyWindow") && j.mayHaveEmptyWindows() {
+		x.exceptions = []string{"both pages are empty and the requests keep changing"}
+	}
 }
 
 // listsInQuery says how lists and objects are written in the query or the form of a request. It returns "" if the

@@ -28,79 +28,18 @@ func (e *Explanation) String() string { return e.Text(TextOptions{}) }
 func (e *Explanation) Text(o TextOptions) string {
 	t := &textWriter{layout: newLayout(o.Width), full: o.Full, explanation: e}
 	t.writeWarnings()
-	if e.Env != nil {
-		t.writeParagraph(0, e.Env.String())
-		t.writeBlank()
-	}
-	if e.Inputs != nil {
-		t.writeParagraph(0, "inputs (--set NAME=VALUE): "+strings.Join(lists.Map(e.Inputs, func(in InputExplanation) string {
-			return fmt.Sprintf("%s (%s)", in.Name, in.Says)
-		}), ", "))
-		t.writeBlank()
-	}
-	if x := e.Auth; x != nil {
-		t.writeParagraph(0, fmt.Sprintf("credentials: type %s, %s; sent with every request to the origin of api.baseUrl, and to no other",
-			x.Type, x.Says))
-		if x.Request != "" {
-			t.writeRow("obtained by", x.Request)
-			t.writeRow("", x.Errors)
-		}
-		t.writeRules(x.Rules)
-		t.writeBlank()
-	}
+	t.writeInputs()
+	t.writeCredentials()
 	if e.Trees != nil {
 		t.writeParagraph(0, "jobs")
 		t.writeTrees(2, e.Trees)
 		t.writeBlank()
 	}
-	shared, titles := t.shared()
-	for i := range e.Jobs {
-		if i > 0 {
-			t.writeBlank()
-		}
-		t.writeJob(&e.Jobs[i], titles)
-	}
-	for i, text := range shared {
-		if i == 0 || titles[text] != titles[shared[i-1]] {
-			t.writeBlank()
-			t.writeParagraph(0, titles[text])
-		}
-		t.WriteString(text)
-	}
-	if len(e.Jobs) > 1 {
-		t.writeBlank()
-		tree := ""
-		if slices.ContainsFunc(t.explanation.Trees, func(x TreeExplanation) bool { return x.Children != nil }) {
-			tree = ", except those of its tree"
-		}
-		beside := ", and those that run with --jobs are cancelled"
-		evidence := " Evidence of the audit stops no job, and decides the exit status only if no job fails."
-		if t.explanation.Dialect.Switches().AcceptEvidence {
-			evidence = ""
-		}
-		order := "Jobs run one after another, and with --jobs N up to N at a time. "
-		if e.serial {
-			order, beside = "Because of limits.partitions, jobs run one after another, also with --jobs. ", ""
-		}
-		apart := ""
-		if len(e.Trees) > 1 {
-			apart = " Files whose jobs and their trees are complete are there although others fail."
-		}
-		t.writeParagraph(0, order+fmt.Sprintf(jobFails, beside, tree, evidence+apart))
-	}
-	if terms := t.shown.terms(); terms != nil {
-		t.writeBlank()
-		t.writeParagraph(0, "in the expressions")
-		for _, term := range terms {
-			t.writeDefinition(term.Name, term.Says)
-		}
-	}
+	t.writeJobs()
+	t.writeFailureOfJob()
+	t.writeTerms()
 	return t.String()
 }
-
-// jobFails says what the failure of a job means for the others.
-const jobFails = "A job that fails ends the run: those after it do not start%s. " +
-	"With --keep-going, the other jobs go on%s. The exit status is that of the first job that failed.%s"
 
 // textWriter writes an explanation as text.
 type textWriter struct {
@@ -128,10 +67,101 @@ func (t *textWriter) writeWarnings() {
 	t.writeBlank()
 }
 
+func (t *textWriter) writeInputs() {
+	e := t.explanation
+	if e.Env != nil {
+		t.writeParagraph(0, e.Env.String())
+		t.writeBlank()
+	}
+	if e.Inputs != nil {
+		t.writeParagraph(0, "inputs (--set NAME=VALUE): "+strings.Join(lists.Map(e.Inputs, func(in InputExplanation) string {
+			return fmt.Sprintf("%s (%s)", in.Name, in.Says)
+		}), ", "))
+		t.writeBlank()
+	}
+}
+
+func (t *textWriter) writeCredentials() {
+	x := t.explanation.Auth
+	if x == nil {
+		return
+	}
+	t.writeParagraph(0, fmt.Sprintf("credentials: type %s, %s; sent with every request to the origin of api.baseUrl, and to no other",
+		x.Type, x.Says))
+	if x.Request != "" {
+		t.writeRow("obtained by", x.Request)
+		t.writeRow("", x.Errors)
+	}
+	t.writeRules(x.Rules)
+	t.writeBlank()
+}
+
 func (t *textWriter) writeTrees(indent int, list []TreeExplanation) {
 	for _, x := range list {
 		t.writeParagraph(indent, strings.TrimSuffix(x.Job+": "+x.Says, ": "))
 		t.writeTrees(indent+2, x.Children)
+	}
+}
+
+// writeJobs writes the jobs, and after them the texts that several of them have in common.
+func (t *textWriter) writeJobs() {
+	shared, titles := t.shared()
+	for i := range t.explanation.Jobs {
+		if i > 0 {
+			t.writeBlank()
+		}
+		t.writeJob(&t.explanation.Jobs[i], titles)
+	}
+	for i, text := range shared {
+		if i == 0 || titles[text] != titles[shared[i-1]] {
+			t.writeBlank()
+			t.writeParagraph(0, titles[text])
+		}
+		t.WriteString(text)
+	}
+}
+
+// jobFails says what the failure of a job means for the others.
+const jobFails = "A job that fails ends the run: those after it do not start%s. " +
+	"With --keep-going, the other jobs go on%s. The exit status is that of the first job that failed.%s"
+
+// writeFailureOfJob says in which order jobs run, and what the failure of a job means for the others.
+func (t *textWriter) writeFailureOfJob() {
+	e := t.explanation
+	if len(e.Jobs) < 2 {
+		return
+	}
+	tree := ""
+	if slices.ContainsFunc(e.Trees, func(x TreeExplanation) bool { return x.Children != nil }) {
+		tree = ", except those of its tree"
+	}
+	beside := ", and those that run with --jobs are cancelled"
+	evidence := " Evidence of the audit stops no job, and decides the exit status only if no job fails."
+	if e.Dialect.Switches().AcceptEvidence {
+		evidence = ""
+	}
+	order := "Jobs run one after another, and with --jobs N up to N at a time. "
+	if e.serial {
+		order, beside = "Because of limits.partitions, jobs run one after another, also with --jobs. ", ""
+	}
+	apart := ""
+	if len(e.Trees) > 1 {
+		apart = " Files whose jobs and their trees are complete are there although others fail."
+	}
+	t.writeBlank()
+	t.writeParagraph(0, order+fmt.Sprintf(jobFails, beside, tree, evidence+apart))
+}
+
+// writeTerms writes what the names mean that the written expressions use.
+func (t *textWriter) writeTerms() {
+	terms := t.shown.terms()
+	if terms == nil {
+		return
+	}
+	t.writeBlank()
+	t.writeParagraph(0, "in the expressions")
+	for _, term := range terms {
+		t.writeDefinition(term.Name, term.Says)
 	}
 }
 

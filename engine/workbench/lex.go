@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,70 +32,67 @@ var twoBytes = []string{"?.", "??", "==", "!=", "<=", ">=", "&&", "||", "..", "*
 // lex splits a source into its tokens. It accepts any text.
 func lex(source string) (tokens []token) {
 	for i := 0; i < len(source); {
-		start := i
-		c, size := utf8.DecodeRuneInString(source[i:])
-		t := token{kind: operatorToken, start: start}
-		switch {
-		case strings.IndexByte(" \t\r\n", source[i]) >= 0:
+		if strings.IndexByte(" \t\r\n", source[i]) >= 0 {
 			i++
 			continue
-		case strings.HasPrefix(source[i:], "//"):
-			t.kind = commentToken
-			if n := strings.IndexByte(source[i:], '\n'); n >= 0 {
-				i += n
-			} else {
-				i = len(source)
-			}
-		case strings.HasPrefix(source[i:], "/*"):
-			t.kind = commentToken
-			if n := strings.Index(source[i:], "*/"); n >= 0 {
-				i += n + 2
-			} else {
-				i = len(source)
-			}
-		case c >= '0' && c <= '9':
-			t.kind = numberToken
-			for i < len(source) && (isWord(rune(source[i])) || source[i] == '.' && !strings.HasPrefix(source[i:], "..")) {
-				i++
-			}
-		case c == '"' || c == '\'' || c == '`':
-			t.kind = textToken
-			for i++; i < len(source) && source[i] != byte(c); i++ {
-				if source[i] == '\\' && c != '`' {
-					i++
-				}
-			}
-			if t.closed = i < len(source); t.closed {
-				i++
-			}
-			i = min(i, len(source))
-		case isWord(c):
-			t.kind = nameToken
-			for i < len(source) {
-				c, size := utf8.DecodeRuneInString(source[i:])
-				if !isWord(c) {
-					break
-				}
-				i += size
-			}
-		case c == '#':
-			t.kind = nameToken
-			i++
-			for i < len(source) && isWord(rune(source[i])) {
-				i++
-			}
-		default:
-			i += size
-			for _, two := range twoBytes {
-				if strings.HasPrefix(source[start:], two) {
-					i = start + 2
-				}
-			}
 		}
-		t.end = i
+		t := firstToken(source[i:])
+		t.start, t.end = i, i+t.end
 		tokens = append(tokens, t)
+		i = t.end
 	}
 	return tokens
+}
+
+// firstToken returns the token at the beginning of a text, which does not begin with a space.
+func firstToken(s string) token {
+	c, size := utf8.DecodeRuneInString(s)
+	switch {
+	case strings.HasPrefix(s, "//"):
+		comment, _, _ := strings.Cut(s, "\n")
+		return token{kind: commentToken, end: len(comment)}
+	case strings.HasPrefix(s, "/*"):
+		_, after, _ := strings.Cut(s, "*/")
+		return token{kind: commentToken, end: len(s) - len(after)}
+	case c >= '0' && c <= '9':
+		return token{kind: numberToken, end: sizeOfNumber(s)}
+	case c == '"' || c == '\'' || c == '`':
+		end, closed := sizeOfText(s)
+		return token{kind: textToken, end: end, closed: closed}
+	case isWord(c):
+		return token{kind: nameToken, end: len(s) - len(strings.TrimLeftFunc(s, isWord))}
+	case c == '#':
+		end := 1
+		for end < len(s) && isWord(rune(s[end])) {
+			end++
+		}
+		return token{kind: nameToken, end: end}
+	case slices.ContainsFunc(twoBytes, func(two string) bool { return strings.HasPrefix(s, two) }):
+		size = 2
+	}
+	return token{kind: operatorToken, end: size}
+}
+
+// sizeOfNumber returns the size of the number at the beginning of a text, which ends before the operator .. of a range.
+func sizeOfNumber(s string) (size int) {
+	for size < len(s) && (isWord(rune(s[size])) || s[size] == '.' && !strings.HasPrefix(s[size:], "..")) {
+		size++
+	}
+	return size
+}
+
+// sizeOfText returns the size of the text in quotes at the beginning of s, and whether it ends with its quote.
+func sizeOfText(s string) (size int, closed bool) {
+	quote := s[0]
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == quote:
+			return i + 1, true
+		case s[i] == '\\' && quote != '`':
+			i++
+		}
+	}
+	return len(s), false
 }
 
 // holes returns the expressions in braces in a text: the offsets between the braces. An unclosed

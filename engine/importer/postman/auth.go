@@ -142,40 +142,58 @@ func (t *translation) oauth2() error {
 			"The access token is an input. For a run without you, authorize once and write type oauth2 with the refresh token")
 		return err
 	}
-	url, err := t.addressed(set["accessTokenUrl"], true)
+	members, err := t.oauth2Client()
+	if err == nil && grant == "password_credentials" {
+		members, err = t.addOAuth2User(members)
+	}
+	if err == nil {
+		members, err = t.addOAuth2Request(members)
+	}
+	t.authenticate("oauth2", members...)
+	return err
+}
+
+// oauth2Client returns the address of the tokens, and the client that requests them.
+func (t *translation) oauth2Client() ([]importer.Member, error) {
+	url, err := t.addressed(t.auth.Settings["accessTokenUrl"], true)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	id, err := t.open("clientId", "client_id")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	client, err := t.secret("clientSecret", "client_secret")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	members := []importer.Member{importer.Named("tokenUrl", importer.Constant(url)), importer.Named("clientId", id),
 		importer.Named("#clientSecret", client)}
-	if set["client_authentication"] == "body" {
+	if t.auth.Settings["client_authentication"] == "body" {
 		members = append(members, importer.Named("clientAuth", importer.Constant("body")))
 	}
-	if grant == "password_credentials" {
-		user, err := t.open("username", "username")
-		if err != nil {
-			return err
-		}
-		password, err := t.secret("password", "password")
-		if err != nil {
-			return err
-		}
-		members = append(members, importer.Named("username", user), importer.Named("#password", password))
+	return members, nil
+}
+
+// addOAuth2User adds the user of the grant of passwords.
+func (t *translation) addOAuth2User(members []importer.Member) ([]importer.Member, error) {
+	user, err := t.open("username", "username")
+	if err != nil {
+		return nil, err
 	}
+	password, err := t.secret("password", "password")
+	return append(members, importer.Named("username", user), importer.Named("#password", password)), err
+}
+
+// addOAuth2Request adds the scopes and the further parameters of the request for a token.
+func (t *translation) addOAuth2Request(members []importer.Member) ([]importer.Member, error) {
+	set := t.auth.Settings
 	if scopes := strings.Fields(set["scope"]); len(scopes) > 0 && !strings.Contains(set["scope"], "{{") {
 		members = append(members, importer.Named("scopes", importer.Constant(lists.Map(scopes, func(s string) any { return s }))))
 	} else if len(scopes) > 0 {
 		v, err := t.value(set["scope"])
 		if err != nil {
-			return err
+			return nil, err
 		}
 		members = append(members, importer.Named("scopes", v))
 	}
@@ -184,7 +202,7 @@ func (t *translation) oauth2() error {
 		if set[key] != "" {
 			v, err := t.value(set[key])
 			if err != nil {
-				return err
+				return nil, err
 			}
 			params = append(params, importer.Named(key, v))
 		}
@@ -192,6 +210,5 @@ func (t *translation) oauth2() error {
 	if params != nil {
 		members = append(members, importer.Named("params", importer.Value{Object: params}))
 	}
-	t.authenticate("oauth2", members...)
-	return nil
+	return members, nil
 }

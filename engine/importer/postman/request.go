@@ -268,67 +268,22 @@ func (t *translation) headers() error {
 
 // body sets the method and the body.
 func (t *translation) body(method string) error {
-	b := t.Request.Body
-	if b == nil || b.Disabled || b.empty() {
-		b = &body{}
-	}
 	if method != "GET" && method != "POST" {
 		return fmt.Errorf("%s.request.method: lists are read with GET and POST, not with %s", t.place, method)
 	}
 	if method == "POST" {
 		t.out.Method = "POST"
 	}
-	var members []importer.Member
-	switch b.Mode {
-	case "":
+	b := t.Request.Body
+	if b == nil || b.Disabled || b.empty() || b.Mode == "" {
 		if method == "POST" { // the query stays one
 			t.out.Body = []importer.Member{}
 		}
 		return nil
-	case "raw":
-		v, err := t.json(b.Raw)
-		if err != nil {
-			return err
-		}
-		members = v.Object
-	case "graphql":
-		query, err := t.value(b.GraphQL.Query)
-		if err != nil {
-			return err
-		}
-		members = []importer.Member{importer.Named("query", query)}
-		variables, isText := b.GraphQL.Variables.(string)
-		if !isText && b.GraphQL.Variables != nil {
-			text, err := json.Marshal(b.GraphQL.Variables)
-			if err != nil {
-				return err
-			}
-			variables = string(text)
-		}
-		if strings.TrimSpace(variables) != "" {
-			v, err := t.json(variables)
-			if err != nil {
-				return err
-			}
-			members = append(members, importer.Named("variables", v))
-		}
-	case "urlencoded":
-		if method == "GET" {
-			return fmt.Errorf("%s.request.body: a form in a GET request is not translated", t.place)
-		}
-		t.out.Method = "FORM"
-		for _, p := range b.URLEncoded {
-			if p.Disabled || p.Key == "" {
-				continue
-			}
-			m, err := t.parameter(p.Key, p.text())
-			if err != nil {
-				return err
-			}
-			members = append(members, m)
-		}
-	default:
-		return fmt.Errorf("%s.request.body: a body of mode %s is not translated", t.place, b.Mode)
+	}
+	members, err := t.bodyMembers(b, method)
+	if err != nil {
+		return err
 	}
 	if method == "POST" && len(t.out.Params) == 0 {
 		t.out.Params = members
@@ -336,6 +291,62 @@ func (t *translation) body(method string) error {
 	}
 	t.out.Body = members
 	return nil
+}
+
+// bodyMembers translates the members of a body that is not empty. A form changes the method.
+func (t *translation) bodyMembers(b *body, method string) ([]importer.Member, error) {
+	switch b.Mode {
+	case "raw":
+		v, err := t.json(b.Raw)
+		return v.Object, err
+	case "graphql":
+		return t.graphQL(b)
+	case "urlencoded":
+		if method == "GET" {
+			return nil, fmt.Errorf("%s.request.body: a form in a GET request is not translated", t.place)
+		}
+		t.out.Method = "FORM"
+		return t.form(b.URLEncoded)
+	}
+	return nil, fmt.Errorf("%s.request.body: a body of mode %s is not translated", t.place, b.Mode)
+}
+
+// graphQL translates a query with its variables.
+func (t *translation) graphQL(b *body) ([]importer.Member, error) {
+	query, err := t.value(b.GraphQL.Query)
+	if err != nil {
+		return nil, err
+	}
+	members := []importer.Member{importer.Named("query", query)}
+	variables, isText := b.GraphQL.Variables.(string)
+	if !isText && b.GraphQL.Variables != nil {
+		text, err := json.Marshal(b.GraphQL.Variables)
+		if err != nil {
+			return nil, err
+		}
+		variables = string(text)
+	}
+	if strings.TrimSpace(variables) == "" {
+		return members, nil
+	}
+	v, err := t.json(variables)
+	return append(members, importer.Named("variables", v)), err
+}
+
+// form translates the parameters of a form.
+func (t *translation) form(pairs []pair) ([]importer.Member, error) {
+	var members []importer.Member
+	for _, p := range pairs {
+		if p.Disabled || p.Key == "" {
+			continue
+		}
+		m, err := t.parameter(p.Key, p.text())
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, m)
+	}
+	return members, nil
 }
 
 func (b *body) empty() bool {
