@@ -162,7 +162,7 @@ func TestKeepReplacesValuesThatAreNotNil(t *testing.T) {
 	page.Kept = nil
 	kept, _, err = j.KeptValues(&language.Machine{}, page, nil, page.Page)
 	require.NoError(t, err)
-	require.Equal(t, map[string]any{"count": 3}, kept, "nil is no value to continue from")
+	require.Equal(t, map[string]any{"count": 3}, kept, "nil is not a value to continue from")
 
 	kept, _, err = job(t, `{"method": "pagenum"}`).KeptValues(&language.Machine{}, page, nil, page.Page)
 	require.NoError(t, err)

@@ -240,7 +240,7 @@ func TestImportsRunOneWay(t *testing.T) {
 			}
 			ok := false
 			for _, one := range allowed {
-				parts := one != module+"engine" // the folders below engine are no parts of it
+				parts := one != module+"engine" // the folders below engine are not parts of it
 				ok = ok || path == one || parts && strings.HasPrefix(path, one+"/") || one == ""
 			}
 			require.True(t, ok, "%s must not import %s", name, path)
@@ -540,7 +540,7 @@ func TestCommentsNameWhatExists(t *testing.T) {
 	}
 }
 
-// documented returns the comment and the name of a function or of a declaration that is no group.
+// documented returns the comment and the name of a function or of a declaration that is not a group.
 func documented(decl ast.Decl) (doc *ast.CommentGroup, name string) {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:

@@ -160,7 +160,7 @@ func TestNoPageIsRequestedWhileTheOneBeforeItArrives(t *testing.T) {
 	}
 }
 
-// A page that is requested again, since the first response is no page, is not taken for what was
+// A page that is requested again, since the first response is not a page, is not taken for what was
 // scanned of the first response.
 func TestAPageThatIsRequestedAgainIsReadAnew(t *testing.T) {
 	for _, prefetch := range []int{1, 3} {

@@ -124,7 +124,7 @@ func (e *Expression) GreatestOf() (keys []string, format string, ok bool) {
 }
 
 // KeptAsIs returns the name of the kept value that the expression yields if there is one, as kept.until ?? '2026-01-01'
-// yields kept.until. It returns "" if the expression is no kept value, or changes it.
+// yields kept.until. It returns "" if the expression is not a kept value, or changes it.
 func (e *Expression) KeptAsIs() string { return keptAsIs(e.code.syntax) }
 
 func keptAsIs(node ast.Node) string {

@@ -49,10 +49,10 @@ var builtins = []function{
 		"the greatest of v and the values at a path in the items: of the times, or if there are none of the numbers, or of the texts; "+
 			"a date of an unknown form that does not sort as a text, such as 31/12/2025, fails the rule, and so do numbers "+
 			"beside other texts, save for words such as N/A and identifiers of one length. "+
-			"With a layout (or time, unix, unixms), its form is known, too, and texts that are no dates are left out",
+			"With a layout (or time, unix, unixms), its form is known, too, and texts that are not dates are left out",
 		function{types: types(func(any, string, ...any) any { return nil }), call: latestOf, ofItems: true, lenient: true}),
 	documented(`earlier(v, lag[, layout])`, `earlier("2026-03-01T00:30:00Z", "1h")`, `"2026-02-28T23:30:00Z"`,
-		"a time less a length such as 1h, 7d or 1mo, or a number less a number; if v is nil, so is the result, and a lag that is nil is none. "+
+		"a time less a length such as 1h, 7d or 1mo, or a number less a number; if v is nil, so is the result, and a lag that is nil is 0. "+
 			"A time keeps its form unless a layout is given, which shows how 2 January 2006 at 15:04:05 is written; "+
 			"a number is one of Unix if the lag is a length or a layout is given",
 		function{types: types(func(any, any, ...any) any { return nil }), call: earlier}),

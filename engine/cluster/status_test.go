@@ -105,7 +105,7 @@ func TestTheStatusSaysHowFarEveryPartitionIs(t *testing.T) {
 		"groups": {Partitions: 1, Done: 1, Pages: 2, Items: 6, Bytes: bytes("groups")},
 		"teams": {Partitions: 6, Done: 3, Skipped: 1, Running: 2, Waiting: 1, Suspect: 1, Findings: 1, Pages: 5, Items: 5,
 			Bytes: bytes("teams")},
-		"orders":  {Partitions: 2, Done: 2, Pages: 4, Items: 4, Bytes: bytes("orders")}, // the halves; their window is none any more
+		"orders":  {Partitions: 2, Done: 2, Pages: 4, Items: 4, Bytes: bytes("orders")}, // the halves; their window is not a partition any more
 		"secrets": {Partitions: 1, Failed: 1},
 	}, counts)
 	require.Equal(t, []status.End{

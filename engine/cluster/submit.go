@@ -189,7 +189,7 @@ func (r *Run) check() (*engine.Engine, error) {
 // checkBaseURL refuses an address that may contain a secret, because the server would store it.
 // Compiling the configuration checks whether the address is valid.
 func checkBaseURL(text string) error {
-	u, _ := url.Parse(text) // nil if text is no valid URL
+	u, _ := url.Parse(text) // nil if text is not a valid URL
 	var difference string
 	switch {
 	case u == nil:

@@ -63,7 +63,7 @@ func TestADifferenceIsAMemberThatIsNewGoneOrOfAnotherType(t *testing.T) {
 		"always null":            {repeated(40, `{"id":1}`), []string{`{"id":null}`}, []string{"item.id is always null, and never was (integer)"}},
 		"null in the few before": {repeated(5, `{"id":1}`), []string{`{"id":null}`}, nil},
 		"only nulls before":      {repeated(40, `{"id":null}`), []string{`{"id":{"x":1}}`}, nil},
-		"a format":               {repeated(24, `{"id":"123e4567-e89b-12d3-a456-426614174000"}`), []string{`{"id":"7"}`}, []string{"item.id has texts that are no uuid"}},
+		"a format":               {repeated(24, `{"id":"123e4567-e89b-12d3-a456-426614174000"}`), []string{`{"id":"7"}`}, []string{"item.id has texts that do not have the format uuid"}},
 		"a format by chance":     {repeated(3, `{"id":"2026-01-02"}`), []string{`{"id":"7"}`}, nil},
 		"elements":               {[]string{`{"l":[{"a":1}]}`}, []string{`{"l":[{"a":1,"b":true}]}`}, []string{"item.l[*].b is new (boolean)"}},
 		"empty lists before":     {[]string{`{"l":[]}`}, []string{`{"l":[1]}`}, nil},
@@ -130,7 +130,7 @@ func TestThePagesOfAListDiffer(t *testing.T) {
 		"sizes vary now":       {pagesOf(t, nil, 10, 10, 3), pagesOf(t, nil, 5, 6, 5), nil},
 		"a total is gone":      {pagesOf(t, sign("body.total", 9), 3, 3, 3), pagesOf(t, sign("body.more", true), 3), []string{"body.more is new (boolean)", "body.total is gone"}},
 		"of one page":          {pagesOf(t, sign("body.total", 9), 3), pagesOf(t, sign("body.more", true), 3), []string{"body.more is new (boolean)"}},
-		"a kind of token":      {pagesOf(t, sign("body.next", "https://a.test/2"), 3, 3, 3), pagesOf(t, sign("body.next", "abc"), 3), []string{"body.next has texts that are no uri"}},
+		"a kind of token":      {pagesOf(t, sign("body.next", "https://a.test/2"), 3, 3, 3), pagesOf(t, sign("body.next", "abc"), 3), []string{"body.next has texts that do not have the format uri"}},
 		"a list for a token":   {pagesOf(t, sign("body.next", "a"), 3), pagesOf(t, sign("body.next", []any{}), 3), []string{"body.next is list, and was text"}},
 		"not looked at":        {pagesOf(t, sign("body.total", 9), 3, 3, 3), pagesOf(t, nil, 3), nil},
 	} {

@@ -32,7 +32,7 @@ func (d *drift) compare(path string, before, now *shape.Shape, count int) {
 		return
 	}
 	if before.Format != "" && now.Texts > 0 && now.Format != before.Format && count >= d.settled {
-		d.add("%s has texts that are no %s", path, before.Format)
+		d.add("%s has texts that do not have the format %s", path, before.Format)
 	}
 	if before.Types&shape.Object != 0 && now.Types&shape.Object != 0 {
 		d.members(path, before, now)

@@ -86,7 +86,7 @@ func TestListsOfItemsAreFound(t *testing.T) {
 	}
 }
 
-// What follows a value is no whitespace: such a text is not JSON, and may be several values.
+// The text after a value is not whitespace: such a text is not JSON, and may be several values.
 func TestATextWithMoreThanOneValueIsNotJSON(t *testing.T) {
 	for _, text := range []string{`[{"id": 1}]]`, `{"items": []}}`, `{"id": 1} {"id": 2}`, `[1],`, ``} {
 		_, err := parseJSON([]byte(text))

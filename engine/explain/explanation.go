@@ -181,7 +181,7 @@ type RequestExplanation struct {
 	foreign   bool     // the address is known, and has another origin than api.baseUrl, where no credentials are sent
 	fails     string   // the end of a sentence that says that the run fails before the request, and why; otherwise empty
 	keptInAll bool     // with kept values, the requests after the first have them, too
-	typed     bool     // a value of the body, which is JSON, is a phrase in braces, and may be no text
+	typed     bool     // a value of the body, which is JSON, is a phrase in braces, and might not be text
 }
 
 // ItemsExplanation says where the items of a response are.
@@ -234,7 +234,7 @@ type RuleExplanation struct {
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule         rules.Rule
-	except       string        // when a finding of the audit is no evidence: "unless …"
+	except       string        // when a finding of the audit is not evidence: "unless …"
 	usual        bool          // whether a short explanation has except, too
 	again        bool          // whether a finding of the audit is evidence only if samePage ended the list
 	clause       string        // the Clause of a guard without what its other fields say
@@ -327,7 +327,7 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redac
 		x.Errors = fmt.Sprintf("its errors are those of any request, as below, except that status 400 or 401, "+
 			"or a response without access_token, such as HTML or one that is empty or cut off, fails the run (%s)", statusAPI)
 	case rules.AuthLogin:
-		x.Errors = fmt.Sprintf("its errors are those of any request, as below, with two exceptions. Any other status that is no page, "+
+		x.Errors = fmt.Sprintf("its errors are those of any request, as below, with two exceptions. Any other status that is not a page, "+
 			"also a redirect or 401, "+
 			"fails the run at once (%s). A response without a value that is read of it, such as HTML, fails it, too (%s)",
 			statusAPI, statusResponse)

@@ -223,7 +223,7 @@ func (r RuleExplanation) partUnderHeading() string {
 		if r.alone {
 			members = "is a param, unless it is null"
 		}
-		phrases = append(phrases, fmt.Sprintf("each member %s%s; a value that is no object fails the run (%s)",
+		phrases = append(phrases, fmt.Sprintf("each member %s%s; a value that is not an object fails the run (%s)",
 			members, r.lists, statusResponse))
 	}
 	setting := ""
@@ -277,7 +277,7 @@ func (r RuleExplanation) action() string {
 	}
 	text := "the error body is read as a page, in which the audit sees no error; paging continues, and "
 	if r.readsWhole {
-		return text + `a body that is an object is an item, and one that is no JSON is the item {"errorData": its text}`
+		return text + `a body that is an object is an item, and one that is not JSON is the item {"errorData": its text}`
 	}
 	return text + "a body without a list, or that cannot be read, is an empty page"
 }

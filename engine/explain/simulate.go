@@ -284,7 +284,7 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 	}
 }
 
-// mayBeNoText reports whether the value of a placeholder in quotes may be no text.
+// mayBeNoText reports whether the value of a placeholder in quotes might not be text.
 func (s *simulation) mayBeNoText(quoted string) bool { return !s.texts[quoted] }
 
 // implied returns the headers that a run adds to a request, whose body has a content type or is empty.

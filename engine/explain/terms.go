@@ -109,7 +109,7 @@ func (u usedNames) terms() (terms []TermExplanation) {
 	}
 	if u.totals {
 		terms = append(terms, TermExplanation{Name: "total", Says: "what the list has had so far: total.pages, total.items and total.bytes; " +
-			"it is no total of a response"})
+			"it is not a total of a response"})
 	}
 	if u.joins {
 		terms = append(terms, TermExplanation{Name: "a + b", Says: "two texts are joined, and two numbers added; a text and a number " +

@@ -230,7 +230,7 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 		items += "; other members stay, and a member that is nil becomes null"
 	}
 	if slices.Contains(shapes(x.Shape), "fields") && !x.Items.objects {
-		items += `; an item that is no object becomes {"value": …}`
+		items += `; an item that is not an object becomes {"value": …}`
 	}
 	t.writeSection(items, x.Shape)
 	t.writeSection("for the next run", x.Keep)

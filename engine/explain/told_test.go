@@ -145,7 +145,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"The second half begins where the first ends, near the middle, whole seconds or a whole number after w.from."},
 		{"a number in a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "a < b numbers are compared by their value, and so are a number and a text"},
 		{"params of a response", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+"}"),
-			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is no object fails the run (exit status 5)"},
+			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is not an object fails the run (exit status 5)"},
 		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more fails the run (exit status 3), and so does any other status (5 below 400)."},
 		{"redirects of another method", config("", users+`, "method": "POST"}`), "one more, or a 301 or 302 of another method than GET, fails the run (exit status 3), and so does any other status"},
 		{"redirects of a token request", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
@@ -184,7 +184,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a query for the next page", config(`, "pagination": {"method": "response.url", "urlKey": "next", "paramIsQuery": true}`, users+`, "listStyle": "repeat"}`),
 			"each member is a param, unless it is null; a list is sent as a=1&a=2"},
 		{"a body of params", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
-			"null removes the param; a value that is no object fails the run (exit status 5)"},
+			"null removes the param; a value that is not an object fails the run (exit status 5)"},
 		{"the body of a later run", config("", users+`, "method": "POST", "incremental": {"cursor": "at", "param": "body:filter.since"}}`), `body {"filter":{"since":"{kept.at}"}}`},
 		{"an address that needs a kept value", config(`, "pagination": {"method": "pagenum", "keep": {"at": "items[0].at"}}`, `{"endpoint": "a/{kept.at}"}`),
 			"Without kept values, the run fails before the first request of the job (exit status 2): rule endpoint: a value in the address is nil"},
@@ -220,7 +220,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"If for.w.from equals for.w.to, there is no window; if it is later or greater, there is none, and the log warns (exit status 0)."},
 		{"an interval up to now", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "now()", "granularity": "1d", "step": "1d"}}, "params": {"w": {"expr": "w.from"}}}`),
 			"If for.w.from is later or greater than for.w.to, the run fails (exit status 2)."},
-		{"a member that is nil", config("", users+`, "fields": {"a": "item.b"}}`), "each item, after the rules have seen the page; other members stay, and a member that is nil becomes null; an item that is no object becomes {\"value\": …} fields.a item.b"},
+		{"a member that is nil", config("", users+`, "fields": {"a": "item.b"}}`), "each item, after the rules have seen the page; other members stay, and a member that is nil becomes null; an item that is not an object becomes {\"value\": …} fields.a item.b"},
 		{"a key in the query", config(`, "authentication": {"type": "query", "name": "key", "#value": "s"}`, users+"}"), "Accept-Encoding: zstd, gzip, the parameter key=***"},
 		{"evidence in dialect keboola", config(`, "dialect": "keboola"`, users+"}"), "If the list ends without an error, the file is replaced"},
 		{"an end by the limit on partitions", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `, "emit": false},
@@ -418,10 +418,10 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 		{"a restart of a parent", config(paged[:len(paged)-1]+`, "onError": [{"when": "status == 410", "do": "restart"}]}`, users+"}, "+posts+"}"),
 			config(paged[:len(paged)-1]+`, "onError": [{"when": "status == 410", "do": "restart"}]}`, users+"}"),
 			"so that they are there twice, and the jobs for them run again"},
-		{"items that are no objects", config("", users+`, "fields": {"a": "item"}}`), config("", users+`, "filter": "item.a"}`),
-			`an item that is no object becomes {"value": …}`},
+		{"items that are not objects", config("", users+`, "fields": {"a": "item"}}`), config("", users+`, "filter": "item.a"}`),
+			`an item that is not an object becomes {"value": …}`},
 		{"rows of CSV are objects", config("", users+`, "response": {"format": "csv", "header": false}, "fields": {"a": "item"}}`),
-			config("", users+`, "response": {"format": "csv"}, "fields": {"a": "item"}}`), `an item that is no object becomes {"value": …}`},
+			config("", users+`, "response": {"format": "csv"}, "fields": {"a": "item"}}`), `an item that is not an object becomes {"value": …}`},
 		{"a wait that fails", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "-5"}, "stopRules": ["body.done"]}`, users+"}"),
 			config(`, "pagination": {"method": "expression", "nextRequest": {"after": "body.n"}, "stopRules": ["body.done"]}`, users+"}"),
 			"then fails the run (exit status 5) because of nextRequest.after: want a wait of 0 or more, got -5."},
@@ -510,7 +510,7 @@ func TestThePathsThatMayBeMissingAreNamed(t *testing.T) {
 	require.Contains(t, told(flag+`true}}`, ""), "no response has the list of items (audit.missing)", "the list goes on without the flag")
 	require.Contains(t, told(flag+`false}}`, ""), "one of these is in no response: the list of items, isLast (audit.missing)")
 	require.NotContains(t, told(`{"method": "expression", "nextRequest": {"params": {"p": "page"}, "after": "header('X-Wait')"}, "stopRules": ["count == 0"]}`, ""),
-		"that the rules read", "a wait is no sign")
+		"that the rules read", "a wait is not a sign")
 }
 
 // What readers of the tenth trial missed or took otherwise: each fact is told where it applies, and nowhere else.
@@ -570,7 +570,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 			"emptyPages: a rule of stopRules ends the list by state or sent alone"},
 		{"a guard of empty pages", config(byDay+`"page >= 60"]}`, users+"}"), config(byDay+`"state.day >= 5"]}`, users+"}"), "20 pages in a row have no item"},
 		{"an error body that is an item", config(goOn, users+`, "dataField": "."}`), config(goOn, users+`, "dataField": "data"}`),
-			`a body that is an object is an item, and one that is no JSON is the item {"errorData": its text}`},
+			`a body that is an object is an item, and one that is not JSON is the item {"errorData": its text}`},
 		{"an error body without a list", config(goOn, users+"}"), config(goOn, users+`, "dataField": "."}`), "a body without a list, or that cannot be read, is an empty page"},
 		{"an item without its key", config(paged, users+`, "key": ["a", "b"]}`), config(paged, users+"}"), "items lack every member of their key (audit.noKey)"},
 		{"a path of a filter", config(paged, users+`, "filter": "item.a"}`), config(paged, users+`, "fields": {"b": "item.a + 1"}}`),
@@ -594,7 +594,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 			"An item without at is passed over; if no item has it, and no run before kept a value, nothing is saved, and the log warns."},
 		{"the totals so far", config(`, "pagination": {"method": "pagenum", "keep": {"n": "total"}}`, users+"}"),
 			config(`, "pagination": {"method": "pagenum", "keep": {"n": "body.total"}}`, users+"}"),
-			"total what the list has had so far: total.pages, total.items and total.bytes; it is no total of a response"},
+			"total what the list has had so far: total.pages, total.items and total.bytes; it is not a total of a response"},
 		{"an addition", config("", users+`, "fields": {"a": "item.b + ' '"}}`), config(paged, users+`, "fields": {"a": "item.b"}}`),
 			"a + b two texts are joined, and two numbers added; a text and a number fail the rule"},
 		{"a window that is continued", config(paged, users+split), config(paged, users+whole),
@@ -637,7 +637,7 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 		{"the last window of days", config("", windows(`"to": "2026-03-05", "step": "7d", "granularity": "1d"`)),
 			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`),
 			"The last window may be shorter: its w.to is for.w.to, or the begin of the 1d that has it."},
-		{"a value that may be no text", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"c": "body.next"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
+		{"a value that might not be text", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"c": "body.next"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
 			config(`, "pagination": {"method": "keyset", "idKey": "id", "param": "c"}`, users+`, "method": "POST"}`), "the quotes are sent only if the value is a text"},
 		{"a text in an object", config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": body.next}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
 			config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": text(body.next)}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),

@@ -143,7 +143,7 @@ func (p *Paging) sendsSize() bool {
 	return p != nil && p.Keys == nil && p.First && p.SizeIn != "" && (isPages || p.isOffset())
 }
 
-// ofBareLists reports whether a response that is paged in this way is a list if it is no object with a list: nothing else
+// ofBareLists reports whether a response that is paged in this way is a list if it is not an object with a list: nothing else
 // of it says where the next page is.
 func (p *Paging) ofBareLists() bool {
 	return p != nil && p.Poll == "" && p.Keys == nil && p.More == "" && p.Last == "" && p.Pages == "" &&

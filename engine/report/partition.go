@@ -184,7 +184,7 @@ func (p *Partition) followRules() {
 // run failed in another job, was killed, or is still running.
 func (p *Partition) HasEnd() bool { return p.Last.Decision == trace.Stop }
 
-// missing reports whether the request of a page failed, or its response was no page.
+// missing reports whether the request of a page failed, or its response was not a page.
 func missing(p engine.Record) bool { return p.Error != nil && len(p.Verdicts) == 0 }
 
 // DescribeEnd describes how the partition ended.

@@ -12,7 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// combined has a row of each verdict, a combination that is no worse than one of its parts, and
+// combined has a row of each verdict, a combination that is not worse than one of its parts, and
 // one that is.
 func combined() *stress.Report {
 	change := stress.Change{Path: []string{"api", "pagination", "stopRules"}, Append: true, Value: value.Object{

@@ -548,7 +548,7 @@ func TestAModelUnderstandsTheValuesThatRulesRead(t *testing.T) {
 			`body.status is always "ok".`,
 		},
 		{
-			"a value that is sent next to the key of an item is no token",
+			"a value that is sent next to the key of an item is not a token",
 			`{"method": "expression", "limit": 10, "nextRequest": {"params": {"pit": "body.pit_id", "after": "items[-1].sort"}}, "stopRules": ["count < limit"]}`,
 			"body.pit_id is the same on every page.",
 		},
@@ -696,7 +696,7 @@ func TestAValueThatTheModelLeavesOutIsAbsent(t *testing.T) {
 	}
 }
 
-// TestAFlagOfSuccessIsTrueOnGoodPages has rules that stop at a page that is no success.
+// TestAFlagOfSuccessIsTrueOnGoodPages has rules that stop at a page that is not a success.
 func TestAFlagOfSuccessIsTrueOnGoodPages(t *testing.T) {
 	for _, rule := range []string{"body.ok != true", "not truthy(body.meta.success)", "body.success == false"} {
 		e, err := engine.Load("config.json", []byte(paged(fmt.Sprintf(`{"method": "offset", "limit": 2, "stopRules": [%q]}`, rule))))

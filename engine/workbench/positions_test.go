@@ -206,7 +206,7 @@ func TestCompletion(t *testing.T) {
 		{name: "a name in filter", text: edit("item.total > 0", "ite‸"), want: []string{"item", "items"}},
 		{name: "a member of the body", text: edit("body.meta.last == true", "body.‸"), want: []string{"meta", "data"}},
 		{name: "a deeper member", text: edit("body.meta.last == true", "body.meta.l‸ == true"), want: []string{"last"}, first: "last", then: "    - body.meta.last == true"},
-		{name: "a member that is no word", text: edit("body.meta.last == true", "body.meta.n‸"), first: "next page",
+		{name: "a member that is not a word", text: edit("body.meta.last == true", "body.meta.n‸"), first: "next page",
 			want: []string{"next page"}, then: `    - body.meta["next page"]`},
 		{name: "a member of an item", text: edit("item.total > 0", "item.t‸ > 0"), want: []string{"total"}, not: []string{"meta"}},
 		{name: "in a predicate", text: edit("map(items, .updated_at)", "map(items, .‸)"), want: []string{"updated_at", "id"}},

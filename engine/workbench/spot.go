@@ -250,7 +250,7 @@ func expressionsIn(n *syntax.Node, slot rules.Slot) [][2]int {
 	return nil
 }
 
-// isConstant reports whether a scalar is no expression where one may stand: a date, a duration, a number.
+// isConstant reports whether a scalar is not an expression where one may stand: a date, a duration, a number.
 func isConstant(n *syntax.Node, slot rules.Slot) bool {
 	if _, isText := n.Literal().(string); !isText && n.Style == syntax.Plain {
 		return true

@@ -166,7 +166,7 @@ func TestAFlightThatFailedEndsTheRequestsUntilItIsTaken(t *testing.T) {
 		f := l.Take(l.call(), &spool.Buffer{})
 		require.NotNil(t, f)
 		require.Equal(t, page == 3, f.Response.Status == http.StatusForbidden)
-		require.Equal(t, page == 3, f.Response.Scan == nil, "what is no page is not scanned")
+		require.Equal(t, page == 3, f.Response.Scan == nil, "a response that is not a page is not scanned")
 		require.False(t, f.Ended.IsZero())
 		l.read()
 	}

@@ -256,7 +256,7 @@ const (
 )
 
 // Names returns the first keys of the object at a path of a JSON value, for hints, or nil if there
-// is no object. The value is valid and begins without white space, as items do, or is empty.
+// is not an object. The value is valid and begins without white space, as items do, or is empty.
 func Names(raw []byte, path []string) []string {
 	if len(raw) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // pages returns the bodies of responses: large and small lists, with and without whitespace,
-// and bodies that are no page.
+// and bodies that are not pages.
 func pages() []string {
 	list := func(from, n int, space string) string {
 		var items []string

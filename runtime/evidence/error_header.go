@@ -9,7 +9,7 @@ import (
 )
 
 // noticeHeaders notices an error in a trailer, which the server sends after the body because it has failed since the headers,
-// and in a header beside an empty list. Pages with items must not have the header: it is no certain sign.
+// and in a header beside an empty list. Pages with items must not have the header: it is not a certain sign.
 func (s errorSearch) noticeHeaders() {
 	var trailers []string // most pages have none
 	if len(s.trailers) > 0 {

@@ -16,7 +16,7 @@ type singleItem struct {
 	Kind  bool     `json:"kind,omitempty"`  // whether it may be wrapped in the name of its kind; see [kindOf]
 }
 
-// singleItemOf returns the only item of a page. It returns nil if the item is no object.
+// singleItemOf returns the only item of a page. It returns nil if the item is not an object.
 func singleItemOf(item []byte) *singleItem {
 	object, ok := membersOf(item)
 	if !ok {

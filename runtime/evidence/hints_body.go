@@ -26,7 +26,7 @@ func (p *latestPage) hintsInBody() []foundHint {
 	s.addRecords()
 	if total, ok := p.totalRow(); ok {
 		s.found = append(s.found, foundHint{
-			kind: apinames.HintTotal, path: []string{"total"}, at: "the total in the last line, which may be no item,",
+			kind: apinames.HintTotal, path: []string{"total"}, at: "the total in the last line, which might not be an item,",
 			value: total, inBody: true, rough: true,
 		})
 	}

@@ -25,7 +25,7 @@ type placeMemory struct {
 }
 
 // A place is where a response may have the items of a list, which it does not have at the path of the
-// configuration. The zero value is no place.
+// configuration. The zero value is not a place.
 type place struct {
 	Path    string `json:"path"`              // in the spelling of dataField
 	Certain bool   `json:"certain,omitempty"` // whether the values there hardly mean anything else than the items
@@ -33,7 +33,7 @@ type place struct {
 }
 
 // notice notices where a page has items of a list that it lacks at the path of the list. An empty list
-// of XML is no element, so it looks as if it were misspelt; only other elements in its place tell the two apart.
+// of XML is not an element, so it looks as if it were misspelt; only other elements in its place tell the two apart.
 func (s placeSearch) notice() {
 	lists := s.subject.lists
 	if s.reading.Bytes <= maxErrorBody && s.lacksItems() { // of most pages, the body is not decoded as a whole
@@ -139,7 +139,7 @@ func (p *latestPage) elsewhere(body any, steps []rules.PathStep) place {
 	if found := p.sameName(body, nil, steps[len(steps)-1].Key); found.Path != "" {
 		return found
 	}
-	if p.reading.Elements && len(path) > 0 && len(path) >= len(steps)-1 { // an empty list of XML is no element
+	if p.reading.Elements && len(path) > 0 && len(path) >= len(steps)-1 { // an empty list of XML is not an element
 		return place{}
 	}
 	only := onlyList(body)

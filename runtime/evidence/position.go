@@ -42,7 +42,7 @@ func (s positionSearch) mayState() bool {
 	return s.context.Count > 0 && s.reading.HasContent() && s.subject.job.Analysis().RequestsByPosition()
 }
 
-// notice notices a page whose response states a later position than its request. A smaller position is no sign: after the last
+// notice notices a page whose response states a later position than its request. A smaller position is not a sign: after the last
 // page, some APIs return that page again.
 func (s positionSearch) notice() {
 	c, first := s.context, s.memory.Position

@@ -87,7 +87,7 @@ func (s absenceSearch) warnOfMisspelt(e *language.Expression) {
 }
 
 // warnOfShortPage warns that new items follow the page after which the list was resumed, although that page was short: it may
-// have been the last one, and have more items now. An API may also have a short page in the middle, so this is no finding.
+// have been the last one, and have more items now. An API may also have a short page in the middle, so this is not a finding.
 func (w *Watcher) warnOfShortPage() {
 	if c := w.latest.context; w.shortPage > 0 && c.Count > 0 && !w.latest.repeats {
 		w.latest.warn("resumed_short", fmt.Sprintf("page %d, after which the run was interrupted, was short, and page %d has items: "+

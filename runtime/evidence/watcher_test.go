@@ -77,7 +77,7 @@ func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 		{"a total", pageNumber, users, []string{`{"total": 5, "data": [{"id": 1}]}`, `{"total": 5, "data": []}`}, nil, "total is 5"},
 		{"a total of the first page", pageNumber, users, []string{`{"meta": {"total": {"value": "5"}}, "data": [{"id": 1}]}`, `{"data": []}`},
 			nil, "body.meta.total of page 1 is 5"},
-		{"the count of a page is no total", pageNumber, users, []string{`{"count": 1, "data": [{"id": 1}]}`, `{"count": 0, "data": []}`}, nil,
+		{"the count of a page is not a total", pageNumber, users, []string{`{"count": 1, "data": [{"id": 1}]}`, `{"count": 0, "data": []}`}, nil,
 			""},
 		{"a header", pageNumber, users, []string{full, `{"data": []}`}, http.Header{"X-Total-Count": {"7"}}, "X-Total-Count is 7"},
 		{"a flag", pageNumber, users, []string{full, `{"paging": {"has_more": true}, "data": []}`}, nil, "has_more"},

@@ -299,7 +299,7 @@ func TestWhatWouldNeedTooMuchMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// A file that is no table must not become a header without rows: the list would be empty,
+// A file that is not a table must not become a header without rows: the list would be empty,
 // and look complete.
 func TestAHeaderThatCannotBeOneIsAnError(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{

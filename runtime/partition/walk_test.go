@@ -146,7 +146,7 @@ var trees = []struct {
 	{"partitions that are skipped", `{"id": "a", "endpoint": "a/{v}", "dataField": "data", "onPartitionError": "skip", "for": {"v": {"values": [1, 2, 3]}}}`, "a/2", false},
 	{"a partition that fails", `{"id": "a", "endpoint": "a", "dataField": "data"},
 		{"id": "b", "endpoint": "a/{i.id}/b", "dataField": "data", "for": {"i": {"items": "a"}}}`, "a/11/b", true},
-	{"values that are none", `{"id": "a", "endpoint": "a/{v}", "dataField": "data", "for": {"v": {"values": "1 / 2"}}}`, "", true},
+	{"values that are not a list", `{"id": "a", "endpoint": "a/{v}", "dataField": "data", "for": {"v": {"values": "1 / 2"}}}`, "", true},
 }
 
 // eachTree runs a test for every tree.

@@ -36,7 +36,7 @@ func (r *Redactor) HideFragments(values ...any) {
 	}
 }
 
-// fragmentName returns the name of a fragment of a secret, from which [Fragment] obtains it, or "" if the text is no fragment.
+// fragmentName returns the name of a fragment of a secret, from which [Fragment] obtains it, or "" if the text is not a fragment.
 func (r *Redactor) fragmentName(text string) string {
 	if len(text) < ShortestSecret {
 		return ""

@@ -19,7 +19,7 @@ func WithDetail(part, name, hash string) string {
 }
 
 // Changed reports whether two values of a part differ. If only details do, it returns their names. A detail that one
-// of the values lacks, which an earlier build has written, is no difference.
+// of the values lacks, which an earlier build has written, is not a difference.
 func Changed(before, now string) (details []string, changed bool) {
 	list, earlier, _ := strings.Cut(before, " ")
 	other, current, _ := strings.Cut(now, " ")

@@ -585,8 +585,8 @@ func TestAFileOfKeptValuesBelongsToItsList(t *testing.T) {
 }
 
 // TestKeptValuesBelongToTheRowsThatWereRequested: if the configuration changes which rows a list has, rows that were
-// left out lie before the kept value. The values are refused, and the message names the change. A change that has no
-// effect on the rows, such as another token, is none. A file of an earlier build does not say what the details were.
+// left out lie before the kept value. The values are refused, and the message names the change. A change without an
+// effect on the rows, such as another token, does not count. A file of an earlier build does not say what the details were.
 func TestKeptValuesBelongToTheRowsThatWereRequested(t *testing.T) {
 	const (
 		parent   = `{"endpoint": "items", "dataField": "data"}`

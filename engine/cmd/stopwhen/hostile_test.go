@@ -315,9 +315,9 @@ var hostileBodies = []hostileBody{
 		numbered(w, size, func(n int) string { return fmt.Sprintf(`"p%d":1,`, n) })
 		put(w, `"z": 1}`)
 	}},
-	{name: "an error that is no JSON, with ignoreErrors", status: 500, http: `, "ignoreErrors": [500]`,
+	{name: "an error that is not JSON, with ignoreErrors", status: 500, http: `, "ignoreErrors": [500]`,
 		write: func(w io.Writer, size int) { repeat(w, "<é>", size) }},
-	{name: "an error that is no JSON, with onError", status: 404, paging: `, "onError": [{"when": "true", "do": "continue"}]`,
+	{name: "an error that is not JSON, with onError", status: 404, paging: `, "onError": [{"when": "true", "do": "continue"}]`,
 		write: func(w io.Writer, size int) { repeat(w, "\x00", size) }},
 	{name: "an error that is JSON, with onError", status: 404,
 		paging: `, "onError": [{"when": "body.message == 1", "do": "continue"}]`,
@@ -327,7 +327,7 @@ var hostileBodies = []hostileBody{
 			put(w, `}`)
 		}},
 	{name: "an error that nothing accepts", status: 404, write: quoted("x")},
-	{name: "text that is no JSON", write: func(w io.Writer, size int) { repeat(w, "x", size) }},
+	{name: "text that is not JSON", write: func(w io.Writer, size int) { repeat(w, "x", size) }},
 	{name: "whitespace", write: func(w io.Writer, size int) { repeat(w, " \n", size) }},
 	{name: "more whitespace than a run may have memory", write: func(w io.Writer, _ int) {
 		put(w, `{"data": [`)

@@ -205,7 +205,7 @@ func (c *cursor) startsAsSent() bool {
 		c.from.Kind != jinja.Time && (start == "" || start == formatOf(c))
 }
 
-// computedIncrement writes an increment whose cursor is no member of the items: the kept value, and the
+// computedIncrement writes an increment whose cursor is not a member of the items: the kept value, and the
 // parameter.
 func (t *translation) computedIncrement(c *cursor, path, param string) error {
 	kept := keypath.Format("kept", []string{c.kept})

@@ -111,7 +111,7 @@ func withMarks(text string) (marked string, restore func(string) string) {
 type bareTemplate string
 
 // python reads literals of Python: texts, numbers, True, False, None, lists, tuples and objects. The words of
-// JSON, true, false and null, are no literals.
+// JSON, true, false and null, are not literals.
 type python struct {
 	text string // the rest
 }

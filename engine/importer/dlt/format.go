@@ -40,7 +40,7 @@ const maxBytes = 4 << 20
 const SourceName = "source"
 
 // Read reads one configuration: an object with client and resources, or a dlt.yml with sources. The
-// settings are the names of inputs that are no secrets.
+// settings are the names of inputs that are not secrets.
 func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 	if len(files) != 1 {
 		return nil, errors.New("want one configuration")

@@ -127,7 +127,7 @@ func filter(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 func isNeitherLetterNorSpace(r rune) bool { return r != ' ' && !unicode.IsLetter(r) }
 
 // stripped removes all characters of a constant text from the end or, if left is true, from the beginning of e.
-// The function trim removes them from both, so a character that is none of them guards the other one.
+// The function trim removes them from both, so a character that is not among them protects the other end.
 func stripped(e, chars Expr, left bool) (Expr, error) {
 	set, ok := chars.Const.(string)
 	if !ok {

@@ -180,7 +180,7 @@ func find(o value.Object, name string) (any, bool) {
 	return nil, false
 }
 
-// constant returns the value of an attribute that is no input: a setting gives it, an iteration overrides it,
+// constant returns the value of an attribute that is not an input: a setting gives it, an iteration overrides it,
 // or it is a boolean, which parameters have as PHP writes it.
 func (r *reader) constant(name string) (any, bool) {
 	if v, set := r.settings.Get(name); set {

@@ -170,7 +170,7 @@ func (r *reader) schemas(n node, depth int) []node {
 	return out
 }
 
-// parts returns the parts of a schema that is no reference.
+// parts returns the parts of a schema that is not a reference.
 func (r *reader) parts(n node, depth int) []node {
 	out := []node{n}
 	for _, part := range n.get("allOf").list() {

@@ -112,7 +112,7 @@ func (t *translation) exchange(method string, s response) (recording.Exchange, e
 }
 
 // recognized takes over what detect has found: the path of the list and the pagination. The parameters
-// of the pagination are no parameters of the job.
+// of the pagination are not parameters of the job.
 func (t *translation) recognized(config value.Object, found *detect.Result) {
 	job := objectAt(config, "config", "jobs", "0")
 	pagination := objectAt(config, "api", "pagination")

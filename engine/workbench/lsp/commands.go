@@ -41,7 +41,7 @@ func (s *server) execute(ctx context.Context, r *jrpc2.Request) (any, error) {
 	var uri, name string
 	for i, to := range []*string{&uri, &name} {
 		if i < len(m.Arguments) {
-			_ = json.Unmarshal(m.Arguments[i], to) // another type is no address
+			_ = json.Unmarshal(m.Arguments[i], to) // another type is not an address
 		}
 	}
 	f := s.file(uri)

@@ -163,7 +163,7 @@ func TestAnAddressForABrowserCanBeOpenedOnce(t *testing.T) {
 	with := func(r *http.Request) { r.Header.Set(studio.TokenHeader, once) }
 
 	status, _, _ := s.send(http.MethodPost, "/call/open", "{}", with)
-	require.Equal(t, http.StatusForbidden, status, "it is no token for calls")
+	require.Equal(t, http.StatusForbidden, status, "it is not a token for calls")
 	status, _, body := s.send(http.MethodPost, "/call/enter", "{}", with)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, s.token)

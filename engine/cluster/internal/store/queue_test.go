@@ -84,7 +84,7 @@ func TestATaskThatIsQueuedTwiceIsHandedBackOnce(t *testing.T) {
 	require.Equal(t, "7 1 false", fmt.Sprint(again.RetryOf, " ", again.Deliveries, " ", again.New))
 	requireNone(t, s, queue)
 
-	// A retry is never dropped for a message that is none.
+	// A retry is never dropped for a message that is not one.
 	_, err := s.js.Publish(t.Context(), taskSubject("api", item.Key), nil)
 	require.NoError(t, err)
 	require.Error(t, again.HandBack(t.Context(), Trouble{}))
@@ -216,7 +216,7 @@ func TestManyTasksAreQueuedAcrossARestart(t *testing.T) {
 }
 
 // The connection breaks between the delivery of a task and its postponement, or of a slot and its removal. That
-// is no reason for a worker to end: the server delivers both again.
+// is not a reason for a worker to end: the server delivers both again.
 func TestAConnectionThatBreaksDuringAFetchIsNoError(t *testing.T) {
 	s, server := openRun(t, Options{})
 	limited := Queue{Origin: "limited", Run: "r", Slots: 2}
