@@ -429,6 +429,15 @@ func (u unreachedSearch) stopsBefore(first *Trigger) string {
 	return fmt.Sprintf("%s stops at %s already", first.Rule.ID, u.bounds[first])
 }
 
+// OnlyLater reports whether a guard is never met on page 1, because it compares pages or requests, or counts pages.
+func (a Analysis) OnlyLater(guard *Trigger) bool {
+	p := a.Prover()
+	bound, _ := p.Bound(guard.Expression)
+	p.Assume = onPagesUpTo(1)
+	return bound.Most > 1 || p.Condition(guard.Expression) == language.Never ||
+		len(guard.Reads) > 0 && !slices.ContainsFunc(guard.Reads, func(r language.Read) bool { return !r.FalseOnPage1() })
+}
+
 // onPagesUpTo returns the values that fields of the context have on the first n pages.
 func onPagesUpTo(n float64) map[string]rules.Range {
 	assume := map[string]rules.Range{}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -115,9 +117,20 @@ const (
 // ForgetComparisons clears the comparisons of the page with earlier ones. They belong to the page before when
 // onError rules judge a response that is not read yet.
 func (c *Context) ForgetComparisons() {
-	c.SamePage, c.RepeatedExchange, c.RepeatedRequest, c.EmptyWindow, c.Polled = false, false, false, false, false
-	c.SameItems, c.RepeatedItems, c.EmptyPages = 0, 0, 0
+	v := reflect.ValueOf(c).Elem()
+	for _, field := range comparisonFields() {
+		v.Field(field.Index).SetZero()
+	}
 }
+
+// comparisons are the names of the fields that compare the page, or its request, with earlier ones.
+var comparisons = []string{
+	"samePage", "repeatedExchange", "repeatedRequest", "sameItems", "repeatedItems", "emptyPages", "emptyWindow", "polled",
+}
+
+var comparisonFields = sync.OnceValue(func() []ContextField {
+	return slices.DeleteFunc(ContextFields(), func(f ContextField) bool { return !f.Compares })
+})
 
 // A linkFunc returns the target of the Link header with a relation or, if it is given the name of a
 // parameter, that parameter.
@@ -173,6 +186,7 @@ type ContextField struct {
 	Saved    bool   // a checkpoint holds it
 	Scope    Scope  // only rules of this scope may read it; if it is empty, all rules may
 	Response bool   // it is a part of the response, and not a total or a comparison of pages
+	Compares bool   // it compares the page, or its request, with earlier ones
 
 	Fields []ContextField // the fields of an object with fixed names
 }
@@ -233,7 +247,11 @@ type Range struct{ Low, High float64 }
 
 // ContextFields returns the fields of [Context] in their order.
 func ContextFields() []ContextField {
-	return fieldsOfContext(reflect.TypeFor[Context](), PhaseResponse, false)
+	fields := fieldsOfContext(reflect.TypeFor[Context](), PhaseResponse, false)
+	for i := range fields {
+		fields[i].Compares = slices.Contains(comparisons, fields[i].Name)
+	}
+	return fields
 }
 
 // fieldsOfContext returns the rows for the fields of a struct whose value is known from a phase. If the

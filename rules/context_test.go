@@ -73,6 +73,14 @@ func TestEveryNameInTheCodeIsAFieldOfTheContext(t *testing.T) {
 	require.Greater(t, constants, 15)
 }
 
+func TestEveryComparisonIsCleared(t *testing.T) {
+	require.Len(t, comparisonFields(), len(comparisons), "each is the name of a field")
+	c := Context{Page: 3, Count: 2, SamePage: true, RepeatedExchange: true, RepeatedRequest: true, EmptyWindow: true, Polled: true,
+		SameItems: 1, RepeatedItems: 1, EmptyPages: 1}
+	c.ForgetComparisons()
+	require.Equal(t, Context{Page: 3, Count: 2}, c)
+}
+
 // hidden returns the number of fields that are not in the table.
 func hidden(t reflect.Type) (n int) {
 	for field := range t.Fields() {

@@ -1,6 +1,7 @@
 package language
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -63,6 +64,13 @@ func (r Read) InBody() bool { return r.Is(rules.ContextBody) }
 // InResponse reports whether the value is a part of the response of this page: see
 // [rules.ContextField].Response.
 func (r Read) InResponse() bool { return r.Past == "" && pageFields().find(r.Root).Response }
+
+// FalseOnPage1 reports whether the value is false on the first page, because it compares a page with earlier ones:
+// see [rules.ContextField].Compares.
+func (r Read) FalseOnPage1() bool {
+	field := pageFields().find(r.Root)
+	return r.Past == "" && field.Compares && field.Type.Kind() == reflect.Bool
+}
 
 // Phase returns the phase from which the value is available.
 func (r Read) Phase() rules.Phase {

@@ -261,12 +261,10 @@ func (j explainer) whyUnreached(s *compile.Trigger, endOfEmpty *compile.Trigger)
 	reads := func(name string) bool {
 		return slices.ContainsFunc(s.Reads, func(r language.Read) bool { return r.Is(name) })
 	}
-	bound, _ := j.Prover().Bound(s.Expression)
 	switch {
 	case !s.Rule.Guard:
 		return ""
-	case j.hasOnePage() && (bound.Most > 1 ||
-		slices.ContainsFunc([]string{"samePage", "repeatedExchange", "sameItems", "repeatedItems", "emptyPages"}, reads)):
+	case j.hasOnePage() && j.OnlyLater(s):
 		return "the list has one page"
 	case s.Rule.Stop.ExceptPolled && j.OnlyPolls():
 		return "every request after the first is a poll"

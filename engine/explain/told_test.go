@@ -331,6 +331,21 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 	require.NotContains(t, hints, "if samePage")
 }
 
+// Page 1 has no page before it, but may be the first of one empty page in a row.
+func TestTheGuardsOfAListWithOnePageAreNotInEffect(t *testing.T) {
+	x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "expression", "nextRequest": {"url": "nil"},
+		"stopRules": ["body.done"], "guards": {"repeatedRequest": "fail", "emptyPages": 1}}}, "config": {"jobs": [{"endpoint": "users"}]}}`, nil)
+	never := map[string]string{}
+	for _, r := range x.Jobs[0].Stops {
+		if r.Guard {
+			never[r.ID] = r.Never
+		}
+	}
+	const one = "the list has one page"
+	require.Equal(t, map[string]string{"samePage": one, "repeatedExchange": one, "sameItems": one, "repeatedItems": one,
+		"repeatedRequest": one, "emptyPages": "", "maxPages": one}, never)
+}
+
 // A sign that the list of a job cannot have is not told as one that may be found.
 func TestSignsThatCannotBeFoundAreNotInEffect(t *testing.T) {
 	never := func(pagination, job string) map[string]string {
