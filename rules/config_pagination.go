@@ -61,7 +61,7 @@ var paginationFields = []Field{
 			{Name: "headers", Kind: KindAny, Sources: WholeSource,
 				Doc: "names, each with an expression, or one expression for an object; nil leaves a header out"},
 			{Name: "body", Kind: KindAny, Sources: WholeSource,
-				Doc: "paths in the JSON body, each with an expression, or one expression for an object"},
+				Doc: "paths in the body, JSON or the form of `FORM`, each with an expression, or one expression for an object"},
 			{Name: "after", Kind: KindWait, Doc: "how long to wait before the request: seconds or a duration, at most a day; nil means no wait. " +
 				"A request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule"},
 			{Name: "includeParams", Kind: KindFlag, Doc: "also send the job's parameters; default: false with url, otherwise true"},

@@ -64,22 +64,19 @@ func (r Request) URL() (string, error) {
 
 // Payload returns the body that is sent and its content type, or nil for GET
 // without a body. A POST sends its params, with Body merged into them, as a JSON
-// object. A FORM sends them urlencoded.
+// object. A FORM sends the same members urlencoded.
 func (r Request) Payload() ([]byte, string, error) {
-	body, _ := value.Members(r.Body)
-	switch {
-	case r.Method == "FORM" && r.OwnBody:
-		return []byte(r.query(body)), "application/x-www-form-urlencoded", nil
-	case r.Method == "FORM":
-		return []byte(r.query(r.Params)), "application/x-www-form-urlencoded", nil
-	case r.Method == "GET" && r.Body == nil:
+	if r.Method == "GET" && r.Body == nil {
 		return nil, "", nil
-	case r.Method == "GET" || r.OwnBody:
-		text, err := r.Encoding.json(body)
-		return text, "application/json", err
 	}
-	object, _ := value.Overlay(r.Params, body).(value.Object)
-	text, err := r.Encoding.json(object)
+	body, _ := value.Members(r.Body)
+	if r.Method != "GET" && !r.OwnBody {
+		body, _ = value.Overlay(r.Params, body).(value.Object)
+	}
+	if r.Method == "FORM" {
+		return []byte(r.query(body)), "application/x-www-form-urlencoded", nil
+	}
+	text, err := r.Encoding.json(body)
 	return text, "application/json", err
 }
 

@@ -68,7 +68,7 @@ func TestTheMethodDecidesWhatIsTheBody(t *testing.T) {
 	}{
 		{"POST", "application/json", `{"filter":{"a":1,"b":2},"path":"x/y"}`, requests.Standard},
 		{"POST", "application/json", `{"filter":{"a":1,"b":2},"path":"x\/y"}`, requests.PHP},
-		{"FORM", "application/x-www-form-urlencoded", "filter%5Ba%5D=1&path=x%2Fy", requests.Standard},
+		{"FORM", "application/x-www-form-urlencoded", "filter%5Ba%5D=1&filter%5Bb%5D=2&path=x%2Fy", requests.Standard},
 		{"GET", "application/json", `{"filter":{"b":2}}`, requests.Standard},
 	} {
 		r := requests.Request{Method: c.method, Params: params, Body: value.ObjectOf("filter", value.ObjectOf("b", 2)), Encoding: c.encoding}
