@@ -92,7 +92,7 @@ var auditTable = audits([]Rule{
 	{ID: "audit.total", Audit: &Auditing{Requires: FactTotal,
 		Proof: `(list.again or (list.counted or list.stuck) and not hints.totalRead)` +
 			` and not (hints.totalIsRough or list.chosen)`,
-		Unless: "unless it is an estimate or, as beside currency, an amount of money", Decided: true, Counted: true, Again: true},
+		Unless: "unless it is an estimate or, as beside currency, an amount of money", Sign: "total", Counted: true, Again: true},
 		Source:  `hints.total > total.items`,
 		Clause:  "the total of the last page, or else of page 1, exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}" + endedAgain},
@@ -107,8 +107,8 @@ var auditTable = audits([]Rule{
 		Clause:  "the items read exceed the total of the last page",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
 	{ID: "audit.more", Audit: &Auditing{Requires: FactMore,
-		Proof:  `not (hints.moreRead or hints.moreIsRough or list.chosen)`,
-		Unless: "unless its name has other meanings, too", Decided: true},
+		Proof:  `(not hints.moreRead or list.again and list.stuck) and not (hints.moreIsRough or list.chosen)`,
+		Unless: "unless its name has other meanings, too", Sign: "flag", ReadToo: " after the same request"},
 		Source:  `hints.more == true`,
 		Clause:  "the last page has a flag that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
@@ -119,7 +119,7 @@ var auditTable = audits([]Rule{
 			"which earlier pages have: if the API always sends it, items are missing"},
 	{ID: "audit.token", Audit: &Auditing{Requires: FactNext,
 		Proof:  `(hints.nextRead ? list.again and (list.counted or not hints.nextInBody) : not hints.nextIsRough) and not list.chosen`,
-		Unless: "unless its name has other meanings, too", Decided: true},
+		Unless: "unless its name has other meanings, too", Sign: "token or link", ReadToo: ", and it is not the one that was sent"},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page, and no flag or total says that it is the last",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page" + endedAgain},
@@ -218,8 +218,8 @@ var auditTable = audits([]Rule{
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up " +
 			"and may have been skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Audit: &Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
-		Unless: "if no rule reads a sign of more, such as a total, or, for the items, another list of objects is in the root, beside " +
-			"them or alone", Usual: true},
+		Unless: "if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects elsewhere, " +
+			"in its root or as its only one", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has the list of items or another path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},

@@ -117,7 +117,8 @@ type Auditing struct {
 	Unless  string      // the opposite of Proof in words, which follow the clause: "unless …"
 	Usual   bool        // Unless holds for most findings, so that a short explanation has it, too
 	Adds    bool        // adding the rows to a file makes the finding evidence
-	Decided bool        // the finding is a hint if the configuration reads the sign, or if a rule of its own ended the list
+	Sign    string      // a name for the sign, such as "total", if it is a hint where the configuration reads it or ended the list
+	ReadToo string      // what else makes it evidence although it is read, besides an end by samePage, in words
 
 	// The finding is evidence only if no response decides about the next request (Counted), or if the guard samePage has ended
 	// the list by default (Again); with both, one of them is enough.

@@ -42,7 +42,8 @@ var builtins = []function{
 			"both together fail the rule, unless all are identifiers of one length, and so does an item without the path",
 		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1), ofItems: true}),
 	documented(`least(items, "id"[, v])`, `least([{"id": 3}, {"id": 7}], "id", 5)`, `3`,
-		"like greatest, but returns the least value",
+		"the least of v and the values at a path in the items: numbers, also in texts, compared as numbers, and other texts as texts; "+
+			"both together fail the rule, unless all are identifiers of one length, and so does an item without the path",
 		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, -1), ofItems: true}),
 	documented(`latestOf(items, "at"[, v[, layout]])`,
 		`latestOf([{"at": "2026-03-01"}, {"at": "N/A"}, {}], "at", "2026-02-01")`, `"2026-03-01"`,

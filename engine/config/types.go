@@ -596,7 +596,7 @@ type NextRequest struct {
 	Params map[string]string `config:"params"`
 	// Names, each with an expression; nil leaves a header out.
 	Headers map[string]string `config:"headers"`
-	// Paths in the JSON body, each with an expression.
+	// Paths in the body, JSON or the form of `FORM`, each with an expression.
 	Body map[string]string `config:"body"`
 	// How long to wait before the request: seconds or a duration, at most a day; nil means no wait. A
 	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.

@@ -7,8 +7,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/wording"
-	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A commonSection is a section that jobs often have in common.
@@ -25,7 +23,7 @@ var commonSections = []struct {
 		t.writeGuards(slices.DeleteFunc(x.stops(groupSafety), RuleExplanation.completes), waits)
 	}},
 	{"errors", (*textWriter).writeErrors},
-	{"audit", func(t *textWriter, x *JobExplanation) { t.audit(x) }},
+	{"audit", (*textWriter).writeAudit},
 	{"rules that are not in effect", func(t *textWriter, x *JobExplanation) { t.writeList("not in effect", t.ineffective(x)...) }},
 }
 
@@ -82,7 +80,7 @@ func (t *textWriter) writeGuards(list []RuleExplanation, waits bool) {
 	if len(list) == 0 {
 		return
 	}
-	t.writeHeading("safety")
+	t.writeHeading("safety: checked after each page")
 	t.writeRules(listed)
 	for _, text := range order {
 		t.writeParagraph(4, fmt.Sprintf("%s when %s", text, strings.Join(guards[text], "; ")))
@@ -118,7 +116,9 @@ func (t *textWriter) failures(x *JobExplanation) {
 		title = "on any other error"
 	}
 	t.writeHeading(title)
-	t.writeParagraph(4, x.unretried()+t.explanation.Retries.String()+t.nextRun(x))
+	for text := range strings.Lines(x.unretried() + t.explanation.Retries.String()) {
+		t.writeParagraph(4, strings.TrimSpace(text))
+	}
 	t.writeParagraph(4, fmt.Sprintf("An expression that fails, or any other complete body that cannot be read (%s), fails the run "+
 		"(%s) at once. "+
 		"So does a response above a limit of api.http%s, or an expression above its limits (%s).",
@@ -129,6 +129,8 @@ func (t *textWriter) failures(x *JobExplanation) {
 	}
 	if t.full {
 		t.writeParagraph(4, x.afterFailure())
+	} else {
+		t.writeParagraph(4, x.nextRun())
 	}
 	if t.explanation.Origins != "" {
 		t.writeParagraph(4, t.explanation.Origins)
@@ -136,14 +138,13 @@ func (t *textWriter) failures(x *JobExplanation) {
 }
 
 // nextRun says what the next run with a state does. In full, [JobExplanation.afterFailure] says more.
-func (t *textWriter) nextRun(x *JobExplanation) string {
-	switch {
-	case t.full:
-		return ""
-	case len(x.Keep) > 0 || x.Items.Added:
-		return " With --state, a run continues one that failed, or begins with the kept values." + x.notTriedAgain()
+func (x *JobExplanation) nextRun() string {
+	rows := ""
+	if len(x.Items.Files) > 0 {
+		rows = ", and keeps the rows that are in .partial"
 	}
-	return " With --state, a run continues one that failed, or starts over." + x.notTriedAgain()
+	return fmt.Sprintf("With --state, the run after one that failed or was interrupted %s%s; after exit status 0, it %s%s.%s",
+		x.resumes(), rows, x.again(), x.Items.ofEvidence, x.notTriedAgain())
 }
 
 // notTriedAgain says that a run that continues does not try the partitions again that were skipped, if there may be any.
@@ -183,152 +184,6 @@ func (t *textWriter) limits() string {
 		return ", such as maxBodyBytes"
 	}
 	return ": " + strings.Join(limits, ", ")
-}
-
-// auditWarns says that a rule of the audit only warns.
-const auditWarns = "warns (outcome and exit status unchanged)"
-
-// auditFails says that a rule of the audit fails the run.
-var auditFails = fmt.Sprintf("fails the run (%s)", statusSuspect)
-
-// audit writes what the audit does at the end of a list. Hints are listed in full.
-func (t *textWriter) audit(x *JobExplanation) {
-	signs := map[string][]string{}
-	for _, r := range x.Audit {
-		if r.Never != "" {
-			continue
-		}
-		does := t.explanation.afterAudit(r)
-		text := fmt.Sprintf("%s (%s)", r.Clause, r.ID)
-		if does == auditFails && r.again {
-			text += ", if samePage has ended the list"
-		}
-		if does == auditFails && r.except != "" && (t.full || r.usual) {
-			text += ", " + r.except
-		}
-		if r.rule.Audit.Adds {
-			text += ", if the rows are added to a file"
-		}
-		signs[does] = append(signs[does], text)
-	}
-	t.writeHeading("audit, at the end of a list")
-	fails, hints := signs[auditFails], signs[auditWarns]
-	switch {
-	case fails == nil && t.full:
-		t.writeParagraph(4, fmt.Sprintf("%s if %s", auditWarns, strings.Join(hints, "; ")))
-	case fails == nil:
-		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them",
-			auditWarns, len(hints)))
-	default:
-		t.writeParagraph(4, auditFails+" if "+strings.Join(fails, "; "))
-		rest := "Without its condition, a sign only warns, and so do other signs, which --full lists."
-		if t.full {
-			rest = "A sign that is named above, but without its condition or with its exception, " + auditWarns +
-				". So does each of these: " + strings.Join(hints, "; ")
-		}
-		t.writeParagraph(4, x.Items.signs(t.full)+t.auditOfDecided(x)+t.auditOfLimited(x)+rest)
-	}
-}
-
-// decided returns the rules of the audit whose findings are hints if the configuration reads the sign, or if a rule that it
-// sets ends the list, and these rules.
-func (t *textWriter) decided(x *JobExplanation) (signs, ends []string) {
-	for _, r := range x.Audit {
-		if r.Never == "" && r.rule.Audit.Decided && !r.again && t.explanation.afterAudit(r) == auditFails {
-			signs = append(signs, r.ID)
-		}
-	}
-	for _, r := range x.Stops {
-		if r.Never == "" && r.Outcome == rules.Complete && r.Origin.IsConfig() {
-			ends = append(ends, r.ID)
-		}
-	}
-	return signs, ends
-}
-
-// onlyWarn says that rules of the audit only warn.
-func onlyWarn(signs []string) string {
-	if len(signs) == 1 {
-		return signs[0] + " only warns"
-	}
-	return wording.AndList(signs) + " only warn"
-}
-
-// auditOfDecided says which evidence is a hint if the rules read the sign, or after which ends.
-func (t *textWriter) auditOfDecided(x *JobExplanation) string {
-	signs, ends := t.decided(x)
-	if signs == nil || ends == nil && x.signs == nil {
-		return ""
-	}
-	text := onlyWarn(signs)
-	if ends != nil {
-		text += " after an end by " + wording.OrList(ends)
-		if slices.ContainsFunc(x.Audit, func(r RuleExplanation) bool { return r.ID == trace.FindingMissing && r.Never == "" }) {
-			text += "; audit.missing fails the run all the same"
-		}
-		if x.signs != nil {
-			text += ". They only warn, too,"
-		}
-	}
-	if x.signs != nil {
-		text += fmt.Sprintf(" of a sign that the rules read (%s)", strings.Join(x.signs, ", "))
-		if fail := x.afterSamePage(signs); fail != nil {
-			text += fmt.Sprintf(", but if samePage has ended the list, %s fail%s the run", wording.AndList(fail), verbEnd(fail))
-			if slices.Contains(fail, "audit.token") {
-				text += " (audit.token only if the token or link is not the one that was sent)"
-			}
-		}
-	}
-	return text + ". "
-}
-
-// verbEnd returns the end of a verb whose subjects are names.
-func verbEnd(names []string) string {
-	if len(names) == 1 {
-		return "s"
-	}
-	return ""
-}
-
-// afterSamePage returns those of some rules of the audit whose findings are evidence after the guard samePage, although a rule
-// reads the sign.
-func (x *JobExplanation) afterSamePage(signs []string) (fail []string) {
-	if !slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
-		return r.ID == samePage && r.Never == "" && r.Origin.By.Kind == rules.AuthorDefault
-	}) {
-		return nil
-	}
-	for _, r := range x.Audit {
-		if slices.Contains(signs, r.ID) && strings.Contains(r.rule.Audit.Proof, "list.again") && (r.ID != "audit.token" || x.signsInHeader) {
-			fail = append(fail, r.ID)
-		}
-	}
-	return fail
-}
-
-// auditOfLimited says which evidence is sought in a list that a setting of the configuration has limited.
-func (t *textWriter) auditOfLimited(x *JobExplanation) string {
-	limits := func(r RuleExplanation) bool {
-		return r.Never == "" && r.Outcome == rules.Limited && r.Origin.IsConfig()
-	}
-	if !slices.ContainsFunc(x.ending(), limits) {
-		return ""
-	}
-	var sought []string
-	for _, r := range x.Audit {
-		if r.Never == "" && slices.Contains(r.rule.Audit.Also, rules.Limited) && t.explanation.afterAudit(r) == auditFails {
-			sought = append(sought, r.ID)
-		}
-	}
-	return fmt.Sprintf("In a list that is limited, only %s can fail the run; the others above are not sought. ", wording.AndList(sought))
-}
-
-// afterAudit says what a rule of the audit does if it is true, exceptions aside.
-func (e *Explanation) afterAudit(r RuleExplanation) string {
-	if r.Evidence == "" && !r.rule.Audit.Adds || e.Dialect.Switches().AcceptEvidence {
-		return auditWarns
-	}
-	return auditFails
 }
 
 // ineffective returns the rules that are not in effect, each with its reason. Those that are not by default

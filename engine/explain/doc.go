@@ -18,8 +18,8 @@
 // summary.go its first paragraph. terms.go has the names that expressions use, and facts.go the facts about
 // all jobs, such as exit statuses.
 //
-// The presentations are text.go, with common.go (the passages that all jobs share) and layout.go (lines and columns),
-// mermaid.go, and notes.go. diff.go compares the properties of jobs (properties.go) and their rules
+// The presentations are text.go, with common.go (the passages that all jobs share), audit.go (one of them) and layout.go
+// (lines and columns), mermaid.go, and notes.go. diff.go compares the properties of jobs (properties.go) and their rules
 // (diff_rules.go); diff_text.go writes the differences.
 //
 // # Decisions

@@ -302,15 +302,15 @@ var waits = Waits{
 
 // Whoever asks how long a run waits for a page, and what happens then, finds the answer, whether a timeout is configured or not.
 func TestTheTimeoutsAreTold(t *testing.T) {
-	const begins = "A request without a complete response is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries (a success gives 1/5 back; one after a wait that the API gives counts as 1/5); with none left, the run fails. "
+	const begins = "A request that gets no complete response is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries: each success gives 1/5 of one back, and a retry at a time that the API gives takes only 1/5 of one; with none left, the run fails (exit status 4). "
 	for _, c := range []struct {
 		timeout time.Duration
 		want    string
 	}{
-		{0, "A response that is cut off, does not begin within 1 minute, is not complete after 10 minutes or pauses for 1 minute counts as none (api.http.timeout). "},
-		{1500 * time.Millisecond, "A response that is cut off or is not complete after 1.5s (api.http.timeout) counts as none. "},
-		{time.Minute, "A response that is cut off or is not complete after 1 minute (api.http.timeout) counts as none. "},
-		{90 * time.Second, "A response that is cut off, is not complete after 90 seconds (api.http.timeout) or pauses for 1 minute counts as none. "},
+		{0, "A response that is cut off, does not begin within 1 minute, takes more than 10 minutes or pauses for 1 minute is not complete (api.http.timeout). "},
+		{1500 * time.Millisecond, "A response that is cut off or takes more than 1.5s (api.http.timeout) is not complete. "},
+		{time.Minute, "A response that is cut off or takes more than 1 minute (api.http.timeout) is not complete. "},
+		{90 * time.Second, "A response that is cut off, takes more than 90 seconds (api.http.timeout) or pauses for 1 minute is not complete. "},
 	} {
 		require.Contains(t, RetryExplanation{Max: 2, Header: "Retry-After", wait: waits, timeout: c.timeout}.String(), begins+c.want)
 		require.Contains(t, RetryExplanation{wait: waits, timeout: c.timeout}.String()+" ", ". "+c.want, "no retries")

@@ -328,6 +328,9 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	j.describeAudit(&x)
 	if x.clause == x.Source {
 		x.clause = redact(e.InWords())
+		if r.Role == rules.RoleStop && len(e.Reads) == 1 && r.Source == e.Reads[0].String() {
+			x.clause += " is true"
+		}
 	}
 	j.describeHandling(&x)
 	j.describePart(&x)

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // keepRules returns the expressions about the values for the next run.
@@ -64,11 +65,11 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		}
 	}
 	if ofAll != nil {
-		sentences = append(sentences, fmt.Sprintf("%s is evaluated after each page, with its items; kept.%s is the value so far there, "+
-			"and in requests that of the run before.", strings.Join(ofAll, ", "), ofAll[0]))
+		sentences = append(sentences, fmt.Sprintf("The value of %s is computed after each page, with its items; kept.%s is the value so "+
+			"far there, and in requests that of the run before.", wording.AndList(ofAll), ofAll[0]))
 	}
 	if ofLast != nil {
-		sentences = append(sentences, fmt.Sprintf("The value of %s is that of the last page.", strings.Join(ofLast, ", ")))
+		sentences = append(sentences, fmt.Sprintf("The last page gives the value of %s.", wording.AndList(ofLast)))
 	}
 	sentences = append(sentences, "If a value is missing, that of the run before stays"+stay+".")
 	if j.KeepFor != nil && kept != nil {

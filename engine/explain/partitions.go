@@ -94,21 +94,24 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		sentences = append(sentences, emptyInterval(v, i == 0))
 		if slices.ContainsFunc([]*language.Expression{v.From, v.To}, readsNow) {
 			sentences = append(sentences, "now() is the start of the run, to the nanosecond and in the time zone of the machine, "+
-				"such as 2026-01-31T01:00:00.123456789+01:00.")
+				"and is sent like that: 2026-01-31T01:00:00.123456789+01:00.")
 		}
 	}
-	order, nested := "their values", ""
-	if x.Parent != "" {
-		order = "the items of " + x.Parent
+	order, nested, those := "in the order in which the values are listed", "", "them"
+	switch {
+	case x.Parent != "":
+		order, those = "in the order of the items of "+x.Parent, x.Together
+	case j.For[0].Window != nil && len(j.For) == 1:
+		order = "from the first window to the last"
 	}
 	if len(j.For) > 1 {
 		nested = ", and the last variable changes first"
 	}
-	together := fmt.Sprintf("With --jobs N, up to N run at the same time: %s, beside other jobs.", x.Together)
+	together := fmt.Sprintf("With --jobs N, up to N of %s run at the same time, beside other jobs.", those)
 	if x.capped {
 		together = "Because of limits.partitions, they run one after another, also with --jobs."
 	}
-	sentences = append(sentences, fmt.Sprintf("They run in the order of %s%s. %s", order, nested, together))
+	sentences = append(sentences, fmt.Sprintf("They run %s%s. %s", order, nested, together))
 	if j.maySeveral() && !j.Ruleset.Dialect.Switches().AcceptEvidence {
 		sentences = append(sentences, "Evidence in one partition does not stop the others.")
 	}

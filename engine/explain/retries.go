@@ -34,21 +34,20 @@ func (r RetryExplanation) String() string {
 			failure.Transient.ExitStatus(), r.transient(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed(),
 			r.redirects(), strings.TrimSuffix(r.describeTimeouts(), " "))
 	}
-	subject := "A request without a complete response"
+	causes := []string{"no complete response"}
 	if len(r.Statuses) > 0 {
-		subject += ", with status " + statusesInWords(r.Statuses) + ","
+		causes = append(causes, "status "+statusesInWords(r.Statuses))
 	}
 	if len(r.Limited) > 0 {
-		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
+		causes = append(causes, "status "+statusesInWords(r.Limited)+" that reports a rate limit")
 	}
-	return fmt.Sprintf("%s is retried up to %s; then the run fails (%s). All requests share %d retries "+
-		"(a success gives 1/%d back; one after a wait that the API gives counts as 1/%[5]d); with none left, the run fails. %[6]s"+
-		"An unknown host or an untrusted certificate fails it at once (%s). "+
-		"%s; then the run fails (%s). %s"+
-		"%s, and so does any other status (%d below 400)%s.",
-		subject, wording.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun, transport.SuccessesForRetry,
-		r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse,
-		r.describeWaits(), r.redirects(), failure.Response.ExitStatus(), r.renewed())
+	return fmt.Sprintf("A request that gets %s is retried up to %s; then the run fails (%s). All requests share %d retries: "+
+		"each success gives 1/%d of one back, and a retry at a time that the API gives takes only 1/%[5]d of one; with none left, "+
+		"the run fails (%[3]s). %[6]sAn unknown host or an untrusted certificate fails it at once (%[7]s).\n%[8]s; then the run "+
+		"fails (%[9]s).\n%[10]s\n%[11]s. Any other status fails it at once (%[7]s, or %[12]d below 400)%[13]s.",
+		strings.Join(causes, ", or "), wording.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun,
+		transport.SuccessesForRetry, r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse, r.describeWaits(), r.redirects(),
+		failure.Response.ExitStatus(), r.renewed())
 }
 
 // redirects says which redirects are followed.
@@ -62,11 +61,11 @@ func (r RetryExplanation) redirects() string {
 
 // doubtful says how often a body is retried that a proxy, or a server that is just starting, may send with status 200.
 func (r RetryExplanation) doubtful() string {
-	const page, empty = "A response with status 200 that is HTML by Content-Type and first character", "an empty one (not of CSV or NDJSON)"
+	const page, empty = "A response with status 200 that is HTML by Content-Type and first character", "an empty one that is not CSV or NDJSON"
 	if r.Max == 1 {
 		return page + ", or " + empty + ", is retried once"
 	}
-	return page + " is retried twice, " + empty + " once"
+	return page + " is retried twice, and " + empty + " once"
 }
 
 // transient names the statuses that are retried, or would be, as the end of a list that begins with requests without a response.
@@ -104,16 +103,16 @@ func (r RetryExplanation) describeTimeouts() string {
 	pauses := " or pauses for " + inWords(r.wait.Pause)
 	switch {
 	case r.wait.Pause == 0:
-		return "A response that is cut off counts as none. "
+		return "A response that is cut off is not complete. "
 	case r.timeout == 0:
-		return fmt.Sprintf("A response that is cut off, does not begin within %s, is not complete after %s%s counts as none "+
+		return fmt.Sprintf("A response that is cut off, does not begin within %s, takes more than %s%s is not complete "+
 			"(api.http.timeout). ", inWords(r.wait.Begin), inWords(r.wait.Response), pauses)
 	}
-	late := fmt.Sprintf(", is not complete after %s (api.http.timeout)", inWords(r.timeout)) + pauses
+	late := fmt.Sprintf(", takes more than %s (api.http.timeout)", inWords(r.timeout)) + pauses
 	if r.timeout <= r.wait.Pause {
-		late = fmt.Sprintf(" or is not complete after %s (api.http.timeout)", inWords(r.timeout))
+		late = fmt.Sprintf(" or takes more than %s (api.http.timeout)", inWords(r.timeout))
 	}
-	return fmt.Sprintf("A response that is cut off%s counts as none. ", late)
+	return fmt.Sprintf("A response that is cut off%s is not complete. ", late)
 }
 
 // describeWaits says how long a run waits before retries.
@@ -121,7 +120,7 @@ func (r RetryExplanation) describeWaits() string {
 	if r.wait.First == 0 {
 		return fmt.Sprintf("The header %s gives the wait before a retry. ", r.waitHeaders())
 	}
-	return fmt.Sprintf("The header %s gives the wait before a retry (more than %s: the run fails, %s). Without it, the "+
+	return fmt.Sprintf("The header %s gives the wait before a retry (more than %s: the run fails, %s). Without a time in it, the "+
 		"wait is random, "+
 		"at most %s before the first retry, twice as long before each further one, up to %s. ",
 		r.waitHeaders(), inWords(r.wait.Asked), statusTransient, inWords(r.wait.First), inWords(r.wait.Longest))

@@ -210,7 +210,7 @@ func (r RuleExplanation) partUnderHeading() string {
 	}
 	if r.rule.Role.Addresses() && len(r.Reads) > 0 {
 		phrases = append(phrases, fmt.Sprintf("overrides the endpoint; the list ends if it is missing or empty; "+
-			"without scheme and host, it is resolved against %s; another value than a text fails the run (%s)", r.base, statusResponse))
+			"without scheme and host, it is resolved against %s; a value that is not a text fails the run (%s)", r.base, statusResponse))
 	}
 	if r.rule.Role == rules.RoleAfter {
 		phrases = append(phrases, fmt.Sprintf("the wait before the request, in seconds if it is a number, but not before its "+

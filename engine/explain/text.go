@@ -123,7 +123,7 @@ func (t *textWriter) writeJobs() {
 
 // jobFails says what the failure of a job means for the others.
 const jobFails = "A job that fails ends the run: those after it do not start%s. " +
-	"With --keep-going, the other jobs go on%s. The exit status is that of the first job that failed.%s"
+	"With --keep-going, the other jobs go on%s. The exit status is that of the first job here that failed.%s"
 
 // writeFailureOfJob says in which order jobs run, and what the failure of a job means for the others.
 func (t *textWriter) writeFailureOfJob() {
@@ -302,12 +302,12 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 		t.writeRow("", x.Items.Otherwise)
 	}
 	if x.Items.Key != nil {
-		without := "it"
+		without := "lacks it"
 		if len(x.Items.Key) > 1 {
-			without = "any of them"
+			without = "has none of them"
 		}
-		t.writeRow("key", fmt.Sprintf("%s   by which --merge replaces rows (others stay; an item without %s fails the run, %s), "+
-			"and the audit knows items again", strings.Join(x.Items.Key, ", "), without, statusResponse))
+		t.writeRow("key", fmt.Sprintf("%s   by which --merge replaces rows (others stay; an item that %s fails the run, %s), "+
+			"and the audit recognizes items", strings.Join(x.Items.Key, ", "), without, statusResponse))
 	}
 	t.writeRow("written", x.outputInWords())
 	if x.Limit != nil {

@@ -87,12 +87,12 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
 			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.errorBody and audit.contract can fail the run; the others above are not sought."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
-			"the total of the last page, or else of page 1, exceeds the items read (audit.total), if samePage has ended the list, unless it is an estimate or, as beside currency, an amount of money; a number of pages"},
+			"audit.total the total of the last page, or else of page 1, exceeds the items read fails the run only if samePage has ended the list, and unless it is an estimate or, as beside currency, an amount of money audit.pages"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
 	}
-	require.NotContains(t, toldOf(t, job("", data)), "pages before it (audit.begin);", "the list has one page")
+	require.NotContains(t, toldOf(t, job("", data)), "audit.begin page 1", "the list has one page")
 	require.NotContains(t, toldOf(t, job("", `"for": {"k": {"values": ["a"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`)), "If all fail")
 }
 
@@ -101,23 +101,23 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 	config := configOf
 	const users = `{"id": "users", "endpoint": "users"`
 	for _, c := range []struct{ name, config, want string }{
-		{"a body that is cut off", config("", users+"}"), "A response that is cut off counts as none. "},
+		{"a body that is cut off", config("", users+"}"), "A response that is cut off is not complete. "},
 		{"invalid JSON", config("", users+"}"), "An expression that fails, or any other complete body that cannot be read (invalid JSON, whatever its Content-Type), fails the run (exit status 5) at once."},
-		{"HTML", config("", users+"}"), "A response with status 200 that is HTML by Content-Type and first character is retried twice, an empty one (not of CSV or NDJSON) once;"},
+		{"HTML", config("", users+"}"), "A response with status 200 that is HTML by Content-Type and first character is retried twice, and an empty one that is not CSV or NDJSON once;"},
 		{"HTML under another type", config("", users+`, "response": {"format": "auto"}}`), "(invalid in its format, or HTML under another Content-Type), fails the run (exit status 5) at once."},
 		{"a number before a star", config("", users+`, "dataField": "shops.*.orders"}`), "a text, number or boolean there, or in place of the response, or of the list or object before *, fails the run (exit status 5)"},
 		{"a page that fails the run", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "(not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed)"},
-		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "A response with status 200 that is HTML by Content-Type and first character, or an empty one (not of CSV or NDJSON), is retried once;"},
+		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "A response with status 200 that is HTML by Content-Type and first character, or an empty one that is not CSV or NDJSON, is retried once;"},
 		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456 for the values that rules read, maxDepth 512, or an expression above its limits (exit status 6)"},
 		{"no kept value", config("", users+"}"), "so --kept has no effect, and --state only continues a run that failed or was interrupted."},
-		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format: ndjson, csv, singer or parquet)"},
+		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format csv, singer or parquet replaces ndjson, also in the name)."},
 		{"the origin", config(`, "allowedOrigins": ["https://y.example"]`, users+"}"), "unless it is that of api.baseUrl (https://x.example), fails"},
 		{"an empty page", config(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "c"}`, users+"}"),
 			"An empty page does not end the list by itself."},
 		{"a token", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
 			"POST https://x.example/v1/token with grant_type in the body, a URL-encoded form"},
 		{"the order", config("", users+`, "for": {"a": {"values": [1, 2]}, "b": {"values": [3, 4]}}, "params": {"a": {"expr": "a"}, "b": {"expr": "b"}}}`),
-			"They run in the order of their values, and the last variable changes first."},
+			"They run in the order in which the values are listed, and the last variable changes first."},
 		{"a filter", config("", users+`, "filter": "item.on"}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
 			"called user, the job reads user.id, as sent by the API, also if the filter of users leaves the item out."},
 		{"a window", config("", users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}},
@@ -139,26 +139,26 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"guards of more pages than there are", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 2}}`, users+"}"),
 			"sameItems: forceStop.pages stops at 2 pages already repeatedItems: forceStop.pages stops at 2 pages already"},
 		{"a link that is a number", config(`, "pagination": {"method": "response.url", "urlKey": "next"}`, users+"}"),
-			"resolved against the address of the response; another value than a text fails the run (exit status 5)"},
+			"resolved against the address of the response; a value that is not a text fails the run (exit status 5)"},
 		{"another delimiter", config("", users+`, "response": {"format": "csv"}}`), "a header with another delimiter than a comma fails the run (exit status 5)"},
 		{"the halves of a window", config("", users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
 			"The second half begins where the first ends, near the middle, whole seconds or a whole number after w.from."},
 		{"a number in a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "a < b numbers are compared by their value, and so are a number and a text"},
 		{"params of a response", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+"}"),
 			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is not an object fails the run (exit status 5)"},
-		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more fails the run (exit status 3), and so does any other status (5 below 400)."},
-		{"redirects of another method", config("", users+`, "method": "POST"}`), "one more, or a 301 or 302 of another method than GET, fails the run (exit status 3), and so does any other status"},
+		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more fails the run (exit status 3). Any other status fails it at once (exit status 3, or 5 below 400)."},
+		{"redirects of another method", config("", users+`, "method": "POST"}`), "one more, or a 301 or 302 of another method than GET, fails the run (exit status 3). Any other status fails it at once"},
 		{"redirects of a token request", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
 			"one more, or a 301 or 302 of another method than GET, fails the run"},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
 		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice); after exit status 0, it requests everything again, and after evidence the lists that have it. With --restart, it starts over. A state of another configuration or of other inputs is refused before the first request (exit status 8). Without --state, every run requests everything."},
-		{"a retry", config("", users+"}"), "All requests share 20 retries (a success gives 1/5 back; one after a wait that the API gives counts as 1/5); with none left, the run fails."},
+		{"a retry", config("", users+"}"), "All requests share 20 retries: each success gives 1/5 of one back, and a retry at a time that the API gives takes only 1/5 of one; with none left, the run fails (exit status 4)."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
 		{"the form of a reset", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"the next request waits as long as the header X-Again says: seconds, or a time in seconds or milliseconds since 1970"},
 		{"a position", config(`, "pagination": {"method": "pagenum"}`, users+"}"),
-			"a response states a later position than its request, and page 1 states its own (audit.position)"},
+			"audit.position a response states a later position than its request, and page 1 states its own"},
 		{"a parent", config(`, "pagination": {"method": "pagenum"}`, users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
 			"not by default, as the requests of the partitions come before the next page; --prefetch N requests N-1 pages ahead after page 1 (auto: up to 15), also beyond the end, where an error changes nothing."},
 		{"no partition", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `},
@@ -180,7 +180,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a token that is refused", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"headers": {"X": "login.body.t"}}}`, users+"}"),
 			"after 401, the credentials are renewed first, and the request is made again, once for each request"},
 		{"XML", config("", users+`, "dataField": "a.b", "response": {"format": "xml"}}`), "any other complete body that cannot be read (invalid XML, or HTML under another Content-Type)"},
-		{"a number that ends the list", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "(audit.negative)"},
+		{"a number that ends the list", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "audit.negative "},
 		{"a query for the next page", config(`, "pagination": {"method": "response.url", "urlKey": "next", "paramIsQuery": true}`, users+`, "listStyle": "repeat"}`),
 			"each member is a param, unless it is null; a list is sent as a=1&a=2"},
 		{"a body of params", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
@@ -195,7 +195,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a function of the expression language", config(`, "pagination": {"method": "pagenum", "stopRules": ["find(items, .id > 5) != nil"]}`, users+"}"),
 			"find(list, predicate) the first element for which the predicate is true, nil if there is none #, .name in a predicate, the element of the list, and its member name; a list that is nil is empty"},
 		{"an amount of money", config(`, "pagination": {"method": "pagenum"}`, users+"}"),
-			"the total of the last page, or else of page 1, exceeds the items read (audit.total), unless it is an estimate or, as beside currency, an amount of money;"},
+			"audit.total the total of the last page, or else of page 1, exceeds the items read fails the run unless it is an estimate or, as beside currency, an amount of money audit.pages"},
 		{"a private address", config(`, "dialect": "keboola"`, users+"}"),
 			"At a private address, such as one of a local network, it fails the run (exit status 6), unless its host is that of api.baseUrl, or api.allowedOrigins has the address."},
 		{"the halves of a window whose end is included", config("", users+`, "for": {"w": {"from": 0, "to": 8, "granularity": 1, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
@@ -233,11 +233,11 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"another job in dialect keboola", config(`, "dialect": "keboola"`, users+`}, {"endpoint": "teams"}`), ", without jobs that have ended, also by a limit; after exit status 0"},
 		{"evidence and kept values", config("", users+`, "incremental": {"cursor": "at", "param": "since"}}`), "after exit status 0, it begins with the kept values, and after evidence as well, since then no value is saved."},
 		{"a rule that fails a list of one page", config("", users+"}"), "When a rule or another expression fails the run, the items of the response are written."},
-		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages, which have as many items as the total of page 1;"},
-		{"a body that reports an error", config("", users+"}"), `a successful response reports an error, or has a message other than "no items" in place of the list (audit.errorBody)`},
+		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages, which have as many items as the total of page 1 audit.contract"},
+		{"a body that reports an error", config("", users+"}"), `audit.errorBody a successful response reports an error, or has a message other than "no items" in place of the list`},
 		{"a flag that is missing", config(`, "pagination": {"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`, users+"}"),
-			"one of these is in no response: the list of items, last (audit.missing), if no rule reads a sign of more, such as a total"},
-		{"a contract", config("", users+"}"), "the data differ from a contract file (audit.contract), if it is frozen"},
+			"audit.missing one of these is in no response: the list of items, last fails the run only if the last page has a sign of more that no rule reads"},
+		{"a contract", config("", users+"}"), "audit.contract the data differ from a contract file fails the run only if it is frozen"},
 		{"the signs of CSV", config("", users+`, "response": {"format": "csv"}}`), "Signs of more are read from headers, such as Link and X-Total-Count, not from rows."},
 		{"a star in dialect keboola", config(`, "dialect": "keboola"`, users+`, "dataField": "data.*"}`), "at data.* of the response (* is a member of that name)"},
 		{"a date in a form that is given", config("", users+`, "incremental": {"cursor": "at", "param": "since", "format": "2006-01-02"}}`),
@@ -248,9 +248,9 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"the lifetime of a login", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "/s"}, "apiRequest": {"headers": {"X": "login.body.t"}}, "expires": "3600"}`, users+"}"),
 			"renewed 60 seconds before the end of their lifetime, if they have one, but not in its first half, and once if the API refuses them (status 401)"},
 		{"a rule for every status", config(`, "pagination": {"method": "pagenum", "onError": [{"on": "success", "when": "body.busy", "do": "retry"}, {"when": "true", "do": "fail"}]}`, users+"}"),
-			"on any other error onError[1] decides on every status but 200, 201, 203 or 204, so that none is retried. A request without a complete response"},
+			"on any other error onError[1] decides on every status but 200, 201, 203 or 204, so that none is retried. A request that gets no complete response"},
 		{"a rule for every status after a retry", config(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 503", "do": "retry"}, {"when": "true", "do": "fail"}]}`, users+"}"),
-			"on any other error A request without a complete response"},
+			"on any other error A request that gets no complete response"},
 		{"no number", config(`, "pagination": {"method": "pagenum", "stopRules": ["page > 1 and body.done"]}`, users+"}"),
 			"audit.negative: no stopping rule reads a total or a number of pages in responses"},
 	} {
@@ -313,20 +313,19 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 		_, ends, _ := strings.Cut(strings.Join(strings.Fields(x.Text(TextOptions{Full: true})), " "), "If several rules are true")
 		return ends
 	}
-	require.NotContains(t, told(`{"method": "pagenum"}`, "", "spec"), "only warn ", "no rule reads a sign")
+	require.NotContains(t, told(`{"method": "pagenum"}`, "", "spec"), "if rules read that", "no rule reads a sign")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
-		"audit.total, audit.more and audit.token only warn after an end by nextPageFlag or stopRules[0]; audit.missing fails the run all the same. "+
-			"They only warn, too, of a sign that the rules read (bad, isLast, done), but if samePage has ended the list, audit.total and audit.token fail the run (audit.token only if the token or link is not the one that was sent).")
+		"only warns after an end by nextPageFlag or stopRules[0], or if rules read that total (they read bad, isLast, done), unless samePage has ended the list audit.pages")
 	require.Contains(t, told(`{"method": "pagecount", "pagesField": "n", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
-		"audit.token only warns of a sign that the rules read (n), but if samePage has ended the list, audit.token fails the run (audit.token only if the token or link is not the one that was sent).")
+		"only warns if rules read that token or link (they read n), unless samePage has ended the list, and it is not the one that was sent audit.position")
 	// A token in the body comes again with the same page, so that it says nothing of another one.
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, "", "spec"),
-		"audit.more and audit.token only warn of a sign that the rules read (next). ")
+		"only warns if rules read that token or link (they read next) audit.missing")
 	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, "", "spec"),
-		"of a sign that the rules read (X-Next), but if samePage has ended the list, audit.token fails the run (audit.token only if the token or link is not the one that was sent).")
+		"only warns if rules read that token or link (they read X-Next), unless samePage has ended the list, and it is not the one that was sent audit.missing")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
-	_, hints, _ = strings.Cut(hints, "audit, at the end of a list ")
-	require.Contains(t, hints, "the total of the last page, or else of page 1, exceeds the items read (audit.total); a number of pages exceeds")
+	_, hints, _ = strings.Cut(hints, "audit, at the end of a list: ")
+	require.Contains(t, hints, "audit.total the total of the last page, or else of page 1, exceeds the items read audit.pages a number of pages exceeds")
 	require.NotContains(t, hints, "unless")
 	require.NotContains(t, hints, "if samePage")
 }
@@ -444,24 +443,24 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 			config(`, "pagination": {"method": "expression", "nextRequest": {"after": "nil"}, "stopRules": ["body.done"]}`, users+"}"), "then after a wait of 30 minutes, sends"},
 		{"that requests wait", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "30m"}, "stopRules": ["body.done"]}`, users+"}"),
 			config(`, "pagination": {"method": "expression", "nextRequest": {"after": "nil"}, "stopRules": ["body.done"]}`, users+"}"), "each request after the first waits"},
-		{"partitions that are alike", config("", users+"}, "+posts+"}"), config("", users+"}"), "the first pages of all partitions have the same items (audit.repeated)"},
+		{"partitions that are alike", config("", users+"}, "+posts+"}"), config("", users+"}"), "audit.repeated the first pages of all partitions have the same items"},
 		{"partitions that are alike, beside pages", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
-			"although another request was made, or the first pages of all partitions have the same items (audit.repeated)"},
+			"although another request was made, or the first pages of all partitions have the same items"},
 		{"a key in several partitions", config("", users+"}, "+posts+`, "key": "id"}`), config("", users+`, "key": "id"}, `+posts+"}"),
-			"two items have the same key, or items of a partition occur in an earlier one (audit.duplicate)"},
-		{"other items with one key", config("", users+"}, "+posts+`, "key": "id"}`), config("", users+`, "key": "id"}`), "(audit.ambiguous)"},
+			"two items have the same key, or items of a partition occur in an earlier one"},
+		{"other items with one key", config("", users+"}, "+posts+`, "key": "id"}`), config("", users+`, "key": "id"}`), "audit.ambiguous "},
 		{"a list that has moved", config(paged, users+"}"), config("", users+"}"),
-			"a later page lacks the list, but has one of objects that page 1 lacks (audit.moved);"},
+			"audit.moved a later page lacks the list, but has one of objects that page 1 lacks"},
 		{"the end with a bare page", config(paged, users+"}"), config("", users+"}"),
-			"the last page lacks the list of items, and has a sign of more or nothing else of page 1, or lacks one of several lists, although pages before it have items (audit.bareEnd)"},
+			"audit.bareEnd the last page lacks the list of items, and has a sign of more or nothing else of page 1, or lacks one of several lists, although pages before it have items"},
 		{"a lower bound", config(paged[:len(paged)-1]+`, "limitStop": {"field": "numFound"}}`, users+"}"), config(paged, users+"}"),
-			"a total with a usual name, such as numFound, that the response calls a lower bound or an estimate, or a number of pages beside it, has ended the list (audit.bound)"},
+			"audit.bound a total with a usual name, such as numFound, that the response calls a lower bound or an estimate, or a number of pages beside it, has ended the list"},
 	} {
 		require.Contains(t, toldOf(t, c.with), c.told, c.name)
 		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
 	}
 	text := toldOf(t, config(paged, users+"}"))
-	for _, told := range []string{"the items read exceed the total of the last page (audit.surplus)", "the last page has a flag that there is more (audit.more)",
+	for _, told := range []string{"audit.surplus the items read exceed the total of the last page", "audit.more the last page has a flag that there is more",
 		"Signs are known by their usual names, such as total, hasMore and next, in bodies and in headers, such as Link and X-Total-Count.",
 		"a repeated request gets the same body again (a loop)"} {
 		require.Contains(t, text, told)
@@ -469,10 +468,10 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
-	require.Contains(t, short(config(paged, users+"}")), "With --state, a run continues one that failed, or starts over.")
+	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved, and keeps the rows that are in .partial; after exit status 0, it requests everything again, and after evidence the lists that have it.")
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
-		"With --state, a run continues one that failed, or begins with the kept values.")
-	require.NotContains(t, text, "or starts over", "--full says more of it")
+		"and keeps the rows that are in .partial; after exit status 0, it begins with the kept values, and after evidence as well, since then no value is saved.")
+	require.NotContains(t, text, "keeps the rows that are in .partial", "--full says more of it")
 }
 
 // A sign is evidence only where a run may find it so: a total in a list that tokens lead through only after samePage, and one
@@ -517,13 +516,13 @@ func TestThePathsThatMayBeMissingAreNamed(t *testing.T) {
 	told := func(pagination, job string) string {
 		return toldOf(t, `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users"`+job+`}]}}`)
 	}
-	require.Contains(t, told(`{"method": "pagenum"}`, `, "filter": "item.active"`), "one of these is in no response: the list of items, item.active (audit.missing)")
+	require.Contains(t, told(`{"method": "pagenum"}`, `, "filter": "item.active"`), "audit.missing one of these is in no response: the list of items, item.active")
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, ""),
-		"no response has the list of items, or, beside a sign of more, next (audit.missing)")
-	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, ""), "no response has the list of items (audit.missing)")
+		"audit.missing no response has the list of items, or, beside a sign of more, next")
+	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, ""), "audit.missing no response has the list of items")
 	const flag = `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": false, "ifNotSet": `
-	require.Contains(t, told(flag+`true}}`, ""), "no response has the list of items (audit.missing)", "the list goes on without the flag")
-	require.Contains(t, told(flag+`false}}`, ""), "one of these is in no response: the list of items, isLast (audit.missing)")
+	require.Contains(t, told(flag+`true}}`, ""), "audit.missing no response has the list of items", "the list goes on without the flag")
+	require.Contains(t, told(flag+`false}}`, ""), "audit.missing one of these is in no response: the list of items, isLast")
 	require.NotContains(t, told(`{"method": "expression", "nextRequest": {"params": {"p": "page"}, "after": "header('X-Wait')"}, "stopRules": ["count == 0"]}`, ""),
 		"that the rules read", "a wait is not a sign")
 }
@@ -559,7 +558,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 		{"the last window of days", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "2026-03-05", "step": "7d", "granularity": "1d"}}, "params": {"k": {"expr": "w.from"}}}`),
 			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`), "with the whole 1d that begins there: the API must take it so."},
 		{"an overlap that is asked for", config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3}}, "params": {"k": {"expr": "w.from"}}}`),
-			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "overlap": 1}}, "params": {"k": {"expr": "w.from"}}}`), "items of a partition occur in an earlier one (audit.duplicate)"},
+			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "overlap": 1}}, "params": {"k": {"expr": "w.from"}}}`), "items of a partition occur in an earlier one"},
 		{"evidence of one of several jobs", config("", users+"}, "+posts+"}"), config(`, "dialect": "keboola"`, users+"}, "+posts+"}"), "Evidence of the audit stops no job"},
 		{"jobs that are cancelled", config("", users+"}, "+posts+"}"),
 			`{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + "}, " + posts + "}]}}", "those that run with --jobs are cancelled"},
@@ -587,15 +586,15 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		{"an error body that is an item", config(goOn, users+`, "dataField": "."}`), config(goOn, users+`, "dataField": "data"}`),
 			`a body that is an object is an item, and one that is not JSON is the item {"errorData": its text}`},
 		{"an error body without a list", config(goOn, users+"}"), config(goOn, users+`, "dataField": "."}`), "a body without a list, or that cannot be read, is an empty page"},
-		{"an item without its key", config(paged, users+`, "key": ["a", "b"]}`), config(paged, users+"}"), "items lack every member of their key (audit.noKey)"},
+		{"an item without its key", config(paged, users+`, "key": ["a", "b"]}`), config(paged, users+"}"), "audit.noKey items lack every member of their key"},
 		{"a path of a filter", config(paged, users+`, "filter": "item.a"}`), config(paged, users+`, "fields": {"b": "item.a + 1"}}`),
-			"one of these is in no response: the list of items, item.a (audit.missing)"},
+			"audit.missing one of these is in no response: the list of items, item.a"},
 		{"a first request without a position", config(paged[:len(paged)-1]+`, "firstPageParams": false}`, users+"}"), config(paged, users+"}"),
 			"audit.position: the first request has no parameter with a usual name of a page or an offset"},
 		{"requests of a day", config(byDay+`"state.day >= 5"]}`, users+"}"), config(byDay+`"state.day >= 5"]}`, users+`, "params": {"page": 1}}`),
 			"audit.position: the first request has no parameter with a usual name of a page or an offset"},
 		{"a position in a body", config(paged, users+`, "method": "POST"}`), config(paged[:len(paged)-1]+`, "firstPageParams": false}`, users+`, "method": "POST"}`),
-			"a response states a later position than its request, and page 1 states its own (audit.position)"},
+			"audit.position a response states a later position than its request, and page 1 states its own"},
 		{"a condition that fails", config("", users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users", "when": "user.n > 0"}}}`),
 			config("", users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
 			"A condition (when) that fails for an item, such as a comparison of a number with another text, fails the run (exit status 5), also with onPartitionError."},
@@ -621,7 +620,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
-	require.Contains(t, short(config(paged, users+split)), "cannot be split further (audit.window), if an earlier run has written pages of it;")
+	require.Contains(t, short(config(paged, users+split)), "cannot be split further fails the run only if an earlier run has written pages of it")
 	const skipped = "A run that continues does not try partitions again that failed and were skipped."
 	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
 	require.NotContains(t, short(config("", users+whole)), skipped)
@@ -658,18 +657,18 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 			config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": text(body.next)}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
 			"the quotes are sent only if the value is a text"},
 		{"a value so far", config(paged, users+since+"}"), config(`, "pagination": {"method": "pagenum", "keep": {"at": "body.at"}}`, users+"}"),
-			"at is evaluated after each page, with its items; kept.at is the value so far there, and in requests that of the run before."},
+			"The value of at is computed after each page, with its items; kept.at is the value so far there, and in requests that of the run before."},
 		{"an identifier that is increased", config(cursor+`, "increment": 1}`, users+"}"), config(cursor+"}", users+"}"), "its id is neither a number nor the text of one, on any page but the last"},
 		{"an identifier", config(cursor+"}", users+"}"), config(cursor+`, "increment": 1}`, users+"}"), "its id is neither a number nor a text, on any page but the last"},
 		{"a kept identifier", config(`, "pagination": {"method": "pagenum", "keep": {"id": "greatest(items, 'id', kept.id)"}}`, users+"}"), config(cursor+"}", users+"}"),
 			"its id is neither a number nor a text, also on the last page of a complete list"},
-		{"a key", config("", users+`, "key": "id"}`), config("", users+`, "key": ["id", "lang"]}`), "(others stay; an item without it fails the run, exit status 5)"},
-		{"a key of two members", config("", users+`, "key": ["id", "lang"]}`), config("", users+"}"), "(others stay; an item without any of them fails the run, exit status 5)"},
+		{"a key", config("", users+`, "key": "id"}`), config("", users+`, "key": ["id", "lang"]}`), "(others stay; an item that lacks it fails the run, exit status 5)"},
+		{"a key of two members", config("", users+`, "key": ["id", "lang"]}`), config("", users+"}"), "(others stay; an item that has none of them fails the run, exit status 5)"},
 		{"the time of a run", config("", windows(`"to": "now()"`)), config("", windows(`"to": "2026-03-05"`)), "in for, the start of the run, or of the one that it continues;"},
 		{"a path in XML", config("", users+xml+`, "dataField": "a.b"}`), config("", users+`, "dataField": "a.b"}`), "at a.b of the response (XML), from its root element"},
 		{"a restart with kept values", config(paged, users+since+"}"), config(paged, users+"}"), "With --restart, it starts over, with no kept values but those of --kept."},
 		{"a restart", config(paged, users+"}"), config(paged, users+since+"}"), "With --restart, it starts over."},
-		{"several jobs", config(paged, users+`}, {"endpoint": "teams"}`), config(paged, users+"}, "+posts+"}"), "to standard output, job by job, also with --jobs, or,"},
+		{"several jobs", config(paged, users+`}, {"endpoint": "teams"}`), config(paged, users+"}, "+posts+"}"), "to standard output, job by job, also with --jobs, (page by page, also if the run fails later) or,"},
 		{"the name of an item", config("", users+"}, "+posts+"}"), config("", users+"}"), "For each item of users, called user, the job reads user.id, as sent by the API."},
 		{"a path with a delimiter", config("", users+`, "dataField": {"path": "a/b", "delimiter": "/"}}`), config("", users+`, "dataField": "a/b"}`), "at a.b of the response"},
 		{"params of a link alone", config(`, "pagination": {"method": "response.url", "paramIsQuery": true}`, users+"}"),

@@ -97,11 +97,11 @@ func (x ItemsExplanation) signs(full bool) string {
 // afterFailure says which rows there are when the run fails, and what becomes of them.
 func (x *JobExplanation) afterFailure() string {
 	pages := "When a rule or another expression fails the run, the items of the response are written. "
-	begins := "requests what is not complete"
+	begins := x.resumes()
 	if x.Method != "" && !x.Bounds.onePage {
 		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
 			"or another expression fails it" + x.exceptShape() + ". "
-		begins = "begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, " +
+		begins += " (not saved are a page that fails the run, and those of its last 10 ms, " +
 			"or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice)"
 	}
 	if len(x.Items.Files) == 0 {
@@ -128,22 +128,38 @@ func (x *JobExplanation) afterFailure() string {
 	if done != nil {
 		begins += ", without " + strings.Join(done, " and without ")
 	}
-	again, without, over := "it requests everything again", "--state", ""
+	without, over := "--state", ""
 	if x.Items.Added {
-		again, without, over = "it begins with the kept values", "--state and --kept", ", with no kept values but those of --kept"
+		without, over = "--state and --kept", ", with no kept values but those of --kept"
 	}
 	written := len(x.Items.Files) > 0
 	if !written {
 		pages = ""
 	}
 	pages += "With --state FILE, the run after one that failed or was interrupted " + begins +
-		"; after exit status 0, " + again + x.Items.ofEvidence
+		"; after exit status 0, it " + x.again() + x.Items.ofEvidence
 	pages += x.afterFailOn() + ". With --restart, it starts over" + over + ". A state of another configuration or of other inputs is " +
 		"refused before the first request (" + statusState + "). Without " + without + ", every run requests everything. "
 	if !written {
 		return strings.TrimSuffix(pages, " ")
 	}
 	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
+}
+
+// resumes says where the run after one that failed begins.
+func (x *JobExplanation) resumes() string {
+	if x.Method != "" && !x.Bounds.onePage {
+		return "begins after the last page that was saved"
+	}
+	return "requests what is not complete"
+}
+
+// again says what the run after one that succeeded does.
+func (x *JobExplanation) again() string {
+	if x.Items.Added {
+		return "begins with the kept values"
+	}
+	return "requests everything again"
 }
 
 // exceptShape says that an expression about the items leaves no items of its page to write.
@@ -230,8 +246,9 @@ func (x *JobExplanation) outputInWords() string {
 	case x.Items.ordered:
 		order = "in the order of the paths"
 	}
-	return fmt.Sprintf("one per line, %s, %s, to standard output%s or, with --out DIR, to %s (--format: ndjson, csv, singer or parquet). "+
-		"%s%s, and any new rows are in %s.%s", form, order, x.Items.beside, inFolder, replaced, stays, partial, also)
+	return fmt.Sprintf("one per line, %s, %s, to standard output%s (page by page, also if the run fails later) or, with --out DIR, to %s "+
+		"(--format csv, singer or parquet replaces ndjson, also in the name). %s%s, and any new rows are in %s.%s",
+		form, order, x.Items.beside, inFolder, replaced, stays, partial, also)
 }
 
 // cutOff returns the outcomes with which the list may end although there may be more.

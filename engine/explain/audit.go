@@ -1,0 +1,137 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/wording"
+)
+
+// auditWarns says that a rule of the audit only warns.
+const auditWarns = "warns (outcome and exit status unchanged)"
+
+// auditFails says that a rule of the audit fails the run.
+var auditFails = fmt.Sprintf("fails the run (%s)", statusSuspect)
+
+// afterAudit says what a rule of the audit does if it is true, exceptions aside.
+func (e *Explanation) afterAudit(r RuleExplanation) string {
+	if r.Evidence == "" && !r.rule.Audit.Adds || e.Dialect.Switches().AcceptEvidence {
+		return auditWarns
+	}
+	return auditFails
+}
+
+// writeAudit writes what the audit does at the end of a list. Hints are listed in full.
+func (t *textWriter) writeAudit(x *JobExplanation) {
+	var evidence, hints []RuleExplanation
+	for _, r := range x.Audit {
+		switch {
+		case r.Never != "":
+		case t.explanation.afterAudit(r) == auditFails:
+			evidence = append(evidence, r)
+		default:
+			hints = append(hints, r)
+		}
+	}
+	if evidence == nil && !t.full {
+		t.writeHeading("audit, at the end of a list")
+		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
+		return
+	}
+	if evidence != nil {
+		t.writeHeading(fmt.Sprintf("audit, at the end of a list: each of these fails the run (%s); if its condition is not met, it only warns",
+			statusSuspect))
+		for _, r := range evidence {
+			t.writeDefinition(r.ID, r.Clause, t.conditionOfEvidence(x, r))
+		}
+		rest := "Other signs only warn; --full lists them."
+		if t.full {
+			rest = ""
+		}
+		if text := strings.TrimSpace(x.Items.signs(t.full) + t.auditOfLimited(x, evidence) + rest); text != "" {
+			t.writeParagraph(4, text)
+		}
+	}
+	if t.full {
+		t.writeHeading("audit, at the end of a list: each of these " + auditWarns)
+		for _, r := range hints {
+			t.writeDefinition(r.ID, r.Clause)
+		}
+	}
+}
+
+// conditionOfEvidence says when a finding of the audit fails the run, or returns "" if it always does.
+func (t *textWriter) conditionOfEvidence(x *JobExplanation, r RuleExplanation) string {
+	var conditions, sentences []string
+	if r.again {
+		conditions = append(conditions, "only if samePage has ended the list")
+	}
+	if r.except != "" && (t.full || r.usual) {
+		if strings.HasPrefix(r.except, "if ") {
+			conditions = append(conditions, "only "+r.except)
+		} else {
+			conditions = append(conditions, r.except)
+		}
+	}
+	if r.rule.Audit.Adds {
+		conditions = append(conditions, "only if the rows are added to a file")
+	}
+	if conditions != nil {
+		sentences = append(sentences, "fails the run "+strings.Join(conditions, ", and "))
+	}
+	if sign := r.rule.Audit.Sign; sign != "" && !r.again {
+		if warns := x.decides(r, sign); warns != nil {
+			sentences = append(sentences, "only warns "+strings.Join(warns, ", or "))
+		}
+	}
+	return strings.Join(sentences, "; ")
+}
+
+// decides says when a sign that there is more only warns, because the configuration decides on it.
+func (x *JobExplanation) decides(r RuleExplanation, sign string) (conditions []string) {
+	var ends []string
+	for _, stop := range x.Stops {
+		if stop.Never == "" && stop.Outcome == rules.Complete && stop.Origin.IsConfig() {
+			ends = append(ends, stop.ID)
+		}
+	}
+	if ends != nil {
+		conditions = append(conditions, "after an end by "+wording.OrList(ends))
+	}
+	if x.signs != nil {
+		text := fmt.Sprintf("if rules read that %s (they read %s)", sign, strings.Join(x.signs, ", "))
+		if x.failsAfterSamePage(r) {
+			text += ", unless samePage has ended the list" + r.rule.Audit.ReadToo
+		}
+		conditions = append(conditions, text)
+	}
+	return conditions
+}
+
+// failsAfterSamePage reports whether the finding of a rule of the audit is evidence after the guard samePage, although a rule reads
+// the sign.
+func (x *JobExplanation) failsAfterSamePage(r RuleExplanation) bool {
+	return strings.Contains(r.rule.Audit.Proof, "list.again") && (r.ID != "audit.token" || x.signsInHeader) &&
+		slices.ContainsFunc(x.Stops, func(stop RuleExplanation) bool {
+			return stop.ID == samePage && stop.Never == "" && stop.Origin.By.Kind == rules.AuthorDefault
+		})
+}
+
+// auditOfLimited says which evidence is sought in a list that a setting of the configuration has limited.
+func (t *textWriter) auditOfLimited(x *JobExplanation, evidence []RuleExplanation) string {
+	limits := func(r RuleExplanation) bool {
+		return r.Never == "" && r.Outcome == rules.Limited && r.Origin.IsConfig()
+	}
+	if !slices.ContainsFunc(x.ending(), limits) {
+		return ""
+	}
+	var sought []string
+	for _, r := range evidence {
+		if slices.Contains(r.rule.Audit.Also, rules.Limited) {
+			sought = append(sought, r.ID)
+		}
+	}
+	return fmt.Sprintf("In a list that is limited, only %s can fail the run; the others above are not sought. ", wording.AndList(sought))
+}
