@@ -48,6 +48,10 @@ func (e *Engine) suite() *configtest.Suite {
 			_, found := e.cfg.BindInputs(values)
 			return found
 		},
+		Judge: func(job *runtime.Result) error {
+			job.Refused = job.Ended() && !e.Auditor().Accepts(*job)
+			return NewResult([]JobResult{*job}).Err()
+		},
 		Loop: func(env configtest.Environment) runtime.Loop {
 			return e.offline(env.Transport, env.Clock, WithVerdictValues(), WithKept(env.Kept), WithInputs(env.Inputs))
 		},

@@ -273,13 +273,14 @@ func (r *Result) Err() error {
 
 // doubtOf says why a run refuses a job.
 func doubtOf(job JobResult) string {
+	named := func(f Finding) string { return fmt.Sprintf("%s (%s)", f.Sentence(), f.ID) }
 	switch evidence := job.Evidence(); {
 	case len(evidence) > 0:
-		return evidence[0].Sentence()
+		return named(evidence[0])
 	case job.Outcome != rules.Complete:
 		return fmt.Sprintf("the list is %s (%s)", job.Outcome, job.Reason)
 	case len(job.Findings) > 0:
-		return job.Findings[0].Sentence()
+		return named(job.Findings[0])
 	}
 	return "the program does not accept the list"
 }

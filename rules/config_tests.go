@@ -83,7 +83,7 @@ var expectFields = []Field{
 		Doc: "the number of items, or the list of them, compared byte for byte except insignificant whitespace"},
 	{Name: "requests", Kind: KindList, Each: &Field{Kind: KindText},
 		Doc: "the requests, in order: `GET /v1/users?page=1`, without credentials; a body may follow after a space"},
-	{Name: "exit", Kind: KindInteger, Doc: "the exit status of `stopwhen run`"},
+	{Name: "exit", Kind: KindInteger, Doc: "the exit status of `stopwhen run`: 9 for a list with evidence that it is incomplete"},
 	{Name: "error", Kind: KindText, Doc: "text that the error contains"},
 	{Name: "findings", Kind: KindList, Each: &Field{Kind: KindText, Values: auditIDs()},
 		Doc: "the ids of the audit's findings: `audit.token`"},

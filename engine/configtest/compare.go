@@ -16,18 +16,21 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
-// compare returns the expectations that were not met. If the run ended in a way
-// that the test does not mention, it returns only that.
+// compare returns the expectations that were not met. If the run failed and the test does not mention
+// how it ended, it returns only that.
 func (t *trial) compare() []Difference {
 	want := t.test.Expect
 	if t.script.beyond != "" {
 		return []Difference{{Message: t.script.problem()}}
 	}
 	expected := want.Error != "" || want.Exit != nil || want.Outcome != "" || want.Reason != "" || want.Message != ""
-	if t.err != nil && !expected {
+	if t.err != nil && !t.result.Refused && !expected {
 		return []Difference{{Message: "the run failed: " + t.redact(t.err.Error())}}
 	}
 	d := &differences{}
+	if t.result.Refused && want.Error == "" && want.Exit == nil && want.Findings == nil {
+		d.list = append(d.list, Difference{Message: fmt.Sprintf("the run ends with status %d: %s", t.suite.ExitStatus(t.err), t.failure())})
+	}
 	if problem := t.script.problem(); problem != "" {
 		d.list = append(d.list, Difference{Message: problem})
 	}

@@ -42,7 +42,10 @@ func TestTestsOfAConfigurationPass(t *testing.T) {
 		{"every expectation", `{"method": "offset", "limit": 2}`,
 			`[{"data": [{"id": 1}, {"id": 2}]}, {"data": [{"id": 3}], "total": 5}]`,
 			`{"stoppedBy": "offset.short", "reason": "offset.short", "outcome": "complete", "message": "page 2 is short: 1 of 2 items", "pages": 2, "items": 3,
-			  "requests": ["GET /v1/users?limit=2&offset=0", "GET /v1/users?limit=2&offset=2"], "exit": 0, "findings": ["audit.total"]}`},
+			  "requests": ["GET /v1/users?limit=2&offset=0", "GET /v1/users?limit=2&offset=2"], "exit": 9, "findings": ["audit.total"]}`},
+		{"evidence that only findings mentions", `{"method": "offset", "limit": 2}`, `[{"data": [{"id": 1}, {"id": 2}]}, {"data": [{"id": 3}], "total": 5}]`, `{"findings": ["audit.total"]}`},
+		{"evidence in an expected error", `{"method": "pagenum"}`, `[{"error": "denied"}]`, `{"error": "(audit.errorBody)"}`},
+		{"a hint", `{"method": "pagenum"}`, `[{"data": [], "ready": false}]`, `{"exit": 0, "findings": ["audit.errorBody"]}`},
 		{"several rules", `{"method": "offset", "limit": 2}`, `[{"data": []}]`, `{"stoppedBy": ["offset.empty", "offset.short"], "items": [], "findings": []}`},
 		{"items with long numbers, in order of their keys", `{"method": "pagenum"}`,
 			`[{"data": [{"z": 12345678901234567890, "a": 1.50}]}, {"data": []}]`, `{"items": [{"z": 12345678901234567890, "a": 1.50}]}`},
@@ -84,6 +87,7 @@ func TestTestsOfAConfigurationFail(t *testing.T) {
 	const offset = `{"method": "offset", "limit": 2}`
 	const two, one = `{"data": [{"id": 1}, {"id": 2}]}`, `{"data": [{"id": 3}]}`
 	const notFound = "job users, page 1: GET https://api.test/v1/users?limit=2&offset=0: status 404"
+	const incomplete = "job users: the list is incomplete: "
 	for _, c := range []struct {
 		name, pagination, pages, expect string
 		differences                     []string // how each begins
@@ -107,6 +111,12 @@ func TestTestsOfAConfigurationFail(t *testing.T) {
 		{"pages", offset, `[` + one + `]`, `{"pages": 2}`, []string{"pages want 2 got 1"}},
 		{"items", offset, `[` + one + `]`, `{"items": 0}`, []string{"items want 0 got 1"}},
 		{"exit", offset, `[{"status": 404}]`, `{"exit": 0}`, []string{"exit want 0 got 3: " + notFound}},
+		{"evidence", offset, `[{"data": [{"id": 3}], "total": 5}]`, `{"exit": 0, "items": 1}`, []string{"exit want 0 got 9: " + incomplete}},
+		{"an exit of evidence", offset, `[` + one + `]`, `{"exit": 9}`, []string{"exit want 9 got 0: "}},
+		{"evidence, and how a rule ended the list", offset, `[{"data": [{"id": 3}], "total": 5}]`, `{"outcome": "complete", "stoppedBy": "offset.short"}`,
+			[]string{"the run ends with status 9: " + incomplete}},
+		{"a misspelt dataField", offset, `[{"users": [{"id": 1}]}]`, `{"items": 1}`,
+			[]string{"the run ends with status 9: job users: the list is incomplete: ", "items want 1 got 0"}},
 		{"error", offset, `[{"status": 404}]`, `{"error": "status 410"}`, []string{`error want one that contains "status 410" got "` + notFound}},
 		{"no error", offset, `[` + one + `]`, `{"error": "status 410"}`, []string{`error want one that contains "status 410" got none`}},
 		{"an unexpected error", offset, `[{"status": 404}]`, `{"pages": 1}`, []string{"the run failed: " + notFound}},
@@ -140,6 +150,24 @@ func TestTestsOfAConfigurationFail(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestATestAcceptsTheEndingsThatItsRunAccepts(t *testing.T) {
+	const pages = `[{"data": [1], "total": 5}, {"data": []}]`
+	config := usersTest(`{"method": "pagenum"}`, pages, `{"exit": 0}`)
+	report := tested(t, "users.json", strings.Replace(config, `"api": {`, `"api": {"dialect": "keboola", `, 1))
+	require.Empty(t, report.Tests[0].Differences, "dialect keboola warns")
+	require.NotEmpty(t, report.Tests[0].Result.Evidence())
+	require.False(t, report.Tests[0].Result.Refused)
+
+	report = tested(t, "users.json", config)
+	require.Equal(t, 1, report.Failed())
+	require.Equal(t, 9, report.Tests[0].Exit)
+	require.True(t, report.Tests[0].Result.Refused)
+
+	e, err := engine.Load("users.json", []byte(config), engine.WithAccept(engine.JobResult.Ended))
+	require.NoError(t, err)
+	require.Zero(t, e.Test(context.Background()).Failed())
 }
 
 func TestATestNeedsTheInputsOfItsConfiguration(t *testing.T) {

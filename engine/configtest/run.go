@@ -35,6 +35,9 @@ type Suite struct {
 	// CheckInputs returns what is wrong with the inputs of a test.
 	CheckInputs func(values map[string]any) diag.Diagnostics
 
+	// Judge sets Refused in the result of a job, and returns an error if a run refuses how the job ended.
+	Judge func(job *runtime.Result) error
+
 	// Loop returns a loop that makes its requests in an environment, without the
 	// credentials of the configuration.
 	Loop func(Environment) runtime.Loop
@@ -161,7 +164,9 @@ func (t *trial) run(ctx context.Context, seen *coverage) {
 		}
 		return true, nil
 	})
-	t.result, t.err = end.Result, err
+	if t.result, t.err = end.Result, err; err == nil {
+		t.err = t.suite.Judge(&t.result)
+	}
 }
 
 func (t *trial) redact(text string) string { return t.suite.Redact(text) }
