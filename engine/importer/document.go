@@ -36,7 +36,12 @@ func ParseYAML(f File, limit int) (any, error) {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	var root yaml.Node
-	if err := yaml.Load(f.Text, &root); err != nil {
+	err := yaml.Load(f.Text, &root)
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok && strings.HasPrefix(e.Message, "unknown anchor") { // its name may be a password
+		err = fmt.Errorf("line %d, column %d: no anchor of this name is defined before this alias; put the value in quotes if it is text",
+			e.Mark.Line, e.Mark.Column)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	d := &yamlReader{left: maxValues, open: map[*yaml.Node]bool{}}

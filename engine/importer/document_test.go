@@ -25,6 +25,11 @@ func TestScalarsAreThoseOfYAML11(t *testing.T) {
 	}
 }
 
+func TestAnAliasThatMayBeASecretIsNotPrinted(t *testing.T) {
+	_, err := importer.ParseYAML(importer.File{Name: "a.yaml", Text: []byte("client:\n  token: *Pa55-ABCDEFGHIJ\n")}, 100)
+	require.EqualError(t, err, "a.yaml: line 2, column 10: no anchor of this name is defined before this alias; put the value in quotes if it is text")
+}
+
 func TestFirstSentenceOfADescription(t *testing.T) {
 	for text, want := range map[string]string{
 		"The key of the API. It is secret.": "the key of the API", "API key": "API key", "Écoute du client.": "écoute du client", "É": "É", "": "",

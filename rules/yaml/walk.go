@@ -154,8 +154,9 @@ func (r *reader) alias(node *yaml.Node, path string, mark *diag.Mark, c nodeCont
 	name := mark.Value
 	target, ok := r.anchors[node.Value]
 	if !ok {
-		hint := diag.DidYouMean(node.Value, slices.Sorted(maps.Keys(r.anchors)))
-		return nil, r.fault(path, name, hint, "no anchor &%s is defined before this alias", node.Value)
+		// The name is not printed, since it may be a password.
+		hint := cmp.Or(diag.DidYouMean(node.Value, slices.Sorted(maps.Keys(r.anchors))), "put the value in quotes if it is text")
+		return nil, r.fault(path, name, hint, "no anchor of this name is defined before this alias")
 	}
 	r.aliases++
 	v, err := r.value(target, path, mark, c)

@@ -278,8 +278,8 @@ func TestErrorsNameThePlaceAndTheFix(t *testing.T) {
 		{"merge key of a number", "? <<\n: 1\n", "the value of a merge key (<<) must be an object, or a list of objects (config.yaml:2:3)"},
 		{"merge key of a text in a list", "a: &x {b: 1}\nc:\n  <<: [*x, y]\n",
 			"c: the value of a merge key (<<) must be an object, or a list of objects (config.yaml:3:12)"},
-		{"merge key of a later anchor", "c:\n  <<: *x\na: &x {b: 1}\n", "no anchor &x is defined before this alias (config.yaml:2:7)"},
-		{"merge key of the object around it", "a: &x\n  b:\n    <<: *x\n", "no anchor &x is defined before this alias (config.yaml:3:9)"},
+		{"merge key of a later anchor", "c:\n  <<: *x\na: &x {b: 1}\n", "no anchor of this name is defined before this alias (config.yaml:2:7)"},
+		{"merge key of the object around it", "a: &x\n  b:\n    <<: *x\n", "no anchor of this name is defined before this alias (config.yaml:3:9)"},
 		{"the same key twice next to a merge key", "a: &x {b: 1}\nc:\n  <<: *x\n  b: 2\n  b: 3\n", `c.b: the key "b" appears twice (config.yaml:5:3)`},
 		{"second document", "a: 1\n---\nb: 2\n", "a second document begins here (config.yaml:2:1)"},
 		{"second, empty", "a: 1\n---\n", "a second document begins here (config.yaml:2:1)"},
@@ -308,9 +308,14 @@ func TestErrorsNameThePlaceAndTheFix(t *testing.T) {
 		{"too large", "a: +1e999\n", "a: the number +1e999 is too large (config.yaml:1:4)"},
 		{
 			"unknown alias", "a: &base 1\nb: *bsae\n",
-			"b: no anchor &bsae is defined before this alias (config.yaml:2:4)\n | b: *bsae\n |    ^\n   did you mean \"base\"?",
+			"b: no anchor of this name is defined before this alias (config.yaml:2:4)\n | b: *bsae\n |    ^\n   did you mean \"base\"?",
 		},
-		{"alias in itself", "a: &x [*x]\n", "a[0]: no anchor &x is defined before this alias (config.yaml:1:8)"},
+		{
+			"password that begins with an asterisk", "\"#password\": *Pa55-ABCDEFGHIJ\n",
+			"#password: no anchor of this name is defined before this alias (config.yaml:1:14)\n | \"#password\": ****************\n" +
+				" |              ^\n   put the value in quotes if it is text",
+		},
+		{"alias in itself", "a: &x [*x]\n", "a[0]: no anchor of this name is defined before this alias (config.yaml:1:8)"},
 		{"aliases that explode", bomb, "the aliases expand to more than 10000 values"},
 		{"too deep, flow", nested(66, ""), "nested more than 64 levels deep (config.yaml:1:66)"},
 		{"too deep, braces", strings.Repeat("{a: ", 70) + strings.Repeat("}", 70), "nested more than 64 levels deep (config.yaml:1:261)"},
