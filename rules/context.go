@@ -129,7 +129,7 @@ var comparisons = []string{
 }
 
 var comparisonFields = sync.OnceValue(func() []ContextField {
-	return slices.DeleteFunc(ContextFields(), func(f ContextField) bool { return !f.Compares })
+	return slices.DeleteFunc(slices.Clone(ContextFields()), func(f ContextField) bool { return !f.Compares })
 })
 
 // A linkFunc returns the target of the Link header with a relation or, if it is given the name of a
@@ -245,14 +245,16 @@ const (
 // Range is an interval of numbers, ends included.
 type Range struct{ Low, High float64 }
 
-// ContextFields returns the fields of [Context] in their order.
-func ContextFields() []ContextField {
+// ContextFields returns the fields of [Context] in their order. Callers must not change them.
+func ContextFields() []ContextField { return contextFields() }
+
+var contextFields = sync.OnceValue(func() []ContextField {
 	fields := fieldsOfContext(reflect.TypeFor[Context](), PhaseResponse, false)
 	for i := range fields {
 		fields[i].Compares = slices.Contains(comparisons, fields[i].Name)
 	}
 	return fields
-}
+})
 
 // fieldsOfContext returns the rows for the fields of a struct whose value is known from a phase. If the
 // struct is optional, a pointer to it may be nil, and so may its fields.

@@ -10,8 +10,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// pageFields is the table of the page context. It never changes, so it is read once.
-var pageFields = sync.OnceValue(func() fieldTable { return rules.ContextFields() })
+// pageFields returns the table of the page context.
+func pageFields() fieldTable { return rules.ContextFields() }
 
 type fieldTable []rules.ContextField
 

@@ -105,12 +105,16 @@ func (t *textWriter) writeTrees(indent int, list []TreeExplanation) {
 
 // writeJobs writes the jobs, and after them the texts that several of them have in common.
 func (t *textWriter) writeJobs() {
-	shared, titles := t.shared()
+	common := make([][]commonSection, len(t.explanation.Jobs))
+	for i := range t.explanation.Jobs {
+		common[i] = t.common(&t.explanation.Jobs[i])
+	}
+	shared, titles := t.shared(common)
 	for i := range t.explanation.Jobs {
 		if i > 0 {
 			t.writeBlank()
 		}
-		t.writeJob(&t.explanation.Jobs[i], titles)
+		t.writeJob(&t.explanation.Jobs[i], common[i], titles)
 	}
 	for i, text := range shared {
 		if i == 0 || titles[text] != titles[shared[i-1]] {
@@ -166,12 +170,12 @@ func (t *textWriter) writeTerms() {
 }
 
 // shared returns the texts that several jobs have in common, which are printed once, with
-// their titles.
-func (t *textWriter) shared() (texts []string, titles map[string]string) {
+// their titles, given the sections of each job.
+func (t *textWriter) shared(common [][]commonSection) (texts []string, titles map[string]string) {
 	var found sharing[string]
 	titles = map[string]string{}
-	for i := range t.explanation.Jobs {
-		for _, s := range t.common(&t.explanation.Jobs[i]) {
+	for i, sections := range common {
+		for _, s := range sections {
 			if s.text != "" {
 				found.add(s.text, i)
 			}
@@ -193,7 +197,7 @@ func (t *textWriter) shared() (texts []string, titles map[string]string) {
 }
 
 // writeJob writes the most important parts first: the summary, the requests, the ends.
-func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
+func (t *textWriter) writeJob(x *JobExplanation, common []commonSection, titles map[string]string) {
 	title := "job " + x.Job + "   not paged"
 	if x.Method != "" {
 		title = "job " + x.Job + "   method " + x.Method
@@ -237,7 +241,7 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 	if x.KeepSays != "" {
 		t.writeParagraph(4, x.KeepSays)
 	}
-	t.writeCommon(x, shared)
+	t.writeCommon(common, titles)
 	if len(x.Functions) > 0 {
 		t.writeHeading("functions of this program")
 		for _, f := range x.Functions {
@@ -248,21 +252,21 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 
 // writeCommon writes the sections of [textWriter.common]. Of a section that several jobs share, it writes
 // only where the section stands.
-func (t *textWriter) writeCommon(x *JobExplanation, shared map[string]string) {
-	sections := map[string][]string{}
-	for _, s := range t.common(x) {
-		if title := shared[s.text]; title == "" {
+func (t *textWriter) writeCommon(common []commonSection, titles map[string]string) {
+	shared := map[string][]string{}
+	for _, s := range common {
+		if title := titles[s.text]; title == "" {
 			t.WriteString(s.text)
 		} else {
-			sections[title] = append(sections[title], s.name)
+			shared[title] = append(shared[title], s.name)
 		}
 	}
-	var titles []string
-	for _, title := range slices.Sorted(maps.Keys(sections)) {
-		titles = append(titles, fmt.Sprintf("%s: see %q below", strings.Join(sections[title], ", "), title))
+	var references []string
+	for _, title := range slices.Sorted(maps.Keys(shared)) {
+		references = append(references, fmt.Sprintf("%s: see %q below", strings.Join(shared[title], ", "), title))
 	}
-	if titles != nil {
-		t.writeHeading(strings.Join(titles, "; "))
+	if references != nil {
+		t.writeHeading(strings.Join(references, "; "))
 	}
 }
 
