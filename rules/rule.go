@@ -45,6 +45,11 @@ func (r Rule) BelongsToFor() bool {
 	return r.Role == RoleFor || r.Role == RoleKeepFor || r.Outcome == Split
 }
 
+// SelectsItems reports whether the rule is a condition on items: the filter, or when of for.
+func (r Rule) SelectsItems() bool {
+	return r.Role == RoleFilter || r.Role == RoleFor && r.Target == "when"
+}
+
 // DefaultMessage returns the message for a rule without a message, or with one that is empty on a page.
 // The argument is the reason for which the rule is met; it may be empty.
 func (r Rule) DefaultMessage(why string) string {

@@ -170,10 +170,7 @@ func (s *shaper) item(item *document.LocatedItem) (passes bool, err error) {
 		s.look(item.Raw)
 	}
 	if f := s.shape.Filter; f != nil {
-		if err := f.CheckKept(c.Kept); err != nil {
-			return false, err
-		}
-		passes, err := f.EvalBool(&r.workspace.machine, c)
+		passes, err := f.Passes(&r.workspace.machine, c)
 		if other, ok := errors.AsType[*language.CompareError](err); ok { // an item without such a value does not pass, either
 			if !r.reported["filter.types"] {
 				r.warn("filter.types", fmt.Sprintf("%s: %v; items like this are left out", f.Rule.ID, other))

@@ -54,6 +54,14 @@ var (
 		v, _, err := itemAt(m.page, a[0])
 		return v, err
 	})
+	safeOperand = internalMetered("·operand", givesAny, func(m *meter, a []any) (any, error) {
+		if a[0] == nil {
+			if lacking := a[1].(*givenOperand).lack(m.page); lacking != (lack{}) {
+				return lacking, nil
+			}
+		}
+		return a[0], nil
+	})
 	safeColumn = internalMetered("·column", givesAny, func(m *meter, a []any) (any, error) { return columnOf(m, a[0].([]string)) })
 )
 
@@ -120,6 +128,9 @@ func internalFunctions() []*builtin.Function {
 		types := givesAny
 		if row.boolean {
 			types = givesBool
+		}
+		if row.falseOfNil {
+			row.apply = orLack(row.apply)
 		}
 		list = append(list, metered(safeOp+operator, types, func(m *meter, a []any) (any, error) { return row.apply(m, a[0], a[1]) }))
 	}

@@ -65,6 +65,8 @@ type meter struct {
 	page         *rules.Context  // nil outside of an evaluation
 	notes        []string
 	searches     map[listID]*searched // the lists on the right of in
+	lack         lack                 // the first lack that a comparison met
+	ignoresLack  bool                 // whether a comparison with a lack is true
 }
 
 func (m *meter) reset(ctx context.Context) { *m = meter{ctx: ctx} }

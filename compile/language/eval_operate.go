@@ -21,15 +21,17 @@ type binaryOperator func(m *meter, a, b any) (any, error)
 type operatorRow struct {
 	apply   binaryOperator
 	boolean bool // whether the result is boolean
+
+	falseOfNil bool // whether the result is false if an operand is nil
 }
 
 var operators = map[string]operatorRow{
 	"==":         {apply: func(m *meter, a, b any) (any, error) { return equal(m, a, b), nil }, boolean: true},
 	"!=":         {apply: func(m *meter, a, b any) (any, error) { return !equal(m, a, b), nil }, boolean: true},
-	"<":          {apply: compare("<", func(order int) bool { return order < 0 }), boolean: true},
-	"<=":         {apply: compare("<=", func(order int) bool { return order <= 0 }), boolean: true},
-	">":          {apply: compare(">", func(order int) bool { return order > 0 }), boolean: true},
-	">=":         {apply: compare(">=", func(order int) bool { return order >= 0 }), boolean: true},
+	"<":          {apply: compare("<", func(order int) bool { return order < 0 }), boolean: true, falseOfNil: true},
+	"<=":         {apply: compare("<=", func(order int) bool { return order <= 0 }), boolean: true, falseOfNil: true},
+	">":          {apply: compare(">", func(order int) bool { return order > 0 }), boolean: true, falseOfNil: true},
+	">=":         {apply: compare(">=", func(order int) bool { return order >= 0 }), boolean: true, falseOfNil: true},
 	"+":          {apply: add},
 	"-":          {apply: subtract},
 	"*":          {apply: arithmetic("*", integers((*big.Int).Mul), func(a, b float64) float64 { return a * b })},
@@ -37,11 +39,11 @@ var operators = map[string]operatorRow{
 	"%":          {apply: arithmetic("%", remainder, math.Mod)},
 	"**":         {apply: arithmetic("**", nil, math.Pow)},
 	"^":          {apply: arithmetic("^", nil, math.Pow)},
-	"in":         {apply: in, boolean: true},
+	"in":         {apply: in, boolean: true, falseOfNil: true},
 	"..":         {apply: rangeOf},
-	"contains":   {apply: onText("contains", strings.Contains), boolean: true},
-	"startsWith": {apply: onText("startsWith", strings.HasPrefix), boolean: true},
-	"endsWith":   {apply: onText("endsWith", strings.HasSuffix), boolean: true},
+	"contains":   {apply: onText("contains", strings.Contains), boolean: true, falseOfNil: true},
+	"startsWith": {apply: onText("startsWith", strings.HasPrefix), boolean: true, falseOfNil: true},
+	"endsWith":   {apply: onText("endsWith", strings.HasSuffix), boolean: true, falseOfNil: true},
 }
 
 var plus = arithmetic("+", integers((*big.Int).Add), func(a, b float64) float64 { return a + b })

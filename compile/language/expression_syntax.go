@@ -2,7 +2,7 @@ package language
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
@@ -160,19 +160,8 @@ func keptAsIs(node ast.Node) string {
 // kept.id == nil or item.id > kept.id does.
 func (e *Expression) NeedsKept() string { return e.code.needsKept }
 
-// CheckKept returns an error if the expression is never true since there is no kept value that it needs.
-func (e *Expression) CheckKept(kept map[string]any) error {
-	name := e.NeedsKept()
-	if name == "" || kept[name] != nil {
-		return nil
-	}
-	name = keypath.Format(rules.ContextKept, []string{name})
-	return &RuleError{e.Rule, fmt.Errorf("%s is nil, so that no item passes, although later runs read only what follows it: "+
-		"write %s == nil or …, or %s != nil and … to leave out all items", name, name, name)}
-}
-
 func neededKept(condition ast.Node) string {
-	name := neededBy(condition)
+	name := neededBy(condition, map[string]ast.Node{})
 	if name == "" { // as for nearly every expression
 		return ""
 	}
@@ -186,47 +175,58 @@ func neededKept(condition ast.Node) string {
 
 func isNil(node ast.Node) bool { _, ok := node.(*ast.NilNode); return ok }
 
-// neededBy is neededKept for a part of a condition.
-func neededBy(node ast.Node) string {
+// neededBy is neededKept for a part of a condition. lets has the values of the let variables in force.
+func neededBy(node ast.Node, lets map[string]ast.Node) string {
+	if let, ok := node.(*ast.VariableDeclaratorNode); ok {
+		inner := maps.Clone(lets)
+		inner[let.Name] = let.Value
+		return neededBy(let.Expr, inner)
+	}
 	b, ok := node.(*ast.BinaryNode)
 	if !ok {
 		return ""
 	}
 	switch b.Operator {
 	case "<", "<=", ">", ">=":
-		return cmp.Or(keptOperand(b.Left), keptOperand(b.Right))
+		return cmp.Or(keptOperand(b.Left, lets), keptOperand(b.Right, lets))
 	case "and", "&&":
-		return cmp.Or(neededBy(b.Left), neededBy(b.Right))
+		return cmp.Or(neededBy(b.Left, lets), neededBy(b.Right, lets))
 	case "or", "||":
-		if neededBy(b.Right) != "" {
-			return neededBy(b.Left)
+		if neededBy(b.Right, lets) != "" {
+			return neededBy(b.Left, lets)
 		}
 	}
 	return ""
 }
 
 // keptOperand returns the name of the kept value without which an operand is nil, or "".
-func keptOperand(node ast.Node) string {
+func keptOperand(node ast.Node, lets map[string]ast.Node) string {
 	switch n := node.(type) {
+	case *ast.IdentifierNode:
+		if value := lets[n.Value]; value != nil {
+			return keptOperand(value, lets)
+		}
 	case *ast.BinaryNode:
 		if slices.Contains([]string{"+", "-", "*", "/"}, n.Operator) {
-			return cmp.Or(keptOperand(n.Left), keptOperand(n.Right))
+			return cmp.Or(keptOperand(n.Left, lets), keptOperand(n.Right, lets))
 		}
-		return ""
+	case *ast.SliceNode:
+		return keptOperand(n.Node, lets)
 	case *ast.CallNode:
-		if !slices.Contains([]string{"date", "number", "text"}, calleeName(n)) {
-			return ""
+		if method, ok := n.Callee.(*ast.MemberNode); ok {
+			return keptOperand(method.Node, lets)
 		}
-		return keptOperand(n.Arguments[0])
+		if slices.Contains([]string{"date", "number", "text", "earlier"}, calleeName(n)) {
+			return keptOperand(n.Arguments[0], lets)
+		}
 	case *ast.BuiltinNode:
-		if n.Name != "date" {
-			return ""
+		if n.Name == "date" {
+			return keptOperand(n.Arguments[0], lets)
 		}
-		return keptOperand(n.Arguments[0])
-	case *ast.ConditionalNode:
-		return ""
+	case *ast.ChainNode, *ast.MemberNode:
+		return keptAsIs(node)
 	}
-	return keptAsIs(node)
+	return ""
 }
 
 // Composite returns the value of an expression that is a list or an object literal, as

@@ -143,10 +143,7 @@ func (t *tree) isFor(m *language.Machine, parent runtime.Partition, child *compi
 	if err != nil {
 		return false, err
 	}
-	if err := variable.When.CheckKept(c.Kept); err != nil {
-		return false, err
-	}
-	return variable.When.EvalBool(m, c)
+	return variable.When.Passes(m, c)
 }
 
 // valuesOf returns the values of a variable of a job, given the values of the variables before it:

@@ -146,3 +146,34 @@ func TestSharedParametersAreWrittenAsThoseOfOneJob(t *testing.T) {
 		require.Equal(t, 1, strings.Count(string(r.Configs[0].Text), "deleted: true"))
 	}
 }
+
+// TestAnUnsetStartLetsAllItemsPass imports a stream that leaves out the items of earlier runs, and whose first run begins at a
+// setting. Without the setting, nothing would pass.
+func TestAnUnsetStartLetsAllItemsPass(t *testing.T) {
+	for required, want := range map[string]string{
+		"[]":      "(kept.at ?? input.start) == nil or date(item.at) >= date(kept.at ?? input.start)",
+		"[start]": "date(item.at) >= date(kept.at ?? input.start)",
+	} {
+		r := imported(t, importer.Options{}, importer.File{Name: "m.yaml", Text: []byte(`
+version: 6.0.0
+type: DeclarativeSource
+check: {type: CheckStream, stream_names: [u]}
+spec: {connection_specification: {required: ` + required + `, properties: {start: {type: string}}}}
+streams:
+- name: u
+  type: DeclarativeStream
+  primary_key: id
+  incremental_sync:
+    type: DatetimeBasedCursor
+    cursor_field: at
+    datetime_format: "%Y-%m-%dT%H:%M:%SZ"
+    start_datetime: "{{ config['start'] }}"
+    is_client_side_incremental: true
+  retriever:
+    type: SimpleRetriever
+    requester: {type: HttpRequester, url_base: "https://api.example.com/", path: u}
+    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: [data]}}
+`)})
+		require.Contains(t, string(r.Configs[0].Text), "filter: "+want+"\n")
+	}
+}

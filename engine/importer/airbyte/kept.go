@@ -376,14 +376,26 @@ func (t *translation) onlyNew(c *cursor, path string) {
 	}
 	switch {
 	case c.initialKept != "":
-		t.out.Filter = importer.Both(t.out.Filter, c.compare(">=", "item", path, c.since(t.whole)))
+		since := c.since(t.whole)
+		passes := c.compare(">=", "item", path, since)
+		if t.isUnset(c.initialKept) {
+			passes = operand(since) + " == nil or " + passes
+		}
+		t.out.Filter = importer.Both(t.out.Filter, passes)
 	case !t.whole:
 		t.out.Filter = importer.Both(t.out.Filter, c.fresh(path, ""))
 	}
 	if to := c.until; to != "" && !c.isUnix() {
-		t.out.Filter += fmt.Sprintf(" and %s <= %s", c.timeOf("item", path), to)
+		t.out.Filter = importer.Both(t.out.Filter, fmt.Sprintf("%s <= %s", c.timeOf("item", path), to))
 	}
 	t.note(importer.Check, c.get("cursor_field"), "filter", "an item without %s is left out; there, it is written", c.field)
+}
+
+// isUnset reports whether an expression reads an input that a run need not set.
+func (t *translation) isUnset(source string) bool {
+	return slices.ContainsFunc(t.inputs, func(in importer.Input) bool {
+		return in.Optional && regexp.MustCompile(`\binput\.`+regexp.QuoteMeta(in.Name)+`\b`).MatchString(source)
+	})
 }
 
 // since returns the expression for the start of the interval, in the form of kept values.

@@ -1,0 +1,86 @@
+package language
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// TestAnItemMayFailForWantOfAGivenValue evaluates filters in a first run, which has no kept value, and without optional
+// inputs: an item that the filter would let pass with such a value is not left out in silence.
+func TestAnItemMayFailForWantOfAGivenValue(t *testing.T) {
+	for source, want := range map[string]string{ // the value that is named; "-": the item is left out; "+": it passes
+		`item.at > kept.at`:                                           "kept.at",
+		`item.at > earlier(kept.at, '1h')`:                            "kept.at",
+		`item.at[:10] > kept.at[:10]`:                                 "kept.at",
+		`date(item.at).Unix() > date(kept.at).Unix()`:                 "kept.at",
+		`(date(item.at) - date(kept.at)).Hours() > 0`:                 "kept.at",
+		`let since = kept.at; item.at > since`:                        "kept.at",
+		`let a = kept.at; let b = date(a); date(item.at) > b`:         "kept.at",
+		`item.at > state.since`:                                       "state.since",
+		`item.at > sent.params.since`:                                 "sent.params.since",
+		`item.id > prev.items[-1].id`:                                 "prev.items[-1].id",
+		`date(item.at) >= date(kept.at ?? input.start)`:               "kept.at",
+		`item.at > (input.all ? '2000' : kept.at)`:                    "kept.at",
+		`item.open and item.at > kept.at`:                             "kept.at",
+		`item.at > kept.at and item.open`:                             "kept.at",
+		`item.shut or item.at > kept.at`:                              "kept.at",
+		`item.id in kept.ids`:                                         "kept.ids",
+		`item.at startsWith input.day`:                                "input.day",
+		`item.at > kept.seen[item.id]`:                                "kept.seen[item.id]",
+		`any(item.times, # > kept.at)`:                                "kept.at",
+		`date(item.none ?? item.at) - date(kept.at) > duration('1h')`: "kept.at",
+
+		`kept.at == nil or item.at > kept.at`:                                              "+",
+		`item.at > (kept.at ?? '2000')`:                                                    "+",
+		`(kept.at ?? input.start) == nil or date(item.at) >= date(kept.at ?? input.start)`: "+",
+		`item.at > (kept.at == nil ? '2000' : kept.at)`:                                    "+",
+		`item.open or item.at > kept.at`:                                                   "+",
+		`not (item.at <= kept.at)`:                                                         "+",
+		`item.at != kept.at`:                                                               "+",
+		`kept.seen[item.id] != item.at`:                                                    "+",
+		`not (item.id in kept.ids)`:                                                        "+",
+		`none(item.times, # <= kept.at)`:                                                   "+",
+		`item.at > kept.seen["8"]`:                                                         "+",
+
+		`kept.at != nil and item.at > kept.at`:   "-",
+		`item.shut and item.at > kept.at`:        "-",
+		`item.at > kept.at and item.shut`:        "-",
+		`not (item.at <= kept.at) and item.shut`: "-",
+		`item.none > 3`:                          "-",
+		`item.none > kept.seen["8"]`:             "-",
+		`item.id >= item.least + kept.plus`:      "-",
+		`item.id >= body.least - input.margin`:   "-",
+		`item.none > kept.at`:                    "-",
+		`item.id > p.limit`:                      "-",
+		`item.id > body.limit`:                   "-",
+		`item.id > first.body.limit`:             "-",
+		`item.id > input.limits[item.kind]`:      "-",
+	} {
+		t.Run(source, func(t *testing.T) {
+			names := []string{"at", "ids", "seen", "plus", "start", "all", "day", "limits", "margin", "since"}
+			e, err := NewCompiler(Builtin()).Expression(rules.Rule{ID: "filter", Role: rules.RoleFilter, Source: source}, &rules.Ruleset{
+				StateNames: names, KeptNames: names, InputNames: names, ForNames: []string{"p"},
+			}, rules.ScopeItem)
+			require.NoError(t, err)
+			page := &rules.Past{Page: 1, Body: map[string]any{}}
+			passes, err := e.Passes(&Machine{}, &rules.Context{
+				Page: 1, First: page, Body: map[string]any{},
+				Item:      decoded(t, `{"id": 7, "at": "2026-03-01T08:00:00Z", "open": true, "shut": false, "times": ["2026-03-01"], "kind": "b"}`),
+				Kept:      map[string]any{"seen": map[string]any{"8": "2026-02-01"}},
+				Input:     map[string]any{"limits": map[string]any{"a": 3}, "margin": 2},
+				State:     map[string]any{"since": nil},
+				Partition: map[string]any{"p": map[string]any{"id": 1}},
+			})
+			switch want {
+			case "+", "-":
+				require.NoError(t, err)
+				require.Equal(t, want == "+", passes)
+			default:
+				require.ErrorContains(t, err, want+" is nil, so that the item does not pass")
+			}
+		})
+	}
+}
