@@ -103,9 +103,9 @@ func sentence(text string) string {
 // expressionNames lists the names that an expression can use.
 func expressionNames() (string, error) {
 	b := &strings.Builder{}
-	fields := slices.DeleteFunc(rules.ContextFields(), func(f rules.ContextField) bool { return f.Scope != rules.ScopePage })
+	fields := slices.DeleteFunc(slices.Clone(rules.ContextFields()), func(f rules.ContextField) bool { return f.Scope != rules.ScopePage })
 	writeNames(b, "The page", fields)
-	ofItems := slices.DeleteFunc(rules.ContextFields(), func(f rules.ContextField) bool { return f.Scope != rules.ScopeItem })
+	ofItems := slices.DeleteFunc(slices.Clone(rules.ContextFields()), func(f rules.ContextField) bool { return f.Scope != rules.ScopeItem })
 	writeNames(b, "In `filter` and `fields`", ofItems)
 	for _, section := range contextObjects(fields) {
 		writeNames(b, section.title, section.fields)
