@@ -313,7 +313,7 @@ func (c *compilation) warnOfUnreadKept(j *Job) {
 	switch j.Analysis().KeptUse() {
 	case KeptUnused:
 		c.warn(j.Keeps[0].Rule, fmt.Sprintf(`send it with the first request, as in "params": {"since": {"expr": "kept.%s"}} of the job, `+
-			"or remove keep", j.Keeps[0].Rule.Target),
+			"or remove keep or incremental", j.Keeps[0].Rule.Target),
 			"no request, stopping rule or filter of %s reads %s: every run obtains the same items", j.ID(), names)
 	case KeptAfterFirst:
 		c.warn(j.Keeps[0].Rule, `to send it with the first request, too, set "applyToFirst": true in nextRequest`,

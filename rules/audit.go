@@ -119,7 +119,7 @@ var auditTable = audits([]Rule{
 			"which earlier pages have: if the API always sends it, items are missing"},
 	{ID: "audit.token", Audit: &Auditing{Requires: FactNext,
 		Proof:  `(hints.nextRead ? list.again and (list.counted or not hints.nextInBody) : not hints.nextIsRough) and not list.chosen`,
-		Unless: "unless its name has other meanings, too", Sign: "token or link", ReadToo: ", and it is not the one that was sent"},
+		Unless: "unless its name has other meanings, too", Sign: "token or link", ReadToo: " and it is not the one that was sent"},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page, and no flag or total says that it is the last",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page" + endedAgain},
@@ -218,8 +218,8 @@ var auditTable = audits([]Rule{
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up " +
 			"and may have been skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Audit: &Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
-		Unless: "if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects elsewhere, " +
-			"in its root or as its only one", Usual: true},
+		Unless: "if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects in another " +
+			"place: in its root, or as its only one", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has the list of items or another path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},

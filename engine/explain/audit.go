@@ -84,6 +84,9 @@ func (t *textWriter) conditionOfEvidence(x *JobExplanation, r RuleExplanation) s
 	if sign := r.rule.Audit.Sign; sign != "" && !r.again {
 		if warns := x.decides(r, sign); warns != nil {
 			sentences = append(sentences, "only warns "+strings.Join(warns, ", or "))
+			if x.signs != nil && x.failsAfterSamePage(r) {
+				sentences = append(sentences, "but fails the run if samePage has ended the list"+r.rule.Audit.ReadToo)
+			}
 		}
 	}
 	return strings.Join(sentences, "; ")
@@ -101,11 +104,7 @@ func (x *JobExplanation) decides(r RuleExplanation, sign string) (conditions []s
 		conditions = append(conditions, "after an end by "+wording.OrList(ends))
 	}
 	if x.signs != nil {
-		text := fmt.Sprintf("if rules read that %s (they read %s)", sign, strings.Join(x.signs, ", "))
-		if x.failsAfterSamePage(r) {
-			text += ", unless samePage has ended the list" + r.rule.Audit.ReadToo
-		}
-		conditions = append(conditions, text)
+		conditions = append(conditions, fmt.Sprintf("if rules read that %s (they read %s)", sign, strings.Join(x.signs, ", ")))
 	}
 	return conditions
 }

@@ -139,20 +139,12 @@ func (t *textWriter) failures(x *JobExplanation) {
 
 // nextRun says what the next run with a state does. In full, [JobExplanation.afterFailure] says more.
 func (x *JobExplanation) nextRun() string {
-	rows := ""
+	saved := ""
 	if len(x.Items.Files) > 0 {
-		rows = ", and keeps the rows that are in .partial"
+		saved = ", and keeps the rows that are in .partial"
 	}
-	return fmt.Sprintf("With --state, the run after one that failed or was interrupted %s%s; after exit status 0, it %s%s.%s",
-		x.resumes(), rows, x.again(), x.Items.ofEvidence, x.notTriedAgain())
-}
-
-// notTriedAgain says that a run that continues does not try the partitions again that were skipped, if there may be any.
-func (x *JobExplanation) notTriedAgain() string {
-	if x.Partitions == nil || x.Partitions.OnError != rules.PartitionSkip {
-		return ""
-	}
-	return " A run that continues does not try partitions again that failed and were skipped."
+	return fmt.Sprintf("With --state, the run after one that failed or was interrupted %s; after exit status 0, it %s%s%s.",
+		x.resumes(saved), x.again(), x.Items.ofEvidence, x.afterFailOn())
 }
 
 // unretried says that an onError rule leaves no status for the retries.

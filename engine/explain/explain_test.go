@@ -78,7 +78,7 @@ func TestExplainSaysWhatOnErrorRulesDo(t *testing.T) {
 		{"retry", "the request is retried, as one without a response is"},
 		{"restart", "the list starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice; a run that continues has only the restarts that are left"},
 		{"fail", "the run fails (exit status 3)"},
-		{"continue", "the error body is read as a page, in which the audit sees no error; paging continues, and a body without a list, or that cannot be read, is an empty page"},
+		{"continue", "the error body is read as a page, in which the audit sees no error; the rules decide as after any page, and a body without a list, or that cannot be read, is an empty page"},
 	} {
 		t.Run(c.do, func(t *testing.T) {
 			x := explained(t, `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "`+c.do+`"}]}`)
@@ -105,7 +105,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 	for _, c := range []struct{ question, pagination, want string }{
 		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring body.meta.took"},
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
-		{"what happens at a 500?", `{"method": "pagenum"}`, "A request that gets no complete response, or status 429, 500 or 503, or status 403 that reports a rate limit is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries: each success gives 1/5 of one back, and a retry at a time that the API gives takes only 1/5 of one; with none left, the run fails (exit status 4)."},
+		{"what happens at a 500?", `{"method": "pagenum"}`, "A request that gets no complete response, or status 429, 500 or 503, or status 403 with headers that say when to retry or that no requests are left is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries: each success gives 1/5 of one back, and a retry whose time the API sets takes only 1/5 of one; with none left, the run fails (exit status 4)."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice; a run that continues has only the restarts that are left"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
@@ -113,7 +113,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"which finding fails the run?", `{"method": "pagenum"}`,
 			"audit, at the end of a list: each of these fails the run (exit status 9); if its condition is not met, it only warns audit.begin page 1 says that pages are before it audit.total"},
 		{"and which does not?", `{"method": "pagecount", "pagesField": "meta.pages"}`,
-			"only warns if rules read that token or link (they read meta.pages), unless samePage has ended the list, and it is not the one that was sent"},
+			"only warns if rules read that token or link (they read meta.pages); but fails the run if samePage has ended the list and it is not the one that was sent"},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},
 		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "state.offset also in the first request [method offset]"},
 		{"and why not?", `{"method": "offset", "limit": 5, "firstPageParams": false}`, "not in the first request (firstPageParams at"},
@@ -132,7 +132,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"and without its params?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'", "includeParams": false}}`,
 			"next request: without the job's endpoint and params, with nextRequest.endpoint 'next'"},
 		{"and does the audit say so?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`, "since a parameter of the job overrides its own"},
-		{"is a missing path evidence?", `{"method": "pagenum"}`, "audit.missing no response has the list of items fails the run only if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects elsewhere, in its root or as its only one"},
+		{"is a missing path evidence?", `{"method": "pagenum"}`, "audit.missing no response has the list of items fails the run only if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects in another place: in its root, or as its only one"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing or null"},
 	} {
 		t.Run(c.question, func(t *testing.T) {

@@ -122,8 +122,8 @@ func explainOrigins(cfg *rules.Config) string {
 			"api.baseUrl, or api.allowedOrigins has the address."
 	case len(allowed) > 0:
 		return fmt.Sprintf("A link, endpoint or redirect to %s is followed, without credentials and other secrets, "+
-			"unless it is a name with a private address (api.allowedOrigins; "+statusPolicy+"). "+
-			"One to another origin, unless it is that of api.baseUrl%s, fails the run (%s).",
+			"unless its host name has a private address (api.allowedOrigins; "+statusPolicy+"). "+
+			"One to any other origin but that of api.baseUrl%s fails the run (%s).",
 			wording.OrList(allowed), originInWords(cfg.BaseURL), statusPolicy)
 	}
 	return fmt.Sprintf("A link, endpoint or redirect to another origin (scheme, host and port) than that of api.baseUrl "+

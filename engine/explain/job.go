@@ -201,7 +201,7 @@ func (j explainer) missingInWords() string {
 		text = "one of these is in no response: the list of items, " + strings.Join(paths, ", ")
 	}
 	if links != nil {
-		text += ", or, beside a sign of more, " + wording.OrList(links)
+		text += "; or none has " + wording.OrList(links) + ", although there is a sign of more"
 	}
 	return text
 }
@@ -488,7 +488,7 @@ func (j explainer) items() ItemsExplanation {
 			x.Where += ", from its root element"
 		}
 	case rules.FormatAuto:
-		const detected = "(the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by the begin of the body"
+		const detected = "(the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by how the body begins"
 		if slices.ContainsFunc(j.Spec().ItemPaths(), func(path []string) bool { return len(path) > 0 }) {
 			x.Where += " " + detected + ")"
 			x.Otherwise += fmt.Sprintf("; of XML, the path begins with the root element, and each element of this name is an item; "+

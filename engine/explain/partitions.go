@@ -298,6 +298,9 @@ func windowFacts(v *compile.ForVariable) []string {
 	default: // from and to may be numbers
 		sentences[0] += " Times are sent" + sentTimes
 	}
+	if w.Step.Months > 0 {
+		sentences[0] += " A step of months from a day that a month lacks ends on its last day."
+	}
 	if w.Splits {
 		first := "where the first ends"
 		if w.Granularity != (times.Span{}) {
@@ -319,18 +322,24 @@ func isNumber(e *language.Expression) bool {
 
 // smallestWindow names the length down to which windows are read in halves.
 func smallestWindow(w *rules.Window) string {
-	if w.Smallest == (times.Span{}) {
-		return "a second, or the number 1"
+	switch {
+	case w.Smallest != (times.Span{}):
+		return w.Smallest.String()
+	case w.Step != (times.Span{}) && w.Step.IsTime():
+		return "a second"
 	}
-	return w.Smallest.String()
+	return "a second, or the number 1"
 }
 
 // beginOfHalf says how long after the begin of its window the second half of it begins.
 func beginOfHalf(w *rules.Window) string {
-	if w.Smallest == (times.Span{}) {
-		return "whole seconds or a whole number"
+	switch {
+	case w.Smallest != (times.Span{}):
+		return "a multiple of " + w.Smallest.String()
+	case w.Step != (times.Span{}) && w.Step.IsTime():
+		return "whole seconds"
 	}
-	return "a multiple of " + w.Smallest.String()
+	return "whole seconds or a whole number"
 }
 
 // sentTimes says in which form the bounds of a window are sent.

@@ -39,10 +39,10 @@ func (r RetryExplanation) String() string {
 		causes = append(causes, "status "+statusesInWords(r.Statuses))
 	}
 	if len(r.Limited) > 0 {
-		causes = append(causes, "status "+statusesInWords(r.Limited)+" that reports a rate limit")
+		causes = append(causes, "status "+statusesInWords(r.Limited)+" with headers that say when to retry or that no requests are left")
 	}
 	return fmt.Sprintf("A request that gets %s is retried up to %s; then the run fails (%s). All requests share %d retries: "+
-		"each success gives 1/%d of one back, and a retry at a time that the API gives takes only 1/%[5]d of one; with none left, "+
+		"each success gives 1/%d of one back, and a retry whose time the API sets takes only 1/%[5]d of one; with none left, "+
 		"the run fails (%[3]s). %[6]sAn unknown host or an untrusted certificate fails it at once (%[7]s).\n%[8]s; then the run "+
 		"fails (%[9]s).\n%[10]s\n%[11]s. Any other status fails it at once (%[7]s, or %[12]d below 400)%[13]s.",
 		strings.Join(causes, ", or "), wording.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun,
@@ -75,7 +75,7 @@ func (r RetryExplanation) transient() string {
 	}
 	text := " or with status " + statusesInWords(r.Statuses)
 	if len(r.Limited) > 0 {
-		text += ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit"
+		text += ", or with status " + statusesInWords(r.Limited) + " and headers that say when to retry or that no requests are left"
 	}
 	return text
 }

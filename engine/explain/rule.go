@@ -275,7 +275,7 @@ func (r RuleExplanation) action() string {
 	case string(rules.ErrorFail):
 		return fmt.Sprintf("the run fails (exit status %d)", r.Status)
 	}
-	text := "the error body is read as a page, in which the audit sees no error; paging continues, and "
+	text := "the error body is read as a page, in which the audit sees no error; the rules decide as after any page, and "
 	if r.readsWhole {
 		return text + `a body that is an object is an item, and one that is not JSON is the item {"errorData": its text}`
 	}

@@ -59,7 +59,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 			u.reads[name] = true
 			root := name[:max(0, strings.IndexAny(name, ".[("))]
 			u.reads[root] = true
-			u.totals = u.totals || name == "total"
+			u.totals = u.totals || name == "total" || root == "total" && name != "total.seconds" && r.Origin.IsConfig()
 			u.joins = u.joins || strings.Contains(r.Source, " + ") && slices.Contains(lacking, root)
 			if r.Origin.IsConfig() && slices.Contains(lacking, root) {
 				u.lacks = true

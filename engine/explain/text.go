@@ -310,8 +310,8 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 		if len(x.Items.Key) > 1 {
 			without = "has none of them"
 		}
-		t.writeRow("key", fmt.Sprintf("%s   by which --merge replaces rows (others stay; an item that %s fails the run, %s), "+
-			"and the audit recognizes items", strings.Join(x.Items.Key, ", "), without, statusResponse))
+		t.writeRow("key", fmt.Sprintf("%s   by which the audit recognizes items; with --merge, a row replaces the row with its key, "+
+			"others stay, and an item that %s fails the run (%s)", strings.Join(x.Items.Key, ", "), without, statusResponse))
 	}
 	t.writeRow("written", x.outputInWords())
 	if x.Limit != nil {
@@ -326,7 +326,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	switch {
 	case x.Method == "":
 	case x.Sequential == "":
-		byDefault := fmt.Sprintf("by default one page, while one of %d KiB or more is read; ", ahead.LargePage>>10)
+		byDefault := fmt.Sprintf("by default, the next page while one of %d KiB or more is read; ", ahead.LargePage>>10)
 		limited := ""
 		if len(x.stops(groupCutOff)) > 0 {
 			limited = ", but not beyond a limit on pages"

@@ -111,7 +111,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456 for the values that rules read, maxDepth 512, or an expression above its limits (exit status 6)"},
 		{"no kept value", config("", users+"}"), "so --kept has no effect, and --state only continues a run that failed or was interrupted."},
 		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format csv, singer or parquet replaces ndjson, also in the name)."},
-		{"the origin", config(`, "allowedOrigins": ["https://y.example"]`, users+"}"), "unless it is that of api.baseUrl (https://x.example), fails"},
+		{"the origin", config(`, "allowedOrigins": ["https://y.example"]`, users+"}"), "One to any other origin but that of api.baseUrl (https://x.example) fails the run (exit status 6)"},
 		{"an empty page", config(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "c"}`, users+"}"),
 			"An empty page does not end the list by itself."},
 		{"a token", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
@@ -152,7 +152,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"one more, or a 301 or 302 of another method than GET, fails the run"},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
 		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice); after exit status 0, it requests everything again, and after evidence the lists that have it. With --restart, it starts over. A state of another configuration or of other inputs is refused before the first request (exit status 8). Without --state, every run requests everything."},
-		{"a retry", config("", users+"}"), "All requests share 20 retries: each success gives 1/5 of one back, and a retry at a time that the API gives takes only 1/5 of one; with none left, the run fails (exit status 4)."},
+		{"a retry", config("", users+"}"), "All requests share 20 retries: each success gives 1/5 of one back, and a retry whose time the API sets takes only 1/5 of one; with none left, the run fails (exit status 4)."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
 		{"the form of a reset", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
@@ -167,7 +167,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"partitions that are limited", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `},
 			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`, "Because of limits.partitions, they run one after another, also with --jobs."},
 		{"a limited list with kept values", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}, "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
-			"counts as one without an error, unless --fail-on names it; with kept values, it leaves them and the file as they are."},
+			"counts as one without an error, unless --fail-on names it; with kept values, such a list changes neither them nor the file."},
 		{"a file without kept values", config(`, "pagination": {"method": "pagenum", "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
 			"Without kept values, the file is replaced if the list ends without an error or evidence, also if no row is written;"},
 		{"a path that is missing", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"a": "body.next"}}, "stopRules": ["body.done"]}`, users+"}"),
@@ -209,12 +209,12 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a format that responses name", config(`, "response": {"format": "auto"}`, users+`, "dataField": "a.b"}`),
 			"NDJSON or CSV fails the run (exit status 5)"},
 		{"a format that responses name, without dataField", config(`, "response": {"format": "auto"}`, users+"}"),
-			"each line or row of NDJSON and CSV (the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by the begin of the body; " +
+			"each line or row of NDJSON and CSV (the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by how the body begins; " +
 				"a row of CSV is an object of texts by the names in the first row) no list in an object, or status 204, is an empty page; several, " +
 				"or another response, fail the run (exit status 5), and so does XML"},
 		{"a poll", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, users+"}"),
 			"samePage: every request after the first is a poll"},
-		{"no retries", config(`, "http": {"maxRetries": 0}`, users+"}"), "529, or with status 403 that reports a rate limit, 3 for an unknown host"},
+		{"no retries", config(`, "http": {"maxRetries": 0}`, users+"}"), "529, or with status 403 and headers that say when to retry or that no requests are left, 3 for an unknown host"},
 		{"several lists", config("", users+`, "dataField": ["b", "a"]}`), "less white space between values, in the order of the paths, to standard output"},
 		{"an interval of a later variable", config("", users+`, "for": {"a": {"values": [1]}, "w": {"from": "a", "to": 5, "step": 1}}, "params": {"w": {"expr": "w.from"}}}`),
 			"If for.w.from equals for.w.to, there is no window; if it is later or greater, there is none, and the log warns (exit status 0)."},
@@ -251,6 +251,13 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"on any other error onError[1] decides on every status but 200, 201, 203 or 204, so that none is retried. A request that gets no complete response"},
 		{"a rule for every status after a retry", config(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 503", "do": "retry"}, {"when": "true", "do": "fail"}]}`, users+"}"),
 			"on any other error A request that gets no complete response"},
+		{"a step of months", config("", users+`, "for": {"w": {"from": "2026-01-31", "to": "2026-06-01", "step": "1mo"}}, "params": {"w": {"expr": "w.from"}}}`),
+			"A step of months from a day that a month lacks ends on its last day."},
+		{"a condition that is a path", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.done"]}`, users+"}"),
+			"a condition that is nil is false, and one that is neither true nor false fails the rule"},
+		{"windows on standard output", config("", users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
+			"Standard output has the rows window by window, also if the run fails later."},
+		{"rows of CSV", config("", users+`, "response": {"format": "csv"}, "filter": "item.a == '1'"}`), "one per line, after filter, otherwise as JSON,"},
 		{"no number", config(`, "pagination": {"method": "pagenum", "stopRules": ["page > 1 and body.done"]}`, users+"}"),
 			"audit.negative: no stopping rule reads a total or a number of pages in responses"},
 	} {
@@ -315,14 +322,14 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 	}
 	require.NotContains(t, told(`{"method": "pagenum"}`, "", "spec"), "if rules read that", "no rule reads a sign")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
-		"only warns after an end by nextPageFlag or stopRules[0], or if rules read that total (they read bad, isLast, done), unless samePage has ended the list audit.pages")
+		"only warns after an end by nextPageFlag or stopRules[0], or if rules read that total (they read bad, isLast, done); but fails the run if samePage has ended the list audit.pages")
 	require.Contains(t, told(`{"method": "pagecount", "pagesField": "n", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
-		"only warns if rules read that token or link (they read n), unless samePage has ended the list, and it is not the one that was sent audit.position")
+		"only warns if rules read that token or link (they read n); but fails the run if samePage has ended the list and it is not the one that was sent audit.position")
 	// A token in the body comes again with the same page, so that it says nothing of another one.
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, "", "spec"),
 		"only warns if rules read that token or link (they read next) audit.missing")
 	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, "", "spec"),
-		"only warns if rules read that token or link (they read X-Next), unless samePage has ended the list, and it is not the one that was sent audit.missing")
+		"only warns if rules read that token or link (they read X-Next); but fails the run if samePage has ended the list and it is not the one that was sent audit.missing")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
 	_, hints, _ = strings.Cut(hints, "audit, at the end of a list: ")
 	require.Contains(t, hints, "audit.total the total of the last page, or else of page 1, exceeds the items read audit.pages a number of pages exceeds")
@@ -419,7 +426,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 		{"the pages that are not written", config(paged, users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
 			config(paged, users+"}"), "are written, except after for.w.splitWhen or samePage."},
 		{"evidence in a tree", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
-			"after exit status 0, it requests everything again, and after evidence, also in one job alone, its whole tree."},
+			"after exit status 0, it requests everything again, and after evidence in any job, the whole tree of that job."},
 		{"an item without a value of the address", config("", users+"}, "+posts+"}"), config("", users+"}, "+team+"}}}"),
 			"If an item has no user.id, or an empty one, its partition fails (exit status 5)."},
 		{"a field without its value", config("", users+"}, "+posts+`, "fields": {"a": "user.name"}}`), config("", users+"}, "+posts+`, "fields": {"a": "user.name ?? 1"}}`),
@@ -518,7 +525,7 @@ func TestThePathsThatMayBeMissingAreNamed(t *testing.T) {
 	}
 	require.Contains(t, told(`{"method": "pagenum"}`, `, "filter": "item.active"`), "audit.missing one of these is in no response: the list of items, item.active")
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, ""),
-		"audit.missing no response has the list of items, or, beside a sign of more, next")
+		"audit.missing no response has the list of items; or none has next, although there is a sign of more")
 	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, ""), "audit.missing no response has the list of items")
 	const flag = `{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": false, "ifNotSet": `
 	require.Contains(t, told(flag+`true}}`, ""), "audit.missing no response has the list of items", "the list goes on without the flag")
@@ -621,7 +628,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
 	require.Contains(t, short(config(paged, users+split)), "cannot be split further fails the run only if an earlier run has written pages of it")
-	const skipped = "A run that continues does not try partitions again that failed and were skipped."
+	const skipped = "without partitions that are complete or were skipped; after exit status 0"
 	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
 	require.NotContains(t, short(config("", users+whole)), skipped)
 	const poll = "which repeats the previous request after a wait of more than 0 (nextRequest.after)"
@@ -646,7 +653,7 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 	}
 	for _, c := range []struct{ name, with, without, told string }{
 		{"requests ahead of another method", config(paged, form), config(paged, users+"}"), "fetching ahead not by default, as the method is POST; --prefetch N requests"},
-		{"requests ahead of GET", config(paged, users+"}"), config(paged, form), "by default one page, while one of 64 KiB or more is read; --prefetch N requests"},
+		{"requests ahead of GET", config(paged, users+"}"), config(paged, form), "by default, the next page while one of 64 KiB or more is read; --prefetch N requests"},
 		{"requests beyond the end", config(paged, users+"}"), config("", users+"}"), "also beyond the end, where an error changes nothing."},
 		{"the last window of days", config("", windows(`"to": "2026-03-05", "step": "7d", "granularity": "1d"`)),
 			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`),
@@ -662,13 +669,13 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 		{"an identifier", config(cursor+"}", users+"}"), config(cursor+`, "increment": 1}`, users+"}"), "its id is neither a number nor a text, on any page but the last"},
 		{"a kept identifier", config(`, "pagination": {"method": "pagenum", "keep": {"id": "greatest(items, 'id', kept.id)"}}`, users+"}"), config(cursor+"}", users+"}"),
 			"its id is neither a number nor a text, also on the last page of a complete list"},
-		{"a key", config("", users+`, "key": "id"}`), config("", users+`, "key": ["id", "lang"]}`), "(others stay; an item that lacks it fails the run, exit status 5)"},
-		{"a key of two members", config("", users+`, "key": ["id", "lang"]}`), config("", users+"}"), "(others stay; an item that has none of them fails the run, exit status 5)"},
+		{"a key", config("", users+`, "key": "id"}`), config("", users+`, "key": ["id", "lang"]}`), "others stay, and an item that lacks it fails the run (exit status 5)"},
+		{"a key of two members", config("", users+`, "key": ["id", "lang"]}`), config("", users+"}"), "others stay, and an item that has none of them fails the run (exit status 5)"},
 		{"the time of a run", config("", windows(`"to": "now()"`)), config("", windows(`"to": "2026-03-05"`)), "in for, the start of the run, or of the one that it continues;"},
 		{"a path in XML", config("", users+xml+`, "dataField": "a.b"}`), config("", users+`, "dataField": "a.b"}`), "at a.b of the response (XML), from its root element"},
 		{"a restart with kept values", config(paged, users+since+"}"), config(paged, users+"}"), "With --restart, it starts over, with no kept values but those of --kept."},
 		{"a restart", config(paged, users+"}"), config(paged, users+since+"}"), "With --restart, it starts over."},
-		{"several jobs", config(paged, users+`}, {"endpoint": "teams"}`), config(paged, users+"}, "+posts+"}"), "to standard output, job by job, also with --jobs, (page by page, also if the run fails later) or,"},
+		{"several jobs", config(paged, users+`}, {"endpoint": "teams"}`), config(paged, users+"}, "+posts+"}"), "to standard output, job by job, also with --jobs, or,"},
 		{"the name of an item", config("", users+"}, "+posts+"}"), config("", users+"}"), "For each item of users, called user, the job reads user.id, as sent by the API."},
 		{"a path with a delimiter", config("", users+`, "dataField": {"path": "a/b", "delimiter": "/"}}`), config("", users+`, "dataField": "a/b"}`), "at a.b of the response"},
 		{"params of a link alone", config(`, "pagination": {"method": "response.url", "paramIsQuery": true}`, users+"}"),

@@ -44,7 +44,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	case x.Added:
 		x.ofEvidence = ", and after evidence as well, since then no value is saved"
 	case isTree:
-		x.ofEvidence = ", and after evidence, also in one job alone, its whole tree"
+		x.ofEvidence = ", and after evidence in any job, the whole tree of that job"
 	case len(j.For) > 0:
 		x.ofEvidence = ", and after evidence all partitions of the jobs that have it"
 	default:
@@ -97,18 +97,40 @@ func (x ItemsExplanation) signs(full bool) string {
 // afterFailure says which rows there are when the run fails, and what becomes of them.
 func (x *JobExplanation) afterFailure() string {
 	pages := "When a rule or another expression fails the run, the items of the response are written. "
-	begins := x.resumes()
+	saved := " (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed)"
+	if len(x.Items.Files) > 0 {
+		saved += ", and replaces the rows of the later pages (on standard output, these rows come twice)"
+	}
 	if x.Method != "" && !x.Bounds.onePage {
 		pages = "When the run fails, the items of the pages before are written, and so are those of a page on which a rule, a guard " +
 			"or another expression fails it" + x.exceptShape() + ". "
-		begins += " (not saved are a page that fails the run, and those of its last 10 ms, " +
-			"or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice)"
 	}
-	if len(x.Items.Files) == 0 {
-		begins, _, _ = strings.Cut(begins, ", and replaces the rows")
+	without, over := "--state", ""
+	if x.Items.Added {
+		without, over = "--state and --kept", ", with no kept values but those of --kept"
+	}
+	written := len(x.Items.Files) > 0
+	if !written {
+		pages = ""
+	}
+	pages += "With --state FILE, the run after one that failed or was interrupted " + x.resumes(saved) +
+		"; after exit status 0, it " + x.again() + x.Items.ofEvidence
+	pages += x.afterFailOn() + ". With --restart, it starts over" + over + ". A state of another configuration or of other inputs is " +
+		"refused before the first request (" + statusState + "). Without " + without + ", every run requests everything. "
+	if !written {
+		return strings.TrimSuffix(pages, " ")
+	}
+	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
+}
+
+// resumes says where the run after one that failed begins. saved says more of the pages that were saved, if there may be any.
+func (x *JobExplanation) resumes(saved string) string {
+	text := "requests what is not complete"
+	if x.Method != "" && !x.Bounds.onePage {
+		text = "begins after the last page that was saved" + saved
 	}
 	if x.Items.parents != nil {
-		begins += fmt.Sprintf(", taking the items of %s on saved pages from the state", wording.AndList(x.Items.parents))
+		text += fmt.Sprintf(", taking the items of %s on saved pages from the state", wording.AndList(x.Items.parents))
 	}
 	var done []string
 	switch {
@@ -126,32 +148,9 @@ func (x *JobExplanation) afterFailure() string {
 		done = append(done, "jobs that have ended"+evidence+", also by a limit")
 	}
 	if done != nil {
-		begins += ", without " + strings.Join(done, " and without ")
+		text += ", without " + strings.Join(done, " and without ")
 	}
-	without, over := "--state", ""
-	if x.Items.Added {
-		without, over = "--state and --kept", ", with no kept values but those of --kept"
-	}
-	written := len(x.Items.Files) > 0
-	if !written {
-		pages = ""
-	}
-	pages += "With --state FILE, the run after one that failed or was interrupted " + begins +
-		"; after exit status 0, it " + x.again() + x.Items.ofEvidence
-	pages += x.afterFailOn() + ". With --restart, it starts over" + over + ". A state of another configuration or of other inputs is " +
-		"refused before the first request (" + statusState + "). Without " + without + ", every run requests everything. "
-	if !written {
-		return strings.TrimSuffix(pages, " ")
-	}
-	return pages + "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."
-}
-
-// resumes says where the run after one that failed begins.
-func (x *JobExplanation) resumes() string {
-	if x.Method != "" && !x.Bounds.onePage {
-		return "begins after the last page that was saved"
-	}
-	return "requests what is not complete"
+	return text
 }
 
 // again says what the run after one that succeeded does.
@@ -202,13 +201,14 @@ func (x *JobExplanation) outputInWords() string {
 		return "nowhere: they are for other jobs only (emit)"
 	}
 	form := "as the API sent them, less white space between values"
+	if x.Items.Format != "" && x.Items.Format != rules.FormatNDJSON {
+		form = "as JSON"
+	}
 	switch {
 	case slices.Equal(shapes(x.Shape), []string{"filter"}):
 		form = "after filter, otherwise " + form
 	case len(x.Shape) > 0:
 		form = "after " + strings.Join(shapes(x.Shape), " and ")
-	case x.Items.Format != "" && x.Items.Format != rules.FormatNDJSON:
-		form = "as JSON"
 	}
 	inFolder := strings.Join(lists.Map(x.Items.Files, func(name string) string { return "DIR/" + name + ".ndjson" }), " and ")
 	also := ""
@@ -230,12 +230,16 @@ func (x *JobExplanation) outputInWords() string {
 		names := wording.OrList(cut)
 		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it", names)
 		if x.Items.Added {
-			also += "; with kept values, it leaves them and the file as they are"
+			also += "; with kept values, such a list changes neither them nor the file"
 		}
 		also += "."
 		if x.Partitions != nil && x.Partitions.capped {
 			also += " If the limit leaves out all of its partitions, its file stays; if there are none, the file becomes empty."
 		}
+	}
+	unit := "page"
+	if len(x.stops(groupSplit)) > 0 {
+		unit = "window"
 	}
 	order := "in the order of the response"
 	switch {
@@ -246,9 +250,10 @@ func (x *JobExplanation) outputInWords() string {
 	case x.Items.ordered:
 		order = "in the order of the paths"
 	}
-	return fmt.Sprintf("one per line, %s, %s, to standard output%s (page by page, also if the run fails later) or, with --out DIR, to %s "+
-		"(--format csv, singer or parquet replaces ndjson, also in the name). %s%s, and any new rows are in %s.%s",
-		form, order, x.Items.beside, inFolder, replaced, stays, partial, also)
+	return fmt.Sprintf("one per line, %s, %s, to standard output%s or, with --out DIR, to %s "+
+		"(--format csv, singer or parquet replaces ndjson, also in the name). %s%s, and any new rows are in %s.%s Standard output has "+
+		"the rows %s by %[9]s, also if the run fails later.",
+		form, order, x.Items.beside, inFolder, replaced, stays, partial, also, unit)
 }
 
 // cutOff returns the outcomes with which the list may end although there may be more.
