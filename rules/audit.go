@@ -361,7 +361,7 @@ var partitionAudits = audits([]Rule{
 		Source: `partitions.failed > 0 and partitions.failed == partitions.of`,
 		Clause: "every partition failed and was skipped",
 		Message: `{partitions.of == 1 ? "the only partition" : "each of " + text(partitions.of) + " partitions"} failed and was skipped, ` +
-			"so no item of the list was read: look for a cause that they share"},
+			"so no list was read to its end: look for a cause that they share"},
 	{ID: "audit.missing", Audit: &Auditing{Proof: `partitions.nilIn == partitions.nilOf`},
 		Source: `partitions.nilIn > 0`,
 		Clause: "a value of the requests is nil in a partition",

@@ -176,10 +176,8 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 			found = append(found, *f)
 		}
 	}
-	if one.result.Items == 0 {
-		if f := evidence.AuditPartitions(job, rules.PartitionFacts{Failed: partitions.Skipped, Of: partitions.Count}); f != nil {
-			found = append(found, *f)
-		}
+	if f := evidence.AuditPartitions(job, rules.PartitionFacts{Failed: partitions.Skipped, Of: partitions.Count}); f != nil {
+		found = append(found, *f)
 	}
 	values := one.seen.Values
 	if f := t.missing.Finding(job, partitions.Count, values); f != nil {
