@@ -188,7 +188,8 @@ func WithTransport(t http.RoundTripper) RunOption {
 	return runOption(func(s *runOptionSet) { s.transport = t })
 }
 
-// WithClock replaces the system's clock.
+// WithClock replaces the system's clock. If the clock has a method Started, the run starts at the time that it returns,
+// which is now() in the expressions of variables (for).
 func WithClock(clock transport.Clock) RunOption {
 	return runOption(func(s *runOptionSet) { s.Clock = clock })
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -64,6 +65,7 @@ func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, gate *sinkGate)
 	defer cancel(nil)
 	walk := e.walk(loop)
 	walk.Skipped = gate.deliverSkipped
+	walk.Started = startOf(loop.WithDefaults().Clock)
 	jobs := e.roots()
 	results := make([][]JobResult, len(jobs))
 	walk.RunAll(jobs, func() bool { return gate.stopReason() != nil }, func(i int) {
@@ -80,6 +82,14 @@ func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, gate *sinkGate)
 	})
 	result := NewResult(slices.Concat(results...))
 	return result, join(gate.err(), result.Err())
+}
+
+// startOf returns the start of a run, by its clock.
+func startOf(clock transport.Clock) time.Time {
+	if c, ok := clock.(interface{ Started() time.Time }); ok {
+		return c.Started()
+	}
+	return clock.Now()
 }
 
 // blameTimeout returns the timeout as the error of a tree of jobs if it ended one of them, and says so in

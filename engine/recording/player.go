@@ -64,7 +64,7 @@ func (r *Recording) NewPlayer(redactor *redact.Redactor) *Player {
 	for _, x := range r.Exchanges {
 		p.exchanges = append(p.exchanges, playableExchange{Exchange: x, key: p.key(x.Method, x.URL, x.Body)})
 	}
-	if len(r.Exchanges) > 0 {
+	if p.now = r.Started; p.now.IsZero() && len(r.Exchanges) > 0 {
 		p.now = r.Exchanges[0].Started
 	}
 	p.skipRepeated()
@@ -94,13 +94,19 @@ func (p *Player) skipRepeated() {
 }
 
 func (p *Player) key(method, address string, body []byte) requestKey {
-	address = p.redactor.Shown(address)
-	text := p.redactor.Text(string(body))
+	address = unescapeHidden(p.redactor.Shown(address))
+	text := unescapeHidden(p.redactor.Text(string(body)))
 	path, query, _ := strings.Cut(address, "?")
 	return requestKey{
 		method + " " + address + "\n" + text,
 		method + " " + path + "?" + sortParams(query) + "\n" + sortBody(text),
 	}
+}
+
+// unescapeHidden undoes the escapes of a hidden secret. A token in a recorded response may contain one, and a replay sends
+// that token escaped.
+func unescapeHidden(text string) string {
+	return strings.ReplaceAll(text, url.QueryEscape(redact.Hidden), redact.Hidden)
 }
 
 // sortBody sorts the keys of a JSON body or the parameters of another.

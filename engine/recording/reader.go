@@ -12,7 +12,8 @@ import (
 // A Recording is the content of an archive.
 type Recording struct {
 	Exchanges []Exchange
-	Truncated bool // whether the file ends early: the run that wrote it was killed
+	Started   time.Time // start of the run; zero if another program wrote the file, or an earlier build
+	Truncated bool      // whether the file ends early: the run that wrote it was killed
 }
 
 // An Exchange is one request and its response or error.
@@ -47,9 +48,17 @@ func Read(r io.Reader) (*Recording, error) { return read(r, maxArchiveBytes) }
 func read(r io.Reader, limit int64) (*Recording, error) {
 	out := &Recording{}
 	dec := json.NewDecoder(http.MaxBytesReader(nil, io.NopCloser(r), limit))
-	err := readMember(dec, "log", func() error {
-		return readMember(dec, "entries", func() error { return out.readEntries(dec) })
-	})
+	err := readMembers(dec, map[string]func() error{"log": func() error {
+		return readMembers(dec, map[string]func() error{
+			"_started": func() error {
+				var text json.RawMessage
+				err := dec.Decode(&text)
+				_ = json.Unmarshal(text, &out.Started)
+				return err
+			},
+			"entries": func() error { return out.readEntries(dec) },
+		})
+	}})
 	switch {
 	case len(out.Exchanges) > 0 && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)):
 		out.Truncated = true
@@ -67,8 +76,8 @@ func read(r io.Reader, limit int64) (*Recording, error) {
 
 var errTooMany = fmt.Errorf("the HTTP archive (HAR) has more than %d exchanges", maxExchanges)
 
-// readMember reads an object, its named member with read, and skips the others.
-func readMember(dec *json.Decoder, name string, read func() error) error {
+// readMembers reads an object: some members with functions, by their names. It skips the others.
+func readMembers(dec *json.Decoder, members map[string]func() error) error {
 	if err := expect(dec, '{'); err != nil {
 		return err
 	}
@@ -77,7 +86,8 @@ func readMember(dec *json.Decoder, name string, read func() error) error {
 		if err != nil {
 			return err
 		}
-		if key == name {
+		name, _ := key.(string)
+		if read := members[name]; read != nil {
 			err = read()
 		} else {
 			err = dec.Decode(new(json.RawMessage))

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -24,6 +25,7 @@ type Recorder struct {
 	next     http.RoundTripper
 	clock    transport.Clock
 	redactor *redact.Redactor
+	started  time.Time // start of the run
 
 	mu      sync.Mutex
 	w       io.Writer
@@ -63,12 +65,28 @@ func NewRecorder(w io.Writer, options Options) *Recorder {
 		options.Transport = transport.Default()
 	}
 	r.next = transport.Decompressed(options.Transport)
+	r.started = r.clock.Now()
 	creator, _ := json.Marshal(map[string]string{"name": "stopwhen", "version": options.Creator}) // strings always encode
 	if options.Recorded == 0 {
-		fmt.Fprintf(&r.text, `{"log":{"version":"1.2","creator":%s,"pages":[],"entries":[`, creator)
+		fmt.Fprintf(&r.text, `{"log":{"version":"1.2","creator":%s,"_started":%q,"pages":[],"entries":[`,
+			creator, r.started.Format(time.RFC3339Nano))
 	}
 	return r
 }
+
+// Record returns an engine whose runs the recorder records. They start at the time that the archive has as the start of
+// the run, so that now() has the same value in a replay.
+func (r *Recorder) Record(e *engine.Engine) *engine.Engine {
+	return e.With(engine.WithTransport(r), engine.WithClock(recordedClock{r.clock, r.started}))
+}
+
+// recordedClock is the clock of a run that starts at a recorded time.
+type recordedClock struct {
+	transport.Clock
+	started time.Time
+}
+
+func (c recordedClock) Started() time.Time { return c.started }
 
 // RoundTrip makes one exchange. It records the exchange when the response body
 // has been read to the end or closed. Requests that obtain credentials are not recorded.

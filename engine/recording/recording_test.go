@@ -422,6 +422,60 @@ func TestCompareFindsLostAndAddedItems(t *testing.T) {
 	}, recording.Compare(one, fewer)[0].Lost)
 }
 
+// TestWindowsUpToNowAreReplayed: the last window of each job ends at now(), which is the start of the recorded run.
+func TestWindowsUpToNowAreReplayed(t *testing.T) {
+	e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
+	  {"id": "a", "endpoint": "a", "for": {"w": {"from": "now() - duration('48h')", "to": "now()", "step": "1d"}}, "params": {"since": {"expr": "w.from"}, "until": {"expr": "w.to"}}},
+	  {"id": "b", "endpoint": "b", "for": {"w": {"from": "2026-01-01", "to": "now()"}}, "params": {"until": {"expr": "w.to"}}}]}}`))
+	require.NoError(t, err)
+	var file bytes.Buffer
+	r := recording.NewRecorder(&file, recording.Options{Transport: transport(func(*http.Request) (*http.Response, error) {
+		return answer(200, `[{"id": 1}]`), nil
+	})})
+	time.Sleep(time.Millisecond) // what a program does before the run
+	_, err = r.Record(e).Run(context.Background(), func(context.Context, *engine.Page) error { return nil })
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	tape, err := recording.Read(&file)
+	require.NoError(t, err)
+	require.True(t, tape.Started.Before(tape.Exchanges[0].Started))
+
+	replayed, err := recording.Replay(context.Background(), e, tape)
+	require.NoError(t, err)
+	require.Len(t, replayed.Requests, 3)
+	require.Empty(t, replayed.Unplayed)
+}
+
+// TestATokenWithASecretIsReplayed: the token is hidden in the recorded response, and the request for page 2 has what is shown of it.
+func TestATokenWithASecretIsReplayed(t *testing.T) {
+	for _, method := range []string{"GET", "POST", "FORM"} {
+		t.Run(method, func(t *testing.T) {
+			const secret = "marker-5c1d"
+			e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/", "authentication": {"type": "bearer", "#token": "`+secret+`"},
+			  "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "after", "includeParams": true}},
+			  "config": {"jobs": [{"endpoint": "a", "method": "`+method+`", "dataField": "data"}]}}`))
+			require.NoError(t, err)
+			var file bytes.Buffer
+			n := 0
+			r := recording.NewRecorder(&file, recording.Options{Redactor: e.Redactor(), Transport: transport(func(*http.Request) (*http.Response, error) {
+				if n++; n == 3 {
+					return answer(200, `{"data": [{"id": 3}]}`), nil
+				}
+				return answer(200, fmt.Sprintf(`{"data": [{"id": %d}], "next": "tok %s/%d"}`, n, secret, n)), nil
+			})})
+			_, err = r.Record(e).Run(context.Background(), func(context.Context, *engine.Page) error { return nil })
+			require.NoError(t, err)
+			require.NoError(t, r.Close())
+			require.NotContains(t, file.String(), secret)
+			tape, err := recording.Read(&file)
+			require.NoError(t, err)
+			replayed, err := recording.Replay(context.Background(), e, tape)
+			require.NoError(t, err)
+			require.Len(t, replayed.Requests, 3)
+		})
+	}
+}
+
 func TestReplayFailsOnARequestThatWasNotRecorded(t *testing.T) {
 	tape, err := recording.Read(record(t, transport(users), nil, request("GET", "https://api.test/users?page=1", "")))
 	require.NoError(t, err)

@@ -131,7 +131,7 @@ func (o *openSource) start(limits Limits) *runBuilder {
 	redactor := o.engine.Redactor()
 	if o.record {
 		o.recorder = recording.NewRecorder(&o.archive, recording.Options{Transport: o.transport, Clock: o.clock, Redactor: redactor})
-		o.transport = o.recorder
+		o.engine, o.transport = o.recorder.Record(o.engine), o.recorder
 	}
 	return &runBuilder{
 		Run: &Run{Pages: []*Page{}}, tap: newTap(o.transport), redactor: redactor, most: limit, withoutItems: limits.WithoutItems,

@@ -76,11 +76,10 @@ type Tasks struct {
 // variables; it is the same on all machines.
 func (w Walk) Tasks(ctx context.Context, roots []*compile.Job, started time.Time) (*Tasks, error) {
 	w.Loop = w.WithDefaults()
-	w.Slots, w.Resume, w.omitsFailed = nil, nil, true
+	w.Started, w.Slots, w.Resume, w.omitsFailed = started, nil, nil, true
 	s := &Tasks{walk: w, roots: roots}
 	for _, root := range roots {
 		t := newTree(w, root, nil)
-		t.started = started
 		if err := t.reveal(ctx); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
 		walk: w, root: root, tally: newTally(w, root), sink: sink,
 		paths: map[*compile.Job]*document.Paths{}, kept: map[*compile.Job]map[string]any{},
 		limited: map[*compile.Job]bool{},
-		slots:   w.Slots, quota: w.Quota, started: w.Clock.Now(),
+		slots:   w.Slots, quota: w.Quota, started: cmp.Or(w.Started, w.Clock.Now()),
 	}
 	if t.slots.count() < 2 || t.quota != nil { // see tree.quota
 		t.slots = nil

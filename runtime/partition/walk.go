@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -26,6 +27,10 @@ type Walk struct {
 	// Quota bounds the number of partitions of the run; nil means no limit. With a limit they run
 	// one after another, so that it leaves out the same partitions in every run.
 	Quota *Quota
+
+	// Started is the value of now() in the rules of variables. If it is zero, that is the time at which each tree of jobs
+	// starts.
+	Started time.Time
 
 	// Skipped receives the page on which a skipped partition failed, if the sink did not receive
 	// that page; see [runtime.Result.FailedPage]. The page has no items and no checkpoint. Calls of

@@ -108,8 +108,8 @@ func (r *Redactor) Generation() any { return r.finder.Load() }
 // Contains reports whether a text contains a secret in any form.
 func (r *Redactor) Contains(text string) bool { return len(r.Find(text)) > 0 }
 
-// hidden replaces a secret.
-const hidden = "***"
+// Hidden replaces a secret.
+const Hidden = "***"
 
 // Text returns a text with the secrets replaced by "***". It also hides the user
 // name and the password in an address.
@@ -125,7 +125,7 @@ func (r *Redactor) hide(text string, why purpose) string {
 	end := 0
 	for _, part := range parts {
 		b.WriteString(text[end:part.start])
-		b.WriteString(hidden)
+		b.WriteString(Hidden)
 		end = part.end
 	}
 	b.WriteString(text[end:])
@@ -144,7 +144,7 @@ func hideUser(text string) string {
 		before := text[start : start+n]
 		at := strings.LastIndexAny(before, "/?#@ \t\r\n\"\\<>") + 1
 		if at < n && strings.HasSuffix(before[:at], "/") && slashes().MatchString(before[max(0, at-len(`:\/\/`)):at]) {
-			b.WriteString(text[copied:start+at] + hidden)
+			b.WriteString(text[copied:start+at] + Hidden)
 			copied = start + n
 		}
 		start += n + 1
@@ -187,7 +187,7 @@ func Parameters(text string) string {
 		if plainName, plainValue := plainOf(name), plainOf(value); secret.IsName(plainName) ||
 			secret.IsValue(plainName, plainValue) || secret.IsIssued(plainValue) {
 			at += len(value)
-			b.WriteString(text[copied:start] + hidden)
+			b.WriteString(text[copied:start] + Hidden)
 			copied = at
 		}
 	}
@@ -219,7 +219,7 @@ func plainOf(text string) string {
 // of that name usually hold a credential.
 func (r *Redactor) Header(name, value string) string {
 	if secret.IsName(name) {
-		return hidden
+		return Hidden
 	}
 	return r.Shown(value)
 }
@@ -236,7 +236,7 @@ func (r *Redactor) JSON(text string) string {
 		if one[0] == '"' || shown == one {
 			return shown
 		}
-		return `"` + hidden + `"`
+		return `"` + Hidden + `"`
 	})
 }
 

@@ -88,7 +88,7 @@ func (x *extraction) startRecording(l *loaded, out *output.Publisher) (*tape, er
 		w, t.stream = f, f
 	}
 	t.Recorder = recording.NewRecorder(printable.Writer(x.guard(w), printable.JSON), options)
-	l.Engine = l.With(engine.WithTransport(t.Recorder))
+	l.Engine = t.Record(l.Engine)
 	return t, nil
 }
 
