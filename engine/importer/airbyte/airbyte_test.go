@@ -92,6 +92,64 @@ func works(t *testing.T, c importer.Config) {
 	require.NoError(t, err)
 }
 
+// TestStreamsWhoseItemsDifferAreNotExact: the CDK reads what a template of AddFields renders as a literal of Python, adds no member
+// under a false condition, and reads XML with xmltodict.
+func TestStreamsWhoseItemsDifferAreNotExact(t *testing.T) {
+	const literal = "a text that is a literal of Python"
+	for name, c := range map[string]struct{ changes, want string }{
+		"no change":                    {``, ``},
+		"a member":                     {`transformations: [{type: AddFields, fields: [{path: [a], value: "{{ record['zip'] }}"}]}]`, literal},
+		"a member as a number":         {`transformations: [{type: AddFields, fields: [{path: [a], value: "{{ record['zip'] }}", value_type: integer}]}]`, literal},
+		"two members joined":           {`transformations: [{type: AddFields, fields: [{path: [a], value: "{{ record.a }}{{ record.b }}"}]}]`, literal},
+		"a member as a text":           {`transformations: [{type: AddFields, fields: [{path: [a], value: "{{ record['zip'] }}", value_type: string}]}]`, "a value that is no text"},
+		"a text as a text":             {`transformations: [{type: AddFields, fields: [{path: [a], value: "{{ record['zip'] | upper }}", value_type: string}]}]`, ``},
+		"a number":                     {`transformations: [{type: AddFields, fields: [{path: [a], value: "{{ record['zip'] | int }}"}]}]`, ``},
+		"a comparison":                 {`transformations: [{type: AddFields, fields: [{path: [a], value: "{{ record['zip'] == 'x' }}"}]}]`, ``},
+		"an address":                   {`transformations: [{type: AddFields, fields: [{path: [a], value: "https://a.test/{{ record['zip'] }}"}]}]`, ``},
+		"a time":                       {`transformations: [{type: AddFields, fields: [{path: [a], value: "{{ now_utc().strftime('%Y-%m-%dT%H:%M:%SZ') }}"}]}]`, ``},
+		"a day without separators":     {`transformations: [{type: AddFields, fields: [{path: [a], value: "{{ now_utc().strftime('%Y%m%d') }}"}]}]`, literal},
+		"a constant":                   {`transformations: [{type: AddFields, fields: [{path: [a], value: "5"}]}]`, ``},
+		"a constant under a condition": {`transformations: [{type: AddFields, condition: "{{ record.x }}", fields: [{path: [a], value: "5"}]}]`, "the condition"},
+		"a condition of a field":       {`transformations: [{type: AddFields, fields: [{path: [a], value: "5", condition: "{{ record.x }}"}]}]`, "the condition"},
+		"a condition that is false":    {`transformations: [{type: AddFields, condition: "{{ false }}", fields: [{path: [a], value: "{{ record.zip }}"}]}]`, ``},
+		"XML":                          {`decoder: {type: XmlDecoder}`, "empty elements"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := `
+version: 6.0.0
+type: DeclarativeSource
+streams:
+- type: DeclarativeStream
+  name: s
+  retriever:
+    type: SimpleRetriever
+    requester: {type: HttpRequester, url_base: "https://api.test/", path: items}
+    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: [data]}}
+`
+			if strings.HasPrefix(c.changes, "decoder") {
+				text += "    " + c.changes
+			} else {
+				text += "  " + c.changes
+			}
+			r := imported(t, importer.Options{}, importer.File{Name: "manifest.yaml", Text: []byte(text)})
+			stream := r.Report.Streams[0]
+			notes := ""
+			for _, n := range stream.Notes {
+				notes += n.Text
+			}
+			if c.want == "" {
+				require.Equal(t, importer.Exact, stream.Grade, notes)
+			} else {
+				require.Equal(t, importer.Approximate, stream.Grade, notes)
+				require.Contains(t, notes, c.want)
+			}
+			if name == "a condition that is false" {
+				require.NotContains(t, string(r.Configs[0].Text), "fields:")
+			}
+		})
+	}
+}
+
 func TestHostileManifestsAreRefusedAtOnce(t *testing.T) {
 	alias := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 12 {

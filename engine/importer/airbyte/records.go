@@ -3,8 +3,10 @@ package airbyte
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
@@ -69,6 +71,8 @@ func (t *translation) decoder(n node) error {
 		format = "ndjson"
 	case "XmlDecoder":
 		format = "xml"
+		t.note(importer.Approximate, n, "response",
+			"empty elements are null there, and texts have no white space around them; here they are as they are written")
 	case "GzipDecoder", "GzipJsonDecoder":
 		return t.decoder(n.get("decoder"))
 	case "CompositeRawDecoder", "CsvDecoder":
@@ -218,6 +222,7 @@ func (t *translation) set(path, source string) {
 }
 
 func (t *translation) addFields(n node) error {
+	n.mark("condition")
 	for _, f := range n.get("fields").list() {
 		var keys []string
 		for _, k := range f.get("path").list() {
@@ -238,12 +243,11 @@ func (t *translation) addFields(n node) error {
 				e = jinja.Literal(literalOf(constant))
 			}
 		}
-		n.mark("condition")
 		f.mark("value_type")
 		if e.Kind == jinja.Time {
 			e = jinja.Joined([]jinja.Expr{e})
 		}
-		source := e.Source
+		source, never := e.Source, false
 		for _, c := range []node{n.get("condition"), f.get("condition")} {
 			if c.text() == "" {
 				continue
@@ -254,12 +258,62 @@ func (t *translation) addFields(n node) error {
 			}
 			if truth := condition.True(); !truth.Known {
 				source = fmt.Sprintf("%s ? %s : %s", truth.Operand(), e.Operand(), keypath.Format("item", keys))
+				t.note(importer.Approximate, c, "",
+					"where the condition is false, the member is not added there; here it is null in an item that lacks it")
+			} else if truth.Const == false {
+				never = true
 			}
+		}
+		if never {
+			continue
+		}
+		if cursor := t.cursorNode(); cursor.get("cursor_field").text() != strings.Join(keys, ".") ||
+			!strings.ContainsAny(cursor.get("datetime_format").text(), separators+"-") { // not a time with separators
+			t.noteLiteral(v, e, f.get("value_type").text())
 		}
 		t.set(keypath.Join(keys...), source)
 	}
 	return nil
 }
+
+// noteLiteral notes that a member may have another type than there, since the CDK reads a rendered text as a literal of Python
+// unless value_type forbids it.
+func (t *translation) noteLiteral(n node, e jinja.Expr, valueType string) {
+	switch {
+	case e.Known, e.Kind != jinja.Any && e.Kind != jinja.Text:
+	case valueType == "string" && e.Kind == jinja.Any:
+		t.note(importer.Approximate, n, "", "a value that is no text, such as 8001, is one there (value_type: string); here it stays as it is")
+	case valueType != "string" && !t.isNoLiteral(n, e):
+		t.note(importer.Approximate, n, "", "a text that is a literal of Python, such as \"8001\" or \"True\", is a number, a boolean "+
+			"or the like there; here it stays a text")
+	}
+}
+
+// separators are characters that no literal of a number has.
+const separators = ":/@"
+
+// isNoLiteral reports whether the text of a template is certainly no literal of Python: it is a formatted time or has a constant part,
+// with a separator that no number has, or it is one of the values of a variable, which are no literals.
+func (t *translation) isNoLiteral(n node, e jinja.Expr) bool {
+	for _, v := range t.out.For {
+		if v.Name == e.Source && len(v.Values.List) > 0 {
+			return !slices.ContainsFunc(v.Values.List, func(one importer.Value) bool {
+				text, isText := one.Const.(string)
+				return isText && literalOf(text) != any(text)
+			})
+		}
+	}
+	if formatted := formattedTime().FindStringSubmatch(e.Source); formatted != nil {
+		return strings.ContainsAny(formatted[1], separators+"-")
+	}
+	parts, err := jinja.Parts(n.text(), t.recordScope(n))
+	return err == nil && slices.ContainsFunc(parts, func(p jinja.Expr) bool {
+		text, isText := p.Const.(string)
+		return isText && strings.ContainsAny(text, separators) && !strings.ContainsAny(text, `'"[{(`)
+	})
+}
+
+var formattedTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.Format\('([^']*)'\)$`) })
 
 func (t *translation) removeFields(n node) {
 	if c := n.get("condition"); c.text() != "" {
