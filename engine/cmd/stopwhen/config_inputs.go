@@ -10,7 +10,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/remedy"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
@@ -42,9 +41,9 @@ func (s *loader) inputs() (map[string]any, error) {
 		}
 	}
 	for _, pair := range s.set {
-		name, text, ok := strings.Cut(pair, "=")
-		if !ok || name == "" {
-			return nil, &usageError{"--set: want NAME=VALUE, got " + shownPair(pair)}
+		name, text, err := splitSetting(pair)
+		if err != nil {
+			return nil, err
 		}
 		values[name] = text
 	}
@@ -59,13 +58,13 @@ func (a *app) readText(path string) ([]byte, error) {
 	return rules.ReadConfigFile(path)
 }
 
-// shownPair describes a malformed pair for a message. It shows only a name, since other texts may
-// hold a secret.
-func shownPair(pair string) string {
-	if keypath.IsExpressionName(pair) {
-		return fmt.Sprintf("%q", pair)
+// splitSetting splits a pair of --set. The error does not show it, since it may be a secret.
+func splitSetting(pair string) (name, text string, err error) {
+	name, text, ok := strings.Cut(pair, "=")
+	if !ok || name == "" {
+		return "", "", &usageError{"--set: want NAME=VALUE, got a text without a name or without ="}
 	}
-	return "another text"
+	return name, text, nil
 }
 
 // withoutText drops the lines of the file that an error shows: they may hold secrets.

@@ -23,7 +23,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer/postman"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
@@ -106,9 +105,9 @@ func (c *importCommand) Run(_ *cobra.Command, args []string) error {
 	format := importFormats[slices.IndexFunc(importFormats, func(f importer.Format) bool { return f.Name == args[0] })]
 	options := importer.Options{Streams: c.streams, Set: map[string]string{}}
 	for _, pair := range c.set {
-		name, text, ok := strings.Cut(pair, "=")
-		if !ok || name == "" {
-			return &usageError{"--set: want NAME=VALUE, got " + value.Preview(pair)}
+		name, text, err := splitSetting(pair)
+		if err != nil {
+			return err
 		}
 		options.Set[name] = text
 	}
