@@ -83,11 +83,14 @@ func IsParameter(name, value string) bool {
 		IsName(name) && len(value) >= long && !strings.ContainsAny(value, " \t\n")
 }
 
-// IsHeader reports whether a header of a request is probably a credential.
+// IsHeader reports whether a header of a request is probably a credential. A word of its name counts as a name, and so does
+// the name without X- before it.
 func IsHeader(name, value string) bool {
-	return IsName(name) || IsIssued(value) || slices.ContainsFunc(strings.Split(strings.ToLower(name), "-"), func(word string) bool {
-		return slices.Contains(headerWords, word)
-	})
+	lower := strings.ToLower(name)
+	return IsName(name) || IsIssued(value) || IsValue(strings.TrimPrefix(lower, "x-"), value) ||
+		slices.ContainsFunc(strings.Split(lower, "-"), func(word string) bool {
+			return slices.Contains(headerWords, word) || IsValue(word, value)
+		})
 }
 
 // issuedForms are the forms of tokens that well-known services issue: GitHub, GitLab, Slack,

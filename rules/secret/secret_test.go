@@ -47,6 +47,14 @@ func TestKeysOfManyAPIsAreCredentials(t *testing.T) {
 	require.False(t, IsValue("ExclusiveStartKey", "0f3a9c1d5b7e2846a0c9d1e3f5b70824"))
 }
 
+func TestHeadersWithOtherUsesAreCredentialsIfTheirValuesLookRandom(t *testing.T) {
+	for _, name := range []string{"X-Sid", "Sid", "X-App-Id", "X-Vendor-Ticket"} {
+		require.True(t, IsHeader(name, "7f3a9c21b0e4d5"), name)
+		require.False(t, IsHeader(name, "main"), name)
+	}
+	require.False(t, IsHeader("X-Request-Source", "7f3a9c21b0e4d5"))
+}
+
 func TestTokensAreRecognizedByTheirForm(t *testing.T) {
 	for _, text := range []string{
 		"ghp_0123456789abcdefghijklmnopqrstuvwxyz", "glpat-0123456789abcdefghij", "xoxb-1234567890-abcdef", "sk_live_0123456789abcdef",
