@@ -55,6 +55,37 @@ func (w *writer) settle(g *group, root value.Object) value.Object {
 	return root
 }
 
+// hideUsers takes the user names and passwords out of the base addresses of the streams, which would be copied otherwise.
+// They become credentials whose values each run sets, unless the stream has others.
+func (w *writer) hideUsers() {
+	for _, s := range w.src.Streams {
+		scheme, rest, _ := strings.Cut(s.BaseURL, "://")
+		authority, _, _ := strings.Cut(rest, "/")
+		at := strings.LastIndexByte(authority, '@')
+		if at < 0 || strings.Contains(authority[:at], "{") {
+			continue
+		}
+		s.BaseURL = scheme + "://" + rest[at+1:]
+		s.Note(Note{Grade: Check, Source: s.Place, Target: "api.authentication",
+			Text: "the address has a user name or a password, which was not copied; keep secrets out of documents"})
+		if s.Auth != nil {
+			continue
+		}
+		s.Auth = []Member{Named("type", Constant("basic"))}
+		for _, key := range []string{"username", "#password"} {
+			name := strings.TrimPrefix(key, "#")
+			s.Auth = append(s.Auth, Named(key, Computed("input."+name)))
+			inputs := &w.src.Inputs
+			if s.Inputs != nil {
+				inputs = &s.Inputs
+			}
+			if !slices.ContainsFunc(*inputs, func(in Input) bool { return in.Name == name }) {
+				*inputs = append(*inputs, Input{Name: name, Secret: true, Place: s.Place})
+			}
+		}
+	}
+}
+
 // isClient reports whether a value is the id of the client of OAuth 2.0, which stands beside its secret.
 func isClient(credentials value.Object, sole string) bool {
 	id, _ := credentials.Get("clientId")

@@ -35,6 +35,7 @@ type Result struct {
 // share a configuration; most sources give one.
 func Write(format string, src *Source) (*Result, error) {
 	w := &writer{src: src, at: map[*Stream]jobPosition{}}
+	w.hideUsers()
 	w.refuseChildren()
 	w.shareParents()
 	w.uniteParents()

@@ -150,6 +150,36 @@ streams:
 	}
 }
 
+func TestASecretInAManifestIsNotCopied(t *testing.T) {
+	const marker = "S3cretS3cret"
+	for name, c := range map[string]struct{ authenticator, base string }{
+		"bearer":     {`{type: BearerAuthenticator, api_token: ` + marker + `}`, "https://api.test/"},
+		"basic":      {`{type: BasicHttpAuthenticator, username: u, password: ` + marker + `}`, "https://api.test/"},
+		"a key":      {`{type: ApiKeyAuthenticator, header: X-Key, api_token: ` + marker + `}`, "https://api.test/"},
+		"OAuth":      {`{type: OAuthAuthenticator, token_refresh_endpoint: "https://api.test/token", client_id: c, client_secret: ` + marker + `, grant_type: client_credentials}`, "https://api.test/"},
+		"an address": {`{type: NoAuth}`, "https://u:" + marker + "@api.test/v1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := imported(t, importer.Options{}, importer.File{Name: "manifest.yaml", Text: []byte(`
+version: 6.0.0
+type: DeclarativeSource
+streams:
+- type: DeclarativeStream
+  name: s
+  retriever:
+    type: SimpleRetriever
+    requester: {type: HttpRequester, url_base: "` + c.base + `", path: items, authenticator: ` + c.authenticator + `}
+    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: [data]}}
+`)})
+			require.NotContains(t, shown(t, r), marker)
+			require.Contains(t, string(r.Configs[0].Text), "{env: ")
+			require.Contains(t, shown(t, r), "which was not copied")
+			require.Equal(t, importer.Exact, r.Report.Streams[0].Grade)
+			works(t, r.Configs[0])
+		})
+	}
+}
+
 func TestHostileManifestsAreRefusedAtOnce(t *testing.T) {
 	alias := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 12 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+	"github.com/stopwhen/stopwhen/rules/secret"
 )
 
 // authenticator reads the credentials of a requester.
@@ -62,7 +63,7 @@ type secretOf struct {
 func (t *translation) credentials(kind string, keys ...secretOf) error {
 	auth := []importer.Member{{Name: "type", Value: importer.Constant(kind)}}
 	for _, k := range keys {
-		v, err := t.credential(k.node)
+		v, err := t.credential(k)
 		if err != nil {
 			return err
 		}
@@ -72,22 +73,40 @@ func (t *translation) credentials(kind string, keys ...secretOf) error {
 	return nil
 }
 
-// credential returns a value of the credentials.
-func (t *translation) credential(n node) (importer.Value, error) {
+// credential returns a value of the credentials. A secret that stands in the manifest becomes an input.
+func (t *translation) credential(n secretOf) (importer.Value, error) {
 	if !n.given() {
 		return importer.Constant(""), nil
 	}
-	e, err := t.one(n)
+	e, err := t.one(n.node)
 	switch {
 	case err != nil:
 		return importer.Value{}, err
 	case e.Known && e.Const == nil:
 		return importer.Constant(""), nil
 	case e.Known:
-		return importer.Constant(fmt.Sprint(e.Const)), nil
+		text := fmt.Sprint(e.Const)
+		if strings.HasPrefix(n.key, "#") && n.text() == text && secret.IsValue("password", text) {
+			return importer.Computed("input." + t.plainSecret(n.node)), nil
+		}
+		return importer.Constant(text), nil
 	}
 	t.secret(e.Source)
 	return importer.Computed(e.Source), nil
+}
+
+// plainSecret returns the name of an input for a secret that stands in the manifest. It is named after the key.
+func (t *translation) plainSecret(n node) string {
+	for _, in := range t.inputs {
+		if in.Place == n.path {
+			return in.Name
+		}
+	}
+	name := importer.FreeName(t.inputs, importer.InputName(n.path[strings.LastIndexByte(n.path, '.')+1:]))
+	t.inputs = append(t.inputs, importer.Input{Name: name, Secret: true, Place: n.path})
+	t.note(importer.Check, n, "inputs."+name,
+		"the manifest has the secret itself, which was not copied: set the input %s, and keep secrets out of documents", name)
+	return name
 }
 
 // secret marks the inputs of an expression for credentials as secrets, if their names say so or
@@ -118,7 +137,7 @@ func (t *translation) apiKey(n node) error {
 		}
 	}
 	n.mark("header", "inject_into")
-	v, err := t.credential(n.get("api_token"))
+	v, err := t.credential(secretOf{"#value", n.get("api_token")})
 	if err != nil {
 		return err
 	}

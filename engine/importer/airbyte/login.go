@@ -69,7 +69,7 @@ func (t *translation) clientCredentials(n node) (auth []importer.Member, err err
 		return nil, fmt.Errorf("the grant %s is not translated", grant)
 	}
 	for _, k := range keys {
-		v, err := t.credential(k.node)
+		v, err := t.credential(k)
 		if err != nil {
 			return nil, err
 		}
