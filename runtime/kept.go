@@ -42,17 +42,20 @@ func (r *listRun) keepSoFar() (map[string]any, error) {
 	return values, nil
 }
 
+// NothingKept says what follows from a value for the next run that is nil, and was nil in the run before.
+const NothingKept = "nothing is saved, and the next run starts where this one started"
+
 // warnOfNil warns of values for the next run that are nil. A value about items may be nil if the list
 // has no items.
 func (r *listRun) warnOfNil(lacking []*language.Expression) {
 	for _, e := range lacking {
-		if len(r.job.For) > 0 { // the other partitions may have it
+		if len(r.job.For) > 0 { // the other partitions may have it: package partition warns if none has
 			return
 		}
 		if compile.AccumulatesItems(e) && r.obtained() == 0 && r.context().Count == 0 {
 			continue
 		}
-		consequence := "nothing is saved, and the next run starts where this one started"
+		consequence := NothingKept
 		if r.keptBefore[e.Rule.Target] != nil {
 			consequence = "the previous value is kept, so the next run starts where this one started"
 		}

@@ -211,10 +211,11 @@ func (t *Tally) logPartitions(results []EndedResult) {
 	}
 }
 
-// logKept logs why the kept values have not changed, and the remedy.
+// logKept logs why the kept values have not changed, and the remedy, or that there are none.
 func (t *Tally) logKept(results []EndedResult) {
 	incomplete := slices.IndexFunc(results, func(r EndedResult) bool { return r.Outcome != rules.Complete || r.Refused })
 	if incomplete < 0 {
+		t.warnOfNil(results)
 		return
 	}
 	var keepers []string
@@ -237,6 +238,23 @@ func (t *Tally) logKept(results []EndedResult) {
 	const message = "Job %s: the kept values are those of the run before, so the next run requests the same again, " +
 		"because job %s is %s%s"
 	t.log.Warn(fmt.Sprintf(message, strings.Join(keepers, ", "), r.Job, why, fix), "event", "kept_unchanged", "job", r.Job)
+}
+
+// warnOfNil warns of values for the next run that were nil in every partition, in this run and before, as a list without
+// partitions does when it ends.
+func (t *Tally) warnOfNil(results []EndedResult) {
+	for i, job := range t.all {
+		r := results[i]
+		if r.Partitions == nil || r.Partitions.Count == 0 || r.StartsOver {
+			continue
+		}
+		for _, e := range job.Keeps {
+			if r.Kept[e.Rule.Target] == nil && (r.Items+r.Filtered > 0 || !compile.AccumulatesItems(e)) {
+				t.log.Warn(fmt.Sprintf("Job '%s': %s is nil after the last page of each partition: %s", r.Job, e.Rule.ID, runtime.NothingKept),
+					"event", "warn", "code", "nil "+e.Rule.ID, "job", r.Job)
+			}
+		}
+	}
 }
 
 // LogStops logs why the jobs without variables stopped, as their runs do. It is for jobs that ran
