@@ -55,7 +55,7 @@ var auditTable = audits([]Rule{
 			"if the API counts its pages from 0, set firstPage to 0"},
 	{ID: "audit.capped", Audit: &Auditing{Requires: FactShort,
 		Proof:  `hints.size == count and hints.total != count and hints.more != false`,
-		Unless: "if the response states its size, but not that the list is complete", Usual: true},
+		Unless: "if the response states its size, but not that the list is complete"},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil and hints.total != count` +
 			` or hints.more == true or hints.more != false and (hints.size == count and hints.total != count or ` +
 			`(hints.size == count or hints.total != count) and count in ` + roundCounts + `))`,
@@ -69,14 +69,14 @@ var auditTable = audits([]Rule{
 	{ID: "audit.bound", Audit: &Auditing{Requires: FactList, About: AboutNumber,
 		Proof: `hints.more == true and not hints.moreIsRough or hints.next != nil and not hints.nextIsRough` +
 			` or not hints.totalIsRough and (count == limit or page > 1 and count == hints.largestPage)`,
-		Unless: "if the last page has a sign of more, or is full and the number is a lower bound", Usual: true},
+		Unless: "if the last page has a sign of more, or is full and the number is a lower bound"},
 		Source: `list.bound != ""`,
 		Clause: "a total with a usual name, such as numFound, that the response calls a lower bound or an estimate, or a number of pages " +
 			"beside it, has ended the list",
 		Message: `{list.bound}, which the response calls {hints.totalIsRough ? "an estimate" : "a lower bound"}, has ended the list: ` +
 			"there may be more; end it by another setting"},
 	{ID: "audit.lowered", Audit: &Auditing{Requires: FactShort, About: AboutPages, Proof: statedSize,
-		Unless: "if the response states it", Usual: true},
+		Unless: "if the response states it"},
 		Source: `page > 1 and count > 0 and count < limit and (` + statedSize + ` or hints.largestPage == limit ` +
 			`and count in ` + roundCounts +
 			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil ` +
@@ -219,7 +219,7 @@ var auditTable = audits([]Rule{
 			"and may have been skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Audit: &Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
 		Unless: "if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects in another " +
-			"place: in its root, or as its only one", Usual: true},
+			"place: in its root, or as its only one"},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has the list of items or another path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
@@ -282,7 +282,7 @@ var auditTable = audits([]Rule{
 			`"read the objects that have the lists as items, and add a job that reads the list of each" : ` +
 			`"add a job with " + list.nestedFor}`},
 	{ID: "audit.window", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Splits: true,
-		Proof: `list.windowKept`, Unless: "if an earlier run has written pages of it", Usual: true},
+		Proof: `list.windowKept`, Unless: "if an earlier run has written pages of it"},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, ` +
@@ -318,7 +318,7 @@ var auditTable = audits([]Rule{
 		Message: "{list.keptAhead} is later than now: the next run begins there, and misses the items that change before that time; " +
 			"keep the greatest time of the other items, and read the list again from its beginning"},
 	{ID: "audit.contract", Audit: &Auditing{Requires: FactFile, Also: unlessFailed, Proof: `list.frozen`,
-		Unless: "if it is frozen", Usual: true},
+		Unless: "if it is frozen"},
 		Source:  `list.drift != ""`,
 		Clause:  "the data differ from a contract file",
 		Message: "the data differ from the contract in {list.file}: {list.drift}"},

@@ -120,7 +120,6 @@ type Auditing struct {
 	About   Topics      // a list that lacks one of them cannot have the finding
 	OnError ErrorAction // the action of the onError rules that it is about; empty if it is about none
 	Unless  string      // the opposite of Proof in words, which follow the clause: "unless …"
-	Usual   bool        // Unless holds for most findings, so that a short explanation has it, too
 	Adds    bool        // adding the rows to a file makes the finding evidence
 	Sign    string      // a name for the sign, such as "total", if it is a hint where the configuration reads it or ended the list
 	ReadToo string      // what else makes it evidence although it is read, besides an end by samePage, in words

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
@@ -44,13 +45,13 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 		t.writeHeading(fmt.Sprintf("audit, at the end of a list: each of these fails the run (%s); if its condition is not met, it only warns",
 			statusSuspect))
 		for _, r := range evidence {
-			t.writeDefinition(r.ID, r.Clause, t.conditionOfEvidence(x, r))
+			t.writeDefinition(r.ID, r.Clause, x.conditionOfEvidence(r))
 		}
 		rest := "Other signs only warn; --full lists them."
 		if t.full {
 			rest = ""
 		}
-		if text := strings.TrimSpace(x.Items.signs(t.full) + t.auditOfLimited(x, evidence) + rest); text != "" {
+		if text := strings.TrimSpace(x.Items.signs(t.full) + x.auditOfCutOff(evidence) + rest); text != "" {
 			t.writeParagraph(4, text)
 		}
 	}
@@ -63,12 +64,12 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 }
 
 // conditionOfEvidence says when a finding of the audit fails the run, or returns "" if it always does.
-func (t *textWriter) conditionOfEvidence(x *JobExplanation, r RuleExplanation) string {
+func (x *JobExplanation) conditionOfEvidence(r RuleExplanation) string {
 	var conditions, sentences []string
 	if r.again {
 		conditions = append(conditions, "only if samePage has ended the list")
 	}
-	if r.except != "" && (t.full || r.usual) {
+	if r.except != "" {
 		if strings.HasPrefix(r.except, "if ") {
 			conditions = append(conditions, "only "+r.except)
 		} else {
@@ -118,19 +119,22 @@ func (x *JobExplanation) failsAfterSamePage(r RuleExplanation) bool {
 		})
 }
 
-// auditOfLimited says which evidence is sought in a list that a setting of the configuration has limited.
-func (t *textWriter) auditOfLimited(x *JobExplanation, evidence []RuleExplanation) string {
-	limits := func(r RuleExplanation) bool {
-		return r.Never == "" && r.Outcome == rules.Limited && r.Origin.IsConfig()
+// auditOfCutOff says which evidence is sought in a list that a setting of the configuration, or a guard, has cut off.
+func (x *JobExplanation) auditOfCutOff(evidence []RuleExplanation) string {
+	var outcomes, sought []string
+	for _, r := range x.ending() {
+		if r.Never == "" && (r.Outcome == rules.Limited || r.Outcome == rules.Guarded) && r.Origin.IsConfig() {
+			outcomes = lists.AppendNew(outcomes, string(r.Outcome))
+		}
 	}
-	if !slices.ContainsFunc(x.ending(), limits) {
+	if outcomes == nil {
 		return ""
 	}
-	var sought []string
 	for _, r := range evidence {
 		if slices.Contains(r.rule.Audit.Also, rules.Limited) {
 			sought = append(sought, r.ID)
 		}
 	}
-	return fmt.Sprintf("In a list that is limited, only %s can fail the run; the others above are not sought. ", wording.AndList(sought))
+	return fmt.Sprintf("In a list that is %s, only %s can fail the run; the others above are not sought. ",
+		wording.OrList(outcomes), wording.AndList(sought))
 }

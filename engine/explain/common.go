@@ -143,8 +143,8 @@ func (x *JobExplanation) nextRun() string {
 	if len(x.Items.Files) > 0 {
 		saved = ", and keeps the rows that are in .partial"
 	}
-	return fmt.Sprintf("With --state, the run after one that failed or was interrupted %s; after exit status 0, it %s%s%s.",
-		x.resumes(saved), x.again(), x.Items.ofEvidence, x.afterFailOn())
+	return fmt.Sprintf("With --state, the run after one that failed or was interrupted %s; after exit status 0, it %s%s%s.%s",
+		x.resumes(saved), x.again(), x.Items.ofEvidence, x.afterFailOn(), x.startsOver())
 }
 
 // unretried says that an onError rule leaves no status for the retries.

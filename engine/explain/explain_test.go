@@ -78,7 +78,7 @@ func TestExplainSaysWhatOnErrorRulesDo(t *testing.T) {
 		{"retry", "the request is retried, as one without a response is"},
 		{"restart", "the list starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice; a run that continues has only the restarts that are left"},
 		{"fail", "the run fails (exit status 3)"},
-		{"continue", "the error body is read as a page, in which the audit sees no error; the rules decide as after any page, and a body without a list, or that cannot be read, is an empty page"},
+		{"continue", "the error body is read as a page, in which the audit sees no error; the rules decide as after any page, and an object without the list, or a body that is not JSON, is an empty page; any other body is read as on a page"},
 	} {
 		t.Run(c.do, func(t *testing.T) {
 			x := explained(t, `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "`+c.do+`"}]}`)
@@ -111,7 +111,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
 		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
 		{"which finding fails the run?", `{"method": "pagenum"}`,
-			"audit, at the end of a list: each of these fails the run (exit status 9); if its condition is not met, it only warns audit.begin page 1 says that pages are before it audit.total"},
+			"audit, at the end of a list: each of these fails the run (exit status 9); if its condition is not met, it only warns audit.begin page 1 says that pages are before it fails the run unless it is a link that names no lower position, or a page 0, which may not exist audit.total"},
 		{"and which does not?", `{"method": "pagecount", "pagesField": "meta.pages"}`,
 			"only warns if rules read that token or link (they read meta.pages); but fails the run if samePage has ended the list and it is not the one that was sent"},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},

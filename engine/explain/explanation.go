@@ -235,7 +235,6 @@ type RuleExplanation struct {
 
 	rule         rules.Rule
 	except       string        // when a finding of the audit is not evidence: "unless …"
-	usual        bool          // whether a short explanation has except, too
 	again        bool          // whether a finding of the audit is evidence only if samePage ended the list
 	clause       string        // the Clause of a guard without what its other fields say
 	exceptions   []string      // of a guard, besides polls

@@ -349,7 +349,7 @@ func (j explainer) describeAudit(x *RuleExplanation) {
 	if audit == nil {
 		return
 	}
-	x.except, x.usual = audit.Unless, audit.Usual
+	x.except = audit.Unless
 	switch {
 	case !audit.Counted && !audit.Again, audit.Counted && j.EndsByCountAlone():
 		x.Evidence = audit.Proof

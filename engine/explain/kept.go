@@ -39,7 +39,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	}
 	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s%s; "+
 		"if both are given, the values of --kept are used, and those of the state for a job that has none there. "+
-		"A run in which the job has another address, parameters or inputs, or whose output file has changed since, is refused before "+
+		"A run in which the job has another address, parameters, headers or inputs, or whose output file has changed since, is refused before "+
 		"the first request of any job (%s).", time, evidence, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:

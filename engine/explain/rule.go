@@ -279,5 +279,5 @@ func (r RuleExplanation) action() string {
 	if r.readsWhole {
 		return text + `a body that is an object is an item, and one that is not JSON is the item {"errorData": its text}`
 	}
-	return text + "a body without a list, or that cannot be read, is an empty page"
+	return text + "an object without the list, or a body that is not JSON, is an empty page; any other body is read as on a page"
 }

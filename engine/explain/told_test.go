@@ -151,7 +151,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"redirects of a token request", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
 			"one more, or a 301 or 302 of another method than GET, fails the run"},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
-		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice); after exit status 0, it requests everything again, and after evidence the lists that have it. With --restart, it starts over. A state of another configuration or of other inputs is refused before the first request (exit status 8). Without --state, every run requests everything."},
+		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice); after exit status 0, it requests everything again, and after evidence the lists that have it. If the run fails by repeatedExchange, sameItems or repeatedItems, however, the list is requested again from the start, and the rows in .partial are dropped. With --restart, it starts over. A state of another configuration or of other inputs is refused before the first request (exit status 8). Without --state, every run requests everything."},
 		{"a retry", config("", users+"}"), "All requests share 20 retries: each success gives 1/5 of one back, and a retry whose time the API sets takes only 1/5 of one; with none left, the run fails (exit status 4)."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
@@ -229,8 +229,8 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"jobs and the limit on partitions", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `}, {"endpoint": "teams"}]}}`,
 			"Because of limits.partitions, jobs run one after another, also with --jobs."},
 		{"two jobs", config("", users+`}, {"endpoint": "teams"}`), "Jobs run one after another, and with --jobs N up to N at a time."},
-		{"a job that has ended", config("", users+`}, {"endpoint": "teams"}`), "requests what is not complete, without jobs that have ended without evidence, also by a limit; after exit status 0"},
-		{"another job in dialect keboola", config(`, "dialect": "keboola"`, users+`}, {"endpoint": "teams"}`), ", without jobs that have ended, also by a limit; after exit status 0"},
+		{"a job that has ended", config("", users+`}, {"endpoint": "teams"}`), "requests what is not complete, and does not repeat jobs that have ended without evidence, also by a limit; after exit status 0"},
+		{"another job in dialect keboola", config(`, "dialect": "keboola"`, users+`}, {"endpoint": "teams"}`), ", and does not repeat jobs that have ended, also by a limit; after exit status 0"},
 		{"evidence and kept values", config("", users+`, "incremental": {"cursor": "at", "param": "since"}}`), "after exit status 0, it begins with the kept values, and after evidence as well, since then no value is saved."},
 		{"a rule that fails a list of one page", config("", users+"}"), "When a rule or another expression fails the run, the items of the response are written."},
 		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages, which have as many items as the total of page 1 audit.contract"},
@@ -415,7 +415,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 			config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"headers": {"t": "login.body.t"}}}`, users+"}"),
 			"gives (those in the query are after the other parameters or in place of one of the same name), shared"},
 		{"items of a parent after a failure", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
-			"(on standard output, these rows come twice), taking the items of users on saved pages from the state, without"},
+			"(on standard output, these rows come twice), taking the items of users on saved pages from the state, and does not repeat"},
 		{"a partition that is skipped", config("", users+`, "for": {"k": {"values": [1, 2]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}}`),
 			config("", users+`, "for": {"k": {"values": [1, 2]}}, "params": {"k": {"expr": "k"}}}`),
 			"(after --fail-on partial, it requests all partitions again)"},
@@ -546,7 +546,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 		aws4     = `, "pagination": {"method": "offset", "limit": 2}, "authentication": {"type": "aws4", "region": "r", "service": "s", "accessKeyId": "a", "#secretAccessKey": "b"}`
 	)
 	for _, c := range []struct{ name, with, without, told string }{
-		{"skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}`), config("", users+parts+"}"), "without partitions that are complete or were skipped; after exit status 0"},
+		{"skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}`), config("", users+parts+"}"), "and does not repeat partitions that are complete or were skipped; after exit status 0"},
 		{"evidence in a partition", config("", users+parts+"}"), config("", users+"}"), "and after evidence all partitions of the jobs that have it."},
 		{"a sorted query", config(aws4, users+"}"), config(`, "pagination": {"method": "offset", "limit": 2, "offsetParam": "a"}`, users+"}"), "first request GET https://x.example/v1/users?limit=2&offset=0"},
 		{"a filter", config("", users+`, "filter": "item.a"}`), config("", users+"}"), "an item is left out if this is false or nil; any other value than true fails the run (exit status 5)"},
@@ -592,7 +592,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		{"a guard of empty pages", config(byDay+`"page >= 60"]}`, users+"}"), config(byDay+`"state.day >= 5"]}`, users+"}"), "20 pages in a row have no item"},
 		{"an error body that is an item", config(goOn, users+`, "dataField": "."}`), config(goOn, users+`, "dataField": "data"}`),
 			`a body that is an object is an item, and one that is not JSON is the item {"errorData": its text}`},
-		{"an error body without a list", config(goOn, users+"}"), config(goOn, users+`, "dataField": "."}`), "a body without a list, or that cannot be read, is an empty page"},
+		{"an error body without a list", config(goOn, users+"}"), config(goOn, users+`, "dataField": "."}`), "an object without the list, or a body that is not JSON, is an empty page; any other body is read as on a page"},
 		{"an item without its key", config(paged, users+`, "key": ["a", "b"]}`), config(paged, users+"}"), "audit.noKey items lack every member of their key"},
 		{"a path of a filter", config(paged, users+`, "filter": "item.a"}`), config(paged, users+`, "fields": {"b": "item.a + 1"}}`),
 			"audit.missing one of these is in no response: the list of items, item.a"},
@@ -628,7 +628,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
 	require.Contains(t, short(config(paged, users+split)), "cannot be split further fails the run only if an earlier run has written pages of it")
-	const skipped = "without partitions that are complete or were skipped; after exit status 0"
+	const skipped = "and does not repeat partitions that are complete or were skipped; after exit status 0"
 	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
 	require.NotContains(t, short(config("", users+whole)), skipped)
 	const poll = "which repeats the previous request after a wait of more than 0 (nextRequest.after)"

@@ -115,8 +115,8 @@ func (x *JobExplanation) afterFailure() string {
 	}
 	pages += "With --state FILE, the run after one that failed or was interrupted " + x.resumes(saved) +
 		"; after exit status 0, it " + x.again() + x.Items.ofEvidence
-	pages += x.afterFailOn() + ". With --restart, it starts over" + over + ". A state of another configuration or of other inputs is " +
-		"refused before the first request (" + statusState + "). Without " + without + ", every run requests everything. "
+	pages += x.afterFailOn() + "." + x.startsOver() + " With --restart, it starts over" + over + ". A state of another configuration " +
+		"or of other inputs is refused before the first request (" + statusState + "). Without " + without + ", every run requests everything. "
 	if !written {
 		return strings.TrimSuffix(pages, " ")
 	}
@@ -148,9 +148,35 @@ func (x *JobExplanation) resumes(saved string) string {
 		done = append(done, "jobs that have ended"+evidence+", also by a limit")
 	}
 	if done != nil {
-		text += ", without " + strings.Join(done, " and without ")
+		text += ", and does not repeat " + strings.Join(done, " and ")
 	}
 	return text
+}
+
+// startsOver says after which failures the next run does not go on, but requests the list again, as sentences.
+func (x *JobExplanation) startsOver() string {
+	var causes []string
+	for _, r := range x.stops(groupSafety) {
+		if r.rule.Stop.Earlier && r.Outcome == rules.Failed {
+			causes = append(causes, r.ID)
+		}
+	}
+	if slices.ContainsFunc(x.OnError, func(r RuleExplanation) bool { return r.Do == string(rules.ErrorRestart) }) {
+		causes = append(causes, "too many restarts")
+	}
+	what := "the list is"
+	switch {
+	case x.Items.parents != nil:
+		causes, what = append(causes, "a child that has no first request"), "the tree is"
+	case x.Partitions != nil:
+		what = "all partitions are"
+	}
+	if causes == nil {
+		return ""
+	}
+	return fmt.Sprintf(" If the run fails by %s, however, %s requested again from the start, and the rows in .partial "+
+		"are dropped.",
+		wording.OrList(causes), what)
 }
 
 // again says what the run after one that succeeded does.
