@@ -142,6 +142,16 @@ func (a Analysis) FillsFromItem(path []string) bool {
 	})
 }
 
+// FiltersByItem reports whether a filter of the job or of a descendant, which must be one of the selected jobs, compares its items with
+// the value at a path of the parent's item. A filter that names nil allows for its absence.
+func (a Analysis) FiltersByItem(path []string, selects func(*Job) bool) bool {
+	reads := a.job.readsOfItem(path)
+	return slices.ContainsFunc(a.job.WithDescendants(), func(below *Job) bool {
+		f := below.Shape.Filter
+		return f != nil && !f.ContainsNil() && slices.ContainsFunc(f.Reads, reads) && selects(below)
+	})
+}
+
 // readsOfItem returns a function that reports whether a read is about a path of the parent's item.
 func (j *Job) readsOfItem(path []string) func(language.Read) bool {
 	whole := append([]string{j.For[0].Name}, path...)

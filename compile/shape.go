@@ -71,14 +71,23 @@ func (s *Shape) add(e *language.Expression) {
 	s.Fields = append(s.Fields, f)
 }
 
-// Watches returns the paths of items that the rules read, each once. A path that no item
-// has is probably misspelt, unless it is optional.
+// Watches returns the paths of items, of the body and of that of the first page, and the headers, that the rules read, each
+// once. A path that no item has, or no response, is probably misspelt, unless it is optional.
 func (s *Shape) Watches() []Watch {
 	var found watches
 	for _, e := range s.rules {
-		found.add(e, rules.ContextItem, func(r language.Read) Watch { return Watch{Optional: checksPresence(e, r)} })
+		found.add(e, language.Read.InItem, func(r language.Read) Watch { return Watch{Optional: checksPresence(e, r)} })
+		found.add(e, inResponses, func(r language.Read) Watch {
+			return Watch{Optional: checksPresence(e, r) || r.Defaulted || e.ContainsNil()}
+		})
 	}
 	return found
+}
+
+// inResponses reports whether a read is about a part of the response that is the same for all items of a page.
+func inResponses(r language.Read) bool {
+	isHeader := r.Is(rules.ContextHeader) && len(r.Args) > 0 && !r.Open
+	return isHeader || r.Root == rules.ContextBody && (r.Past == "" || r.Past == rules.ContextFirst)
 }
 
 // addReads notes the paths of the item that an expression reads. A list on a path is decoded as a whole.

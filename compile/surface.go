@@ -171,7 +171,7 @@ func (s *surfaceFinder) addLiterals(e *language.Expression) {
 	}
 }
 
-// A Watch is a path of the response that decides how a list goes on. If no
+// A Watch is a path of the response that decides how a list goes on, or a path or a header that filter or fields read. If no
 // response has it, it is probably misspelt.
 type Watch struct {
 	language.Read
@@ -198,7 +198,7 @@ type Watch struct {
 func (a Analysis) Watches() []Watch {
 	var found watches
 	for i, e := range slices.Concat(Expressions(a.job.Stops), a.job.Next, a.job.NextParts) {
-		found.add(e, rules.ContextBody, func(r language.Read) Watch {
+		found.add(e, language.Read.InBody, func(r language.Read) Watch {
 			return Watch{
 				Total:    e.Rule.Stop.Signal == rules.SignalNoTotal,
 				Flag:     e.Rule.Stop.Signal == rules.SignalFlag,
@@ -210,17 +210,17 @@ func (a Analysis) Watches() []Watch {
 	return found
 }
 
-// watches are paths in one field of the context, each once.
+// watches are paths and headers, each once.
 type watches []Watch
 
-// add adds the paths that an expression reads in a field, as watch describes them.
-func (list *watches) add(e *language.Expression, field string, watch func(language.Read) Watch) {
+// add adds the selected paths and headers that an expression reads, as watch describes them.
+func (list *watches) add(e *language.Expression, selects func(language.Read) bool, watch func(language.Read) Watch) {
 	for _, r := range e.Reads {
-		if !r.Is(field) || len(r.Path) == 0 || r.Has {
+		if !selects(r) || len(r.Path)+len(r.Args) == 0 || r.Has {
 			continue
 		}
 		w := watch(r)
-		if i := slices.IndexFunc(*list, func(had Watch) bool { return slices.Equal(had.Path, r.Path) }); i >= 0 {
+		if i := slices.IndexFunc(*list, func(had Watch) bool { return had.String() == r.String() }); i >= 0 {
 			had := &(*list)[i]
 			had.Link, had.Total, had.Flag = had.Link || w.Link, had.Total || w.Total, had.Flag || w.Flag
 			if had.Optional && !w.Optional {

@@ -190,7 +190,7 @@ type PartitionFacts struct {
 	Restarted bool   `expr:"restarted" doc:"whether the list of this job was restarted"`
 
 	Absent      string `expr:"absent" doc:"paths of these items that the job reads and no item has; empty if none"`
-	AbsentInAll bool   `expr:"absentInAll" doc:"whether every request, or the items of several partitions, lack a value for that reason"`
+	AbsentInAll bool   `expr:"absentInAll" doc:"whether all requests, or items of several partitions, lack a value, or all are left out"`
 
 	Nil       string `expr:"nil" doc:"a rule whose value is nil in a partition; empty if none"`
 	NilSource string `expr:"nilSource" doc:"its source"`

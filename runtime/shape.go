@@ -32,7 +32,7 @@ type shaper struct {
 	line    []byte   // the item being written
 	out     spool.Buffer
 
-	unseen []compile.Watch // paths that the rules read and no item had so far
+	unseen []compile.Watch // what the rules read and no item, or no response, had so far
 	sample []byte          // the first item, for suggestions
 }
 
@@ -232,47 +232,70 @@ func (s *shaper) fault(item int, err error) error {
 // maxSample is the size, in bytes, of the largest item that is kept for suggestions.
 const maxSample = 64 << 10
 
-// look notes the paths that an item has and no earlier item had.
+// look notes what an item, or its response, has and no earlier one had.
 func (s *shaper) look(raw json.RawMessage) {
 	if s.sample == nil && len(raw) <= maxSample {
 		s.sample = slices.Clone(raw)
 	}
 	watcher := &s.run.watcher
 	s.unseen = slices.DeleteFunc(s.unseen, func(w compile.Watch) bool {
-		if _, present := w.Lookup(s.run.context()); !watcher.Had(w) && (present || document.Find(raw, w.Path) != nil) {
-			watcher.NoticeHad(w)
+		key := keyOf(w)
+		_, present := w.Lookup(s.run.context())
+		if !watcher.Had(key) && (present || w.InItem() && document.Find(raw, w.Path) != nil) {
+			watcher.NoticeHad(key)
 		}
-		return watcher.Had(w)
+		return watcher.Had(key)
 	})
 }
 
-// missing describes the paths that no item had. Only paths that a selected rule reads are included.
-func (s *shaper) missing(selects func(rules.Rule) bool) (missing []evidence.Absence) {
+// keyOf returns the key of a path. A stopping rule that reads the same path of the body may ask for more than its presence.
+func keyOf(w compile.Watch) string {
+	if w.InItem() {
+		return w.String()
+	}
+	return "with items: " + w.String()
+}
+
+// missing describes the paths that no item had, and what no response with items had. Only what a selected watch is about is
+// included, and what the filter reads of responses only if it has left out items.
+func (s *shaper) missing(selects func(compile.Watch) bool) (missing []evidence.Absence) {
 	if s == nil || s.run.context().Total.Items == 0 {
 		return nil
 	}
+	leftOut := s.run.state.Result.Filtered + s.run.current.filtered
 	for _, w := range s.unseen {
-		if !w.Optional && selects(w.Rule) && !s.run.watcher.Had(w) {
-			text := fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w.Path))
-			missing = append(missing, evidence.Absence{Key: w.String(), Text: text, Ordinary: true})
+		isHarmless := !w.InItem() && w.Rule.Role == rules.RoleFilter && leftOut == 0
+		if !w.Optional && !isHarmless && selects(w) && !s.run.watcher.Had(keyOf(w)) {
+			text := fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w))
+			missing = append(missing, evidence.Absence{Key: keyOf(w), Text: text, Ordinary: true})
 		}
 	}
 	return missing
 }
 
 // suggest returns a suggestion for a missing path, as the end of a sentence: the nearest path of
-// the first item. It returns "" if no path is near.
-func (s *shaper) suggest(path []string) string {
+// the first item, or of the last response. It returns "" if no path is near.
+func (s *shaper) suggest(w compile.Watch) string {
+	switch {
+	case w.InBody():
+		return s.run.watcher.Suggest(w.Path)
+	case !w.InItem():
+		return ""
+	}
 	names := func(path []string) []string { return document.Names(s.sample, path) }
-	if near := document.Nearest(names, path); near != nil {
+	if near := document.Nearest(names, w.Path); near != nil {
 		return "; did you mean " + keypath.Format(rules.ContextItem, near) + "?"
 	}
 	return ""
 }
 
+// decides reports whether the audit judges the absence of a path: without it, items are left out, or all of them lack
+// a value. Items differ in their members, so that a field which none of them has is only logged.
+func decides(w compile.Watch) bool { return !w.InItem() || w.Rule.Role == rules.RoleFilter }
+
 // warn logs the paths that no item had, at the end of a list.
 func (s *shaper) warn() {
-	for _, a := range s.missing(func(rules.Rule) bool { return true }) {
+	for _, a := range s.missing(func(w compile.Watch) bool { return w.InItem() }) {
 		s.run.warn("missing "+a.Text, "no item has "+a.Text)
 	}
 }

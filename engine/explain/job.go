@@ -189,7 +189,7 @@ func (j explainer) missingInWords() string {
 	var paths, links []string
 	for _, watch := range slices.Concat(j.Watches(), j.Shape.Watches()) {
 		switch name := j.redact(pathIn(watch.String())); {
-		case watch.Optional, watch.Rule.Role == rules.RoleSet, watch.Rule.Stop.ExpectsRead && !j.endsWithout(watch.Rule):
+		case watch.Optional, watch.InItem() && watch.Rule.Role == rules.RoleSet, watch.Rule.Stop.ExpectsRead && !j.endsWithout(watch.Rule):
 		case watch.Link:
 			links = lists.AppendNew(links, name)
 		default:

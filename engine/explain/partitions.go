@@ -147,9 +147,9 @@ func (j explainer) maySeveral() bool {
 }
 
 // withoutValue says what happens without the values of items of ancestors that the job reads: requests lack a part, or
-// cannot be made, fields are null, or no item is chosen.
+// cannot be made, fields are null, no item passes, or none is chosen.
 func (j explainer) withoutValue() (sentences []string) {
-	var inAddress, sent, inFields, inConditions []string
+	var inAddress, sent, inFields, inFilters, inConditions []string
 	for _, e := range j.Computed {
 		for _, r := range e.Reads {
 			switch {
@@ -165,14 +165,17 @@ func (j explainer) withoutValue() (sentences []string) {
 		case slices.Contains(sent, name) || slices.Contains(inAddress, name):
 		case j.FillsFromItem(path):
 			inFields = append(inFields, name)
+		case j.FiltersByItem(path, func(*compile.Job) bool { return true }):
+			inFilters = append(inFilters, name)
 		case !j.CopiesFromItem(path) && j.choosesBy(path):
 			inConditions = append(inConditions, name)
 		}
 	}
 	fails := " or, if no item has it, " + auditFails
 	ofFields := auditFails + ", or warns if there is at most one partition"
+	ofFilters := " or, if no item of several partitions passes, " + auditFails
 	if j.Ruleset.Dialect.Switches().AcceptEvidence {
-		fails, ofFields = "", "warns"
+		fails, ofFields, ofFilters = "", "warns", ""
 	}
 	for _, kind := range []struct {
 		paths []string
@@ -181,6 +184,7 @@ func (j explainer) withoutValue() (sentences []string) {
 		{inAddress, "If an item has no %s, or an empty one, its partition fails (" + statusResponse + ")."},
 		{sent, "If an item has no %s, that part of the request is left out, and audit.missing warns" + fails + "."},
 		{inFields, "If an item has no %s, fields read nil; if no item has it, audit.missing " + ofFields + "."},
+		{inFilters, "If no item has %s, and the filter that reads it leaves out items, audit.missing warns" + ofFilters + "."},
 		{inConditions, "If no item has %s, and there is no partition, audit.missing warns."},
 	} {
 		if kind.paths != nil {

@@ -494,5 +494,8 @@ func (t *textWriter) from(r RuleExplanation) string {
 
 // pathIn returns the path in the text of a read: meta.next for has(body.meta.next).
 func pathIn(read string) string {
-	return strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(read, "has("), ")"), "body.")
+	if inner, isPresence := strings.CutPrefix(read, "has("); isPresence {
+		read = strings.TrimSuffix(inner, ")")
+	}
+	return strings.TrimPrefix(read, "body.")
 }

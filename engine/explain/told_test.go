@@ -431,6 +431,8 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 			"If an item has no user.id, or an empty one, its partition fails (exit status 5)."},
 		{"a field without its value", config("", users+"}, "+posts+`, "fields": {"a": "user.name"}}`), config("", users+"}, "+posts+`, "fields": {"a": "user.name ?? 1"}}`),
 			"If an item has no user.name, fields read nil; if no item has it, audit.missing fails the run (exit status 9), or warns if there is at most one partition."},
+		{"a filter without its value", config("", users+"}, "+posts+`, "filter": "item.n > user.least"}`), config("", users+"}, "+posts+`, "filter": "user.least == nil or item.n > user.least"}`),
+			"If no item has user.least, and the filter that reads it leaves out items, audit.missing warns or, if no item of several partitions passes, fails the run (exit status 9)."},
 		{"a condition without its value", config("", users+"}, "+team+`, "when": "user.on"}}}`), config("", users+"}, "+team+"}}}"),
 			"If no item has user.on, and there is no partition, audit.missing warns."},
 		{"values without their list", config("", users+`}, {"endpoint": "b/{t}", "for": {"user": {"items": "users"}, "t": {"values": "user.tags"}}}`),
@@ -524,6 +526,8 @@ func TestThePathsThatMayBeMissingAreNamed(t *testing.T) {
 		return toldOf(t, `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`}, "config": {"jobs": [{"endpoint": "users"`+job+`}]}}`)
 	}
 	require.Contains(t, told(`{"method": "pagenum"}`, `, "filter": "item.active"`), "audit.missing one of these is in no response: the list of items, item.active")
+	require.Contains(t, told(`{"method": "pagenum"}`, `, "filter": "item.n > body.least", "fields": {"a": "item.b", "c": "header('X-C')", "d": "body.d ?? 1"}`),
+		`audit.missing one of these is in no response: the list of items, item.n, least, header("X-C")`)
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, ""),
 		"audit.missing no response has the list of items; or none has next, although there is a sign of more")
 	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, ""), "audit.missing no response has the list of items")

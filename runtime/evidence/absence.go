@@ -42,14 +42,15 @@ type Absence struct {
 // keyItems is the key of the list of items.
 const keyItems = "dataField"
 
-// Had reports whether a response, or an item, had a watched path.
-func (w *Watcher) Had(watch compile.Watch) bool {
-	return slices.Contains(w.history.Had, watch.String())
-}
+// Had reports whether a response, or an item, had the path with a key.
+func (w *Watcher) Had(key string) bool { return slices.Contains(w.history.Had, key) }
 
-// NoticeHad records that an item has a watched path that no earlier one had.
-func (w *Watcher) NoticeHad(watch compile.Watch) {
-	w.history.Had = append(w.history.Had, watch.String())
+// NoticeHad records that an item, or its response, has the path with a key, and no earlier one had it.
+func (w *Watcher) NoticeHad(key string) { w.history.Had = append(w.history.Had, key) }
+
+// Suggest returns a suggestion for a path that the last response lacks: see [document.Suggest].
+func (w *Watcher) Suggest(path []string) string {
+	return document.Suggest(w.latest.reading.Names, path)
 }
 
 // Seen returns what the list, which has ended with an outcome, contributes to the signs across all partitions of

@@ -61,22 +61,28 @@ func (p *MissingPaths) Save() map[string][][]string {
 	return saved
 }
 
-// Finding returns the finding about a job, given the number of its partitions that ran, or nil. If a
-// partition ran, a path counts only if its value is sent or added to items: a condition may be about a
-// path that items seldom have. The finding is evidence if such a path made a value nil in all requests,
-// or a field nil in the items of several partitions. A single parent may lack a path that others have.
-func (p *MissingPaths) Finding(job *compile.Job, partitions int, values NilCounts) *trace.Finding {
+// Finding returns the finding about a job, given the number of its partitions that ran, or nil. leavesOut reports whether the
+// filter of the job, or of a descendant, has left out some of its items, and whether it has left out all. If a partition
+// ran, a path counts only if its value is sent, added to items or read by such a filter: another condition may be about a path
+// that items seldom have. The finding is evidence if such a path made a value nil in all requests, or, in the items of several
+// partitions, a field, or if it let no item of these pass. A single parent may lack a path that others have.
+func (p *MissingPaths) Finding(
+	job *compile.Job, partitions int, leavesOut func(*compile.Job) (some, all bool), values NilCounts,
+) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	leavesSome := func(job *compile.Job) bool { some, _ := leavesOut(job); return some }
+	leavesAll := func(job *compile.Job) bool { _, all := leavesOut(job); return all }
 	var paths []string
 	inAll := false
 	for _, path := range p.missing[job] {
-		if partitions > 0 && !job.Analysis().CopiesFromItem(path) {
+		a := job.Analysis()
+		if partitions > 0 && !a.CopiesFromItem(path) && !a.FiltersByItem(path, leavesSome) {
 			continue
 		}
 		paths = append(paths, keypath.Format(job.For[0].Name, path))
 		isNil := func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }
-		if slices.ContainsFunc(job.Computed, isNil) || partitions > 1 && job.Analysis().FillsFromItem(path) {
+		if slices.ContainsFunc(job.Computed, isNil) || partitions > 1 && (a.FillsFromItem(path) || a.FiltersByItem(path, leavesAll)) {
 			inAll = true
 		}
 	}

@@ -112,7 +112,7 @@ type End struct {
 	Outcome   rules.Outcome
 	StoppedBy []string       // ids of the rules that ended it
 	Items     int            // number of items delivered
-	Unseen    []Absence      // paths that the filter of the job reads and no item had
+	Unseen    []Absence      // what filter and fields of the job read, and no item, or no response, had
 	Kept      map[string]any // values for the next run
 	Siblings  bool           // whether other partitions of the job may prove a path right
 }

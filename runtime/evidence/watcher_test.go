@@ -260,9 +260,9 @@ func TestAPresenceHasThePathsThatNoItemHad(t *testing.T) {
 	child := all[slices.IndexFunc(all, func(job *compile.Job) bool { return job.Parent != nil })]
 	jobs := map[string]*compile.Job{child.ID(): child}
 	p := &evidence.MissingPaths{}
-	require.Nil(t, p.Finding(child, 0, nil), "no item was read")
+	require.Nil(t, p.Finding(child, 0, nil, nil), "no item was read")
 	p.Note(child, map[string]any{"id": 1})
-	require.Contains(t, p.Finding(child, 0, nil).Message, "no item of users has ")
+	require.Contains(t, p.Finding(child, 0, nil, nil).Message, "no item of users has ")
 
 	saved := p.Save()
 	restored, merged := &evidence.MissingPaths{}, &evidence.MissingPaths{}
@@ -270,7 +270,7 @@ func TestAPresenceHasThePathsThatNoItemHad(t *testing.T) {
 	require.Equal(t, saved, restored.Save())
 	merged.Note(child, map[string]any{"name": "x", "active": true})
 	merged.Merge(saved, jobs)
-	require.Nil(t, merged.Finding(child, 0, nil), "the items together have all paths")
+	require.Nil(t, merged.Finding(child, 0, nil, nil), "the items together have all paths")
 	merged.Merge(map[string][][]string{"other": nil}, jobs)
 	require.Equal(t, map[string][][]string{"child": {}}, merged.Save())
 }

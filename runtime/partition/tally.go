@@ -180,7 +180,7 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 		found = append(found, *f)
 	}
 	values := one.seen.Values
-	if f := t.missing.Finding(job, partitions.Count, values); f != nil {
+	if f := t.missing.Finding(job, partitions.Count, t.leavesOut, values); f != nil {
 		found = append(found, *f)
 	}
 	found = append(found, values.Findings(job, t.missing)...)
@@ -194,6 +194,14 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 		found = append(found, *f)
 	}
 	return found
+}
+
+// leavesOut reports whether the filter of a job has left out items, and whether it has left out all of them.
+func (t *Tally) leavesOut(job *compile.Job) (some, all bool) {
+	if one := t.jobs[job]; one != nil && one.result.Filtered > 0 {
+		return true, one.result.Items == 0
+	}
+	return false, false
 }
 
 // logPartitions logs how the partitions of each job ended.
