@@ -366,7 +366,7 @@ var builtinMethods = []Method{
 		Stops: []StopRule{
 			{ID: "graphql.relay.errors", When: `truthy(at("errors"))`, Outcome: Failed,
 				Clause:  "the response has errors, which GraphQL sends with status 200",
-				Message: "the API returned an error: {body.errors[0].message}"},
+				Message: "the API returned an error: {body.errors[0].message ?? body.errors[0] ?? body.errors}"},
 			{ID: "graphql.relay.unknown", Outcome: Failed,
 				When: `at(${connection}).pageInfo.hasNextPage == nil and (page > 1 or not empty(at(${connection}).pageInfo.endCursor))` +
 					` or at(${connection}).pageInfo.hasNextPage == "true"`,
