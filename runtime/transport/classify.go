@@ -76,6 +76,7 @@ func (c *Client) classifyError(ctx context.Context, call Call, err error) (*fail
 		cause := errors.Join(ctx.Err(), context.Cause(ctx))
 		return c.fault(call, failure.Error{Class: failure.Cancelled, Message: Interruption(ctx), Err: cause}), false
 	}
+	call = c.lastCall(call, err)
 	e := c.fault(call, failure.Error{Class: failure.Transient})
 	if known, ok := errors.AsType[*failure.Error](err); ok {
 		placed := known
@@ -89,7 +90,10 @@ func (c *Client) classifyError(ctx context.Context, call Call, err error) (*fail
 	switch {
 	case c.unknownHost(err):
 		u, _ := c.parse(call.URL) // it was looked up, so it is valid
-		e.Class, e.Message, e.Hint = failure.API, "unknown host "+u.Host, hintUnknownHost
+		e.Class, e.Message = failure.API, "unknown host "+u.Host
+		if hostname(u) == hostname(c.options.Origin) {
+			e.Hint = hintUnknownHost
+		}
 	case c.permanent(err):
 		e.Class = failure.API
 	}
@@ -214,6 +218,22 @@ func (c *Client) lostPath(address string) string {
 func (c *Client) fault(call Call, e failure.Error) *failure.Error {
 	e.Op, e.Method, e.URL = failure.OpRequest, call.Method, c.show(call.URL)
 	return &e
+}
+
+// lastCall returns the request of a call that got no response: if redirects have led to another host, the one to that
+// host, without its query, which may be a signature.
+func (c *Client) lastCall(call Call, err error) Call {
+	failed, ok := errors.AsType[*url.Error](err)
+	if !ok {
+		return call
+	}
+	first, _ := c.parse(call.URL) // it was requested, so it is valid
+	last, err := url.Parse(failed.URL)
+	if err == nil && last.Host != first.Host {
+		last.RawQuery = ""
+		call.Method, call.URL = strings.ToUpper(failed.Op), last.String()
+	}
+	return call
 }
 
 // withoutURL unwraps a [url.Error], whose URL may hold credentials.

@@ -133,6 +133,32 @@ func TestACertificateThatIsNotTrustedIsNotRetried(t *testing.T) {
 	require.Zero(t, n.Load())
 }
 
+func TestAHostThatARedirectLeadsToIsNamed(t *testing.T) {
+	const private = "refused: a response points to 10.0.0.1, which is not a public address " +
+		"(only the host of baseUrl, or an IP address listed in api.allowedOrigins, may be private)"
+	for name, c := range map[string]struct {
+		failure error
+		want    string
+	}{
+		"unknown": {&net.DNSError{Err: "no such host", Name: "10.0.0.1", IsNotFound: true}, "unknown host 10.0.0.1"},
+		"private": {notPublic("10.0.0.1"), private},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, _ := clientFor(t, "http://api.test/", func(o *Options) {
+				o.AnyOrigin = true
+				o.Transport = roundTrip(func(r *http.Request) (*http.Response, error) {
+					if r.URL.Host == "10.0.0.1" {
+						return nil, c.failure
+					}
+					return NewResponse(r, http.StatusSeeOther, http.Header{"Location": {"http://10.0.0.1/users?signature=s"}}, nil), nil
+				})
+			})
+			_, err := client.Do(t.Context(), Call{Method: "POST", URL: "http://api.test/users"}, nil)
+			require.EqualError(t, err, "GET http://10.0.0.1/users: "+c.want)
+		})
+	}
+}
+
 func TestAnUnknownHostIsNotRetriedOnTheFirstRequest(t *testing.T) {
 	c, clock := clientFor(t, "http://api.test/", func(o *Options) {
 		o.Transport = roundTrip(func(*http.Request) (*http.Response, error) {

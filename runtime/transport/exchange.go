@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -198,7 +199,7 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 			})
 		}
 		if ctx, err = c.guard(ctx, call.URL); err != nil {
-			return nil, err
+			return nil, &url.Error{Op: call.Method, URL: call.URL, Err: err} // as [http.Client] returns it
 		}
 	}
 	prepared, err := c.prepare(ctx, call, trust)

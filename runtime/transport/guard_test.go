@@ -100,6 +100,8 @@ func TestThroughAProxyNamesAreResolvedFirst(t *testing.T) {
 	c := New(Options{Origin: origin, AnyOrigin: true})
 	_, err = c.guard(t.Context(), "http://10.0.0.1/")
 	require.ErrorIs(t, err, failure.ErrPolicy)
+	_, err = c.Do(t.Context(), Call{Method: "GET", URL: "http://10.0.0.1/users"}, nil)
+	require.ErrorContains(t, err, "GET http://10.0.0.1/users: refused")
 	ctx, err := c.guard(t.Context(), "http://8.8.8.8/")
 	require.NoError(t, err)
 	require.Nil(t, ctx.Value(guardKey{}), "the proxy may have a private address")
