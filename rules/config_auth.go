@@ -442,10 +442,10 @@ func (a *Auth) tokenPlace() string {
 func (a *Auth) renewed() string {
 	renewal := ""
 	if a.Type == AuthOAuth2 || a.expires != nil {
-		renewal = fmt.Sprintf("%s before the end of their lifetime, if they have one, but not in its first half, and ",
+		renewal = fmt.Sprintf("%s before the end of the lifetime, if there is one, but not in the first half of it, and ",
 			wording.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
-	return fmt.Sprintf("shared by all jobs of the run, not saved, and renewed %sonce if the API refuses them (status 401)", renewal)
+	return fmt.Sprintf("shared by all jobs of the run, not saved, and renewed %sonce if the API refuses the credentials (status 401)", renewal)
 }
 
 // WithValues returns the credentials with values of expressions: the values of keys, and the parameters

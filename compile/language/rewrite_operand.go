@@ -132,7 +132,7 @@ func (e *Expression) Passes(m *Machine, c *rules.Context) (bool, error) {
 	}
 	m.meter.reset(m.Context)
 	m.meter.page, m.meter.ignoresLack = c, true
-	if v, err := e.code.run(m); err != nil || v != true {
+	if v, _ := e.code.run(m); v != true { // an error has been passed over, too
 		return false, nil
 	}
 	follows := ""

@@ -42,8 +42,8 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 		return
 	}
 	if evidence != nil {
-		t.writeHeading(fmt.Sprintf("audit, at the end of a list: each of these fails the run (%s); if its condition is not met, it only warns",
-			statusSuspect))
+		t.writeHeading(fmt.Sprintf("audit, at the end of a list: each of these fails the run (%s), unless it has a condition that is not "+
+			"met; then it only warns", statusSuspect))
 		for _, r := range evidence {
 			t.writeDefinition(r.ID, r.Clause, x.conditionOfEvidence(r))
 		}
@@ -83,7 +83,7 @@ func (x *JobExplanation) conditionOfEvidence(r RuleExplanation) string {
 		sentences = append(sentences, "fails the run "+strings.Join(conditions, ", and "))
 	}
 	if sign := r.rule.Audit.Sign; sign != "" && !r.again {
-		if warns := x.decides(r, sign); warns != nil {
+		if warns := x.decides(sign); warns != nil {
 			sentences = append(sentences, "only warns "+strings.Join(warns, ", or "))
 			if x.signs != nil && x.failsAfterSamePage(r) {
 				sentences = append(sentences, "but fails the run if samePage has ended the list"+r.rule.Audit.ReadToo)
@@ -94,7 +94,7 @@ func (x *JobExplanation) conditionOfEvidence(r RuleExplanation) string {
 }
 
 // decides says when a sign that there is more only warns, because the configuration decides on it.
-func (x *JobExplanation) decides(r RuleExplanation, sign string) (conditions []string) {
+func (x *JobExplanation) decides(sign string) (conditions []string) {
 	var ends []string
 	for _, stop := range x.Stops {
 		if stop.Never == "" && stop.Outcome == rules.Complete && stop.Origin.IsConfig() {

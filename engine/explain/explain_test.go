@@ -111,7 +111,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
 		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
 		{"which finding fails the run?", `{"method": "pagenum"}`,
-			"audit, at the end of a list: each of these fails the run (exit status 9); if its condition is not met, it only warns audit.begin page 1 says that pages are before it fails the run unless it is a link that names no lower position, or a page 0, which may not exist audit.total"},
+			"audit, at the end of a list: each of these fails the run (exit status 9), unless it has a condition that is not met; then it only warns audit.begin page 1 says that pages are before it fails the run unless it is a link that names no lower position, or a page 0, which may not exist audit.total"},
 		{"and which does not?", `{"method": "pagecount", "pagesField": "meta.pages"}`,
 			"only warns if rules read that token or link (they read meta.pages); but fails the run if samePage has ended the list and it is not the one that was sent"},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},

@@ -333,7 +333,7 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redac
 	}
 	if auth.Values["grant"] == rules.GrantRefresh {
 		x.Says += "; if the API replaces the refresh token, the new one is saved in the file of --tokens, or with --state FILE in " +
-			"FILE.tokens, and the next run uses it; without them, it is lost when the run ends"
+			"FILE.tokens, and the next run uses it; without these flags, it is lost when the run ends"
 	}
 	if c != nil {
 		for _, e := range c.Expressions() {

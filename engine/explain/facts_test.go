@@ -249,7 +249,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		},
 		{
 			"a client in the body", `"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b", "clientAuth": "body",
-				"scopes": ["x", "y"], "params": {"audience": "z"}`, "renewed 60 seconds before the end of their lifetime, if they have one, but not in its first half",
+				"scopes": ["x", "y"], "params": {"audience": "z"}`, "renewed 60 seconds before the end of the lifetime, if there is one, but not in the first half of it",
 			"POST https://x.example/token with grant_type, scope, audience, client_id, client_secret in the body, a URL-encoded form",
 		},
 		{
@@ -267,7 +267,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		},
 		{
 			"a login with a body", `"type": "login", "loginRequest": {"endpoint": "https://auth.example/login", "method": "POST", "params": {"v": 1}, "body": {"user": "a"}},
-				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "renewed once if the API refuses them (status 401)",
+				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "renewed once if the API refuses the credentials (status 401)",
 			"POST https://auth.example/login with v in the query; user in the body, which is JSON",
 		},
 		{"no request", `"type": "bearer", "#token": "a"`, "a fixed token, in the header Authorization: Bearer", ""},

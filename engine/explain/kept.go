@@ -43,7 +43,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		"the first request of any job (%s).", time, evidence, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:
-		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, "+
+		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): if several partitions have the same value, "+
 			"the greatest is saved, and each partition reads its own.", j.redact(j.KeepFor.Rule.Source)))
 		stay = ", and so do those for which there is no partition"
 	case len(j.For) > 0:

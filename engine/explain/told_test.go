@@ -231,7 +231,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"two jobs", config("", users+`}, {"endpoint": "teams"}`), "Jobs run one after another, and with --jobs N up to N at a time."},
 		{"a job that has ended", config("", users+`}, {"endpoint": "teams"}`), "requests what is not complete, and does not repeat jobs that have ended without evidence, also by a limit; after exit status 0"},
 		{"another job in dialect keboola", config(`, "dialect": "keboola"`, users+`}, {"endpoint": "teams"}`), ", and does not repeat jobs that have ended, also by a limit; after exit status 0"},
-		{"evidence and kept values", config("", users+`, "incremental": {"cursor": "at", "param": "since"}}`), "after exit status 0, it begins with the kept values, and after evidence as well, since then no value is saved."},
+		{"evidence and kept values", config("", users+`, "incremental": {"cursor": "at", "param": "since"}}`), "after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then."},
 		{"a rule that fails a list of one page", config("", users+"}"), "When a rule or another expression fails the run, the items of the response are written."},
 		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages, which have as many items as the total of page 1 audit.contract"},
 		{"a body that reports an error", config("", users+"}"), `audit.errorBody a successful response reports an error, or has a message other than "no items" in place of the list`},
@@ -246,7 +246,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"a ?? b a, or b if a is nil"},
 		{"a member of a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.error.code == 1"]}`, users+"}"), "such as items[-1] of an empty page, or a member of a text: a comparison with it is false"},
 		{"the lifetime of a login", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "/s"}, "apiRequest": {"headers": {"X": "login.body.t"}}, "expires": "3600"}`, users+"}"),
-			"renewed 60 seconds before the end of their lifetime, if they have one, but not in its first half, and once if the API refuses them (status 401)"},
+			"renewed 60 seconds before the end of the lifetime, if there is one, but not in the first half of it, and once if the API refuses the credentials (status 401)"},
 		{"a rule for every status", config(`, "pagination": {"method": "pagenum", "onError": [{"on": "success", "when": "body.busy", "do": "retry"}, {"when": "true", "do": "fail"}]}`, users+"}"),
 			"on any other error onError[1] decides on every status but 200, 201, 203 or 204, so that none is retried. A request that gets no complete response"},
 		{"a rule for every status after a retry", config(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 503", "do": "retry"}, {"when": "true", "do": "fail"}]}`, users+"}"),
@@ -479,7 +479,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	}
 	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved, and keeps the rows that are in .partial; after exit status 0, it requests everything again, and after evidence the lists that have it.")
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
-		"and keeps the rows that are in .partial; after exit status 0, it begins with the kept values, and after evidence as well, since then no value is saved.")
+		"and keeps the rows that are in .partial; after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then.")
 	require.NotContains(t, text, "keeps the rows that are in .partial", "--full says more of it")
 }
 

@@ -42,7 +42,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	switch isTree := j.Parent != nil || len(j.Children) > 0; {
 	case evidence == "":
 	case x.Added:
-		x.ofEvidence = ", and after evidence as well, since then no value is saved"
+		x.ofEvidence = ", and after evidence as well, because no value is saved then"
 	case isTree:
 		x.ofEvidence = ", and after evidence in any job, the whole tree of that job"
 	case len(j.For) > 0:
@@ -167,16 +167,18 @@ func (x *JobExplanation) startsOver() string {
 	what := "the list is"
 	switch {
 	case x.Items.parents != nil:
-		causes, what = append(causes, "a child that has no first request"), "the tree is"
+		causes, what = append(causes, "an item of a parent with which no request can be made"), "the tree is"
 	case x.Partitions != nil:
 		what = "all partitions are"
 	}
 	if causes == nil {
 		return ""
 	}
-	return fmt.Sprintf(" If the run fails by %s, however, %s requested again from the start, and the rows in .partial "+
-		"are dropped.",
-		wording.OrList(causes), what)
+	rows := ""
+	if len(x.Items.Files) > 0 {
+		rows = ", and the rows in .partial are dropped"
+	}
+	return fmt.Sprintf(" If the run fails by %s, however, %s requested again from the start%s.", wording.OrList(causes), what, rows)
 }
 
 // again says what the run after one that succeeded does.
