@@ -26,7 +26,7 @@ type Guard struct {
 
 // builtinGuards is the table of guards, in the order in which they are evaluated: if several are
 // met on a page, the first is the reason. Guards come before all other stopping rules but
-// splitWhen, which [lowerer.addForRules] puts first.
+// splitWhen, which [lowerer.addForRules] puts before all but samePage.
 //
 // The specification calls a repeated page an end (3.1). A loop is an error of the
 // API: if it ended the list quietly, the list would seem to be complete. The

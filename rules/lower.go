@@ -61,7 +61,7 @@ func newLowerer(c *Config) *lowerer {
 }
 
 // job makes the ruleset of a job. The rules of one role are evaluated in the order in which they are
-// added here, except that splitWhen comes first: see addForRules.
+// added here, except for splitWhen: see addForRules.
 func (l *lowerer) job(job Job) *Ruleset {
 	set := l.ruleset()
 	set.Job = job

@@ -116,7 +116,9 @@ func (l *lowerer) addForRules(set *Ruleset) {
 				l.diags.Errorf(diag.Key(s.path()), "a variable whose windows are split must be the last").
 					WithHint(fmt.Sprintf("write %v after the others", v.Name))
 			}
-			set.Rules = slices.Insert(set.Rules, 0, Rule{
+			// A guard that drops a page and ends the list is before it: the items of that page are no reason to split.
+			end := slices.IndexFunc(set.Rules, func(r Rule) bool { return r.Guard && r.Stop.Drop && r.Outcome == Complete })
+			set.Rules = slices.Insert(set.Rules, end+1, Rule{
 				ID: v.ID("splitWhen"), Role: RoleStop, Source: s.text(), Outcome: Split, Clause: s.text(), Stop: Stopping{Drop: true},
 				Message: "the window is read again in two halves", Origin: l.configured(s.path()), ForIndex: i,
 			})

@@ -66,17 +66,24 @@ func TestRulesAreOrdered(t *testing.T) {
 		"guards, then what is next to the scroller, then the scroller's: shared rules, the method's, the user's")
 }
 
-func TestARuleThatSplitsAWindowComesFirst(t *testing.T) {
-	_, lowered, found := load(t, `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "a",
-		"params": {"from": {"expr": "w.from"}}, "for": {"w": {"from": "2026-01-01", "to": "2026-02-01", "splitWhen": "count == 100"}}}]}}`, rules.Options{})
-	require.NoError(t, found.Err())
-	var ids []string
-	for _, r := range lowered.Jobs[0].Rules {
-		if r.Role == rules.RoleStop {
-			ids = append(ids, r.ID)
+func TestARuleThatSplitsAWindowComesBeforeGuardsThatEndNoList(t *testing.T) {
+	for guards, want := range map[string][]string{
+		`{}`:                     {"samePage", "for.w.splitWhen", "repeatedExchange"},
+		`{"samePage": "fail"}`:   {"for.w.splitWhen", "samePage", "repeatedExchange"},
+		`{"samePage": "ignore"}`: {"for.w.splitWhen", "repeatedExchange", "sameItems"},
+	} {
+		_, lowered, found := load(t, `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum", "guards": `+guards+`}},
+			"config": {"jobs": [{"endpoint": "a", "params": {"from": {"expr": "w.from"}},
+				"for": {"w": {"from": "2026-01-01", "to": "2026-02-01", "splitWhen": "count == 100"}}}]}}`, rules.Options{})
+		require.NoError(t, found.Err())
+		var ids []string
+		for _, r := range lowered.Jobs[0].Rules {
+			if r.Role == rules.RoleStop {
+				ids = append(ids, r.ID)
+			}
 		}
+		require.Equal(t, want, ids[:3], guards)
 	}
-	require.Equal(t, []string{"for.w.splitWhen", "samePage"}, ids[:2], "before the guards")
 }
 
 func TestClausesSayNumbersAndPathsAsTheyApply(t *testing.T) {

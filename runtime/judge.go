@@ -27,6 +27,9 @@ func (r *listRun) judge(page *Page) error {
 		if !met {
 			continue
 		}
+		if stop.Rule.Outcome == rules.Split && page.Dropped { // a guard has ended the list
+			continue
+		}
 		if stop.Rule.Outcome == rules.Split && !r.list.Splits {
 			r.watcher.NoticeUnsplit(r.list.Partition.Label())
 			continue

@@ -424,7 +424,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 		{"a list that a guard ends", config(paged[:len(paged)-1]+`, "guards": {"sameItems": "stop"}}`, users+"}"), config(paged, users+"}"),
 			"(after --fail-on guarded, it requests the list again)"},
 		{"the pages that are not written", config(paged, users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
-			config(paged, users+"}"), "are written, except after for.w.splitWhen or samePage."},
+			config(paged, users+"}"), "are written, except after samePage or for.w.splitWhen."},
 		{"evidence in a tree", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
 			"after exit status 0, it requests everything again, and after evidence in any job, the whole tree of that job."},
 		{"an item without a value of the address", config("", users+"}, "+posts+"}"), config("", users+"}, "+team+"}}}"),
