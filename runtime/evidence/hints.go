@@ -207,7 +207,8 @@ func (s hintSearch) appendLink(found []foundHint) []foundHint {
 	}
 	text, next := s.header.Get("Link"), s.context.Link("next")
 	switch {
-	case next != nil && !leadsNowhere().MatchString(text):
+	case leadsNowhere().MatchString(text):
+	case next != nil:
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: s.readsNextLink})
 	case next == nil && (relNext().MatchString(text) || slices.ContainsFunc(s.subject.decisives, s.readsNextLink) && isCutOff(text)):
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, whose next link cannot be read,", value: text})
@@ -342,9 +343,9 @@ var relNext = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\brel\s*=\s*["']?([^"';,\s]*[/:#])?next([-_]?page)?\b`)
 })
 
-// leadsNowhere matches a next link that says that there is nothing, as that of Sentry's last page does.
+// leadsNowhere matches a next link that says that there is nothing, as that of Sentry's last page does, or has no target.
 var leadsNowhere = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\brel\s*=\s*"?next"?\s*;\s*results\s*=\s*"?false`)
+	return regexp.MustCompile(`(?i)\brel\s*=\s*"?next"?\s*;\s*results\s*=\s*"?false|<\s*>\s*;\s*rel\s*=\s*"?next\b`)
 })
 
 // note records a value if it is the first hint of its kind.

@@ -11,7 +11,7 @@ import (
 
 // Link returns the absolute URL of the first link with the relation rel in the Link headers (RFC
 // 8288), as a string. With param, it returns the value of that parameter of the link. It returns
-// nil if there is no such link or parameter. It returns a target that is not a valid address
+// nil if there is no such link or parameter. A link without a target is none. It returns a target that is not a valid address
 // unchanged.
 func (r *Response) Link(rel string, param ...string) any {
 	for _, header := range r.Header.Values("Link") {
@@ -25,6 +25,9 @@ func (r *Response) Link(rel string, param ...string) any {
 					return v
 				}
 				return nil
+			}
+			if l.target == "" { // there is no further page; resolved, it would be the request's own address
+				continue
 			}
 			target, err := requests.Resolve(r.URL, l.target)
 			if err != nil {

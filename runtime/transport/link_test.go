@@ -10,6 +10,7 @@ import (
 func TestLinkFindsTargetsAndParameters(t *testing.T) {
 	r := &Response{URL: "https://api.test/v1/users?page=1", Header: http.Header{"Link": {
 		`<https://api.test/v1/users?page=2>; rel="next"; results="true", </v1/users?page=9>; REL=last`,
+		`<>; rel="up"`,
 		`<x;y,z>; title="a, \"b\"; c"; rel="first prev"`,
 	}}}
 	for _, c := range []struct {
@@ -23,7 +24,8 @@ func TestLinkFindsTargetsAndParameters(t *testing.T) {
 		{"relation in another case", "LAST", nil, "https://api.test/v1/users?page=9"},
 		{"second relation, relative target", "prev", nil, "https://api.test/v1/x;y,z"},
 		{"quoted parameter", "first", []string{"title"}, `a, "b"; c`},
-		{"missing relation", "up", nil, nil},
+		{"missing relation", "down", nil, nil},
+		{"no target", "up", nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, r.Link(c.rel, c.param...)) })
 	}
