@@ -53,8 +53,11 @@ func (rs *results) find(job string, found *engine.Finding) bool {
 	if found == nil {
 		return true
 	}
-	rs.log.Warn(fmt.Sprintf("Job '%s': %s", job, found.Sentence()), "event", "suspect", "job", job, "finding", found.ID)
 	ended := rs.ended[job]
+	logged := func(f engine.Finding) bool { return f.ID == found.ID && f.Message == found.Message } // as a hint about the list
+	if !slices.ContainsFunc(ended.Findings, logged) {
+		rs.log.Warn(fmt.Sprintf("Job '%s': %s", job, found.Sentence()), "event", "suspect", "job", job, "finding", found.ID)
+	}
 	ended.Job = job
 	ended.Findings = slices.DeleteFunc(slices.Clone(ended.Findings), func(f engine.Finding) bool { return f.ID == found.ID })
 	ended.Findings = append(ended.Findings, *found)

@@ -155,11 +155,11 @@ func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
 	promisesMore := s.promisesMore(hints)
 	if found := s.places.memory.suggested(); !s.memory.HadItems && hints.Total != 0 && (found.Path != "" || !s.places.memory.Blank) {
 		a := Absence{
-			Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items" + found.hint(),
+			Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items" + found.hint(""),
 			Ordinary: !promisesMore && !found.Certain,
 		}
 		if f := s.subject.job.Spec().DataField; f != nil {
-			a.Text = f.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(s.reading.Names, f.Keys))
+			a.Text = f.Text + " (dataField)" + cmp.Or(found.hint(f.Text), document.SuggestField(s.reading.Names, f.Keys))
 			a.Ordinary = a.Ordinary && !s.misspelt(f.Keys)
 		}
 		a.Renamed = found.Certain || found.Only || !s.reading.Elements && slices.ContainsFunc(s.placesOfItems(), s.listsObjects)
@@ -173,7 +173,7 @@ func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
 	for i, list := range s.subject.severalLists() {
 		if key := watchedList(list); s.memory.HadItems && !slices.Contains(s.memory.Had, key) {
 			found := s.places.memory.placeOf(i)
-			text := list.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(s.reading.Names, list.Fixed()))
+			text := list.Text + " (dataField)" + cmp.Or(found.hint(list.Text), document.SuggestField(s.reading.Names, list.Fixed()))
 			absences = append(absences, Absence{Key: key, Text: text, Ordinary: !promisesMore && !found.Certain, Renamed: found.Certain})
 		}
 	}

@@ -99,10 +99,14 @@ func (m *placeMemory) suggested() place {
 	return place{}
 }
 
-// hint returns the place as the end of a sentence, or "".
-func (p place) hint() string {
-	if p.Path == "" {
+// hint returns the place as the end of a sentence about the path that the configuration has, which may be "". It
+// returns "" if there is no place.
+func (p place) hint(configured string) string {
+	switch p.Path {
+	case "":
 		return ""
+	case configured: // the configuration has other keys: it splits the path at another delimiter
+		return "; " + p.Path + " is one key: set a delimiter that it does not have"
 	}
 	return "; did you mean " + p.Path + "?"
 }

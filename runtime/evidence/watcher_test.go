@@ -99,6 +99,8 @@ func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 			"exceededTransferLimit"},
 		{"a number of pages", pageNumber, users, []string{`{"totalPages": 9, "data": [{"id": 1}]}`, `{"totalPages": 9, "data": []}`}, nil, "9"},
 		{"an absent list", pageNumber, users, []string{`{"dat": [{"id": 1}]}`}, nil, "did you mean dat?"},
+		{"a list whose key has the delimiter", pageNumber, `{"endpoint": "users", "dataField": {"path": "a/b", "delimiter": "/"}}`,
+			[]string{`{"a/b": [{"id": 1}]}`}, nil, "no response has a/b (dataField); a/b is one key: set a delimiter that it does not have"},
 		{"no list at all", pageNumber, `{"endpoint": "users"}`, []string{`{"a": 1}`}, nil, "set dataField"},
 		{"one of several lists", pageNumber, `{"endpoint": "users", "dataField": [{"path": "data"}, {"path": "more"}]}`,
 			[]string{full, `{"data": []}`}, nil, "more"},
