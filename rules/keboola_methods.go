@@ -40,7 +40,7 @@ var keboolaMethods = []keboolaMethod{
 			"urlKey": phpText, "includeParams": phpFlag, "paramIsQuery": phpFlag, "delimiter": phpSet,
 		},
 		values: map[string]string{`query(at(${urlKey}))`: `phpQuery(at(${urlKey}))`},
-		stops:  map[string]string{"response.url.end": `phpEmpty(at(${urlKey}))`}},
+		stops:  map[string]string{"response.url.end": `phpEmpty(at(${urlKey}))`, "response.url.noQuery": Off}},
 	{name: "zendesk.response.url",
 		only: &Method{
 			Doc:     "Zendesk's incremental exports: like response.url, but there is always a link, and its start time says when to stop.",

@@ -194,6 +194,11 @@ var builtinMethods = []Method{
 		Stops: []StopRule{
 			{ID: "response.url.end", When: `empty(at(${urlKey}))`,
 				Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
+			{ID: "response.url.noQuery", Only: Conditions{With("paramIsQuery")}, Outcome: Failed,
+				When:   `not empty(at(${urlKey})) and len(query(at(${urlKey}))) == 0`,
+				Clause: "the value at ${urlKey} has no query, which paramIsQuery asks for",
+				Message: "the value at ${urlKey} of page {page} has no query, so the next page cannot be requested: " +
+					"if it is a link, remove paramIsQuery"},
 		},
 	},
 	{

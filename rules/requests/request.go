@@ -240,7 +240,7 @@ func paramOf(params value.Object, name string) (param string, v any, found bool)
 func ParseQuery(text string) value.Object {
 	if _, query, ok := strings.Cut(text, "?"); ok {
 		text = query
-	} else if strings.Contains(text, "://") {
+	} else if name, _, _ := strings.Cut(text, "="); strings.Contains(name, "/") { // an address without a query
 		return nil
 	}
 	text, _, _ = strings.Cut(text, "#")
