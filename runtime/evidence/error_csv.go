@@ -17,7 +17,8 @@ import (
 // the only line, a sentence that does not say that there is nothing. If page 1 has several columns, a sentence which says
 // that there is nothing is no row. A few words may also be the name of a column,
 // unless they say that a result is not ready: PENDING. A single name without rows may be some other answer. The first
-// line of the first page may be a row, too, if it begins like one.
+// line of the first page may be a row, too, if it begins like one. With names of the configuration, each page must have
+// the columns in the order of page 1.
 func (s errorSearch) noticeUnknownHeader() {
 	columns := s.reading.Columns
 	line := strings.Join(columns, ",")
@@ -25,6 +26,10 @@ func (s errorSearch) noticeUnknownHeader() {
 	unknown := s.context.Page > 1 && len(s.first.Header) > 0 && !known
 	switch single := s.context.Count == 0; {
 	case known && s.context.Page > 1:
+		if s.subject.job.Spec().Response.Columns != nil && !slices.Equal(columns, s.first.Header) {
+			s.reportError("its header is "+shortText(line)+", and that of page 1 is "+shortText(strings.Join(s.first.Header, ","))+
+				", so that response.columns has the wrong names for it", rules.DoubtNone)
+		}
 	case unknown && !single:
 		s.reportError("its first line is "+shortText(line)+", which is not the header of page 1", rules.DoubtNone)
 	case unknown && len(columns) == 1 && len(s.first.Header) > 1 && apinames.SaysNoMore(line):

@@ -135,6 +135,9 @@ func (p *latestPage) elsewhere(body any, steps []rules.PathStep) place {
 		if found := p.otherElements(object, path, step.Key); found.Path != "" {
 			return found
 		}
+		if found := p.deeperElements(object, path, step.Key); found.Path != "" {
+			return found
+		}
 		break
 	}
 	if slices.ContainsFunc(steps, func(s rules.PathStep) bool { return s.All }) {
@@ -218,6 +221,20 @@ func (p *latestPage) otherElements(parent rules.Object, path []string, name stri
 		return place{}
 	}
 	return found[0]
+}
+
+// deeperElements returns the place of the elements of XML that have the name of the items, but are in elements of other names:
+// after a star, which stands for the elements of the name before it, these need another star.
+func (p *latestPage) deeperElements(parent rules.Object, path []string, name string) place {
+	if !p.reading.Elements || !slices.Contains(path, "*") {
+		return place{}
+	}
+	for _, m := range parent {
+		if inner, _ := value.Members(m.Value); inner.Value(name) != nil {
+			return place{Path: keypath.Join(append(slices.Clip(path), "*", name)...), Certain: true}
+		}
+	}
+	return place{}
 }
 
 // firstOf returns the first element of a list that is not empty, and otherwise another value.
