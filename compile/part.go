@@ -29,12 +29,16 @@ func evaluateParts(
 	c.State = state
 	values = make(PartValues, 0, len(parts))
 	for _, e := range parts {
-		v, err := e.Value(m, c, maxPartBytes)
+		evaluate := e.Value
+		if c.Page > 0 && e.Rule.Role.Addresses() {
+			evaluate = e.Address
+		}
+		v, err := evaluate(m, c, maxPartBytes)
 		if err != nil {
 			return nil, false, err
 		}
 		values = append(values, v)
-		if c.Page > 0 && e.Rule.Role.Addresses() && (v == nil || v == "") {
+		if c.Page > 0 && e.Rule.Role.Addresses() && language.IsNoAddress(v) {
 			return values, false, nil
 		}
 	}

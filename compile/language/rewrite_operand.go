@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -13,10 +14,41 @@ import (
 
 // A condition on items compares each of them with values that the run is given, such as kept.at. A comparison with
 // nil is false. If the item lacks the member, it is left out; but if the run lacks the value, all items would be
-// left out, and lost if the kept values move on. So the operands of such a condition are marked: see
-// [Expression.Passes].
+// left out, and lost if the kept values move on. A stopping rule that compares with a kept value, such as
+// not any(items, .id > kept.last), would end the list of the first run, too. So the operands of such rules are marked: see
+// [Expression.Passes], [Expression.Ends] and [Expression.Address].
 
-// A givenOperand is one side of a comparison in a condition on items.
+// A marking says which operands of a rule are marked.
+type marking string
+
+const (
+	marksNone  marking = ""
+	marksGiven marking = "given" // of a condition on items: those that read a value which the run is given
+	marksKept  marking = "kept"  // of a rule that may end the list: those of <, <=, > and >= that read a kept value
+)
+
+func markingOf(rule rules.Rule) marking {
+	switch {
+	case rule.SelectsItems():
+		return marksGiven
+	case rule.Role == rules.RoleStop, rule.Role.Addresses():
+		return marksKept
+	}
+	return marksNone
+}
+
+// marks reports whether an operand with the read is marked.
+func (k marking) marks(r Read) bool {
+	switch k {
+	case marksGiven:
+		return r.isGiven() || r.Past != ""
+	case marksKept:
+		return r.Is(rules.ContextKept)
+	}
+	return false
+}
+
+// A givenOperand is one side of a comparison in a rule whose operands are marked.
 type givenOperand struct {
 	reads  []Read // with the reads of the let variables in it; those of kept values come first
 	lookup lack   // an element of a kept value that an expression chooses, such as kept.seen[item.id]; usually none
@@ -50,27 +82,27 @@ func (o *givenOperand) lack(c *rules.Context) (lacking lack) {
 	return cmp.Or(lacking, o.lookup)
 }
 
-// markOperands marks the operands that read values which the run is given. lets has the operands that the let
-// variables in force hold.
-func (l *Language) markOperands(node ast.Node, lets map[string]*givenOperand) {
+// markOperands marks the operands of comparisons as marking says. lets has the operands that the let variables in
+// force hold.
+func (l *Language) markOperands(node ast.Node, marking marking, lets map[string]*givenOperand) {
 	if let, ok := node.(*ast.VariableDeclaratorNode); ok {
-		l.markOperands(let.Value, lets)
+		l.markOperands(let.Value, marking, lets)
 		inner := maps.Clone(lets)
 		inner[let.Name] = l.givenOperandOf(let.Value, lets)
-		l.markOperands(let.Expr, inner)
+		l.markOperands(let.Expr, marking, inner)
 		return
 	}
 	for _, child := range children(node) {
 		if *child != nil {
-			l.markOperands(*child, lets)
+			l.markOperands(*child, marking, lets)
 		}
 	}
 	b, ok := node.(*ast.BinaryNode)
-	if !ok || !operators[b.Operator].falseOfNil {
+	if !ok || !operators[b.Operator].falseOfNil || marking == marksKept && !strings.ContainsAny(b.Operator, "<>") {
 		return
 	}
 	for _, side := range []*ast.Node{&b.Left, &b.Right} {
-		if o := l.givenOperandOf(*side, lets); slices.ContainsFunc(o.reads, func(r Read) bool { return r.isGiven() || r.Past != "" }) {
+		if o := l.givenOperandOf(*side, lets); slices.ContainsFunc(o.reads, marking.marks) {
 			replaceMetered(side, safeOperand, *side, &ast.ConstantNode{Value: o})
 		}
 	}
@@ -130,15 +162,55 @@ func (e *Expression) Passes(m *Machine, c *rules.Context) (bool, error) {
 	if passes || err != nil || lacking == (lack{}) {
 		return passes, err
 	}
-	m.meter.reset(m.Context)
-	m.meter.page, m.meter.ignoresLack = c, true
-	if v, _ := e.code.run(m); v != true { // an error has been passed over, too
+	if e.supposed(m, c) != true { // an error has been passed over, too
 		return false, nil
 	}
-	follows := ""
-	if lacking.isKept {
-		follows = ", although later runs read only what follows it"
-	}
 	return false, &RuleError{e.Rule, fmt.Errorf("%[1]s is nil, so that the item does not pass%[2]s: write %[1]s == nil or …, "+
-		"or %[1]s != nil and … to leave out such items", lacking.source, follows)}
+		"or %[1]s != nil and … to leave out such items", lacking.source, lacking.follows())}
+}
+
+// Ends reports whether a stopping rule is met, like [Expression.EvalBool]. It is an error if the rule is met, and would not be,
+// but for a comparison with a kept value that is nil.
+func (e *Expression) Ends(m *Machine, c *rules.Context) (bool, error) {
+	m.meter.reset(m.Context)
+	met, err := e.EvalBool(m, c)
+	lacking := m.meter.lack
+	if !met || err != nil || lacking == (lack{}) || e.supposed(m, c) != false {
+		return met, err
+	}
+	return false, &RuleError{e.Rule, fmt.Errorf("%[1]s is nil, so that the list ends here%[2]s: write %[1]s != nil and …",
+		lacking.source, lacking.follows())}
+}
+
+// Address evaluates the address of the next request like [Expression.Value]. It is an error if there is none, so that the list
+// ends, and there would be one but for a comparison with a kept value that is nil.
+func (e *Expression) Address(m *Machine, c *rules.Context, limit int) (any, error) {
+	m.meter.reset(m.Context)
+	v, err := e.Value(m, c, limit)
+	lacking := m.meter.lack
+	if err != nil || lacking == (lack{}) || !IsNoAddress(v) || IsNoAddress(e.supposed(m, c)) {
+		return v, err
+	}
+	return nil, &RuleError{e.Rule, fmt.Errorf("%[1]s is nil, so that the list ends here%[2]s: write %[1]s == nil or …",
+		lacking.source, lacking.follows())}
+}
+
+// IsNoAddress reports whether the value of a rule for an address says that there is none.
+func IsNoAddress(v any) bool { return v == nil || v == "" }
+
+// supposed returns the value that the expression would have if all comparisons with a lack were true. It is nil if the
+// evaluation fails.
+func (e *Expression) supposed(m *Machine, c *rules.Context) any {
+	m.meter.reset(m.Context)
+	m.meter.page, m.meter.ignoresLack = c, true
+	v, _ := e.code.run(m)
+	return v
+}
+
+// follows says why the lack of a kept value loses items.
+func (l lack) follows() string {
+	if l.isKept {
+		return ", although later runs read only what follows it"
+	}
+	return ""
 }

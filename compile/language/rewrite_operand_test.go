@@ -84,3 +84,44 @@ func TestAnItemMayFailForWantOfAGivenValue(t *testing.T) {
 		})
 	}
 }
+
+// TestARuleMayFailForWantOfAKeptValue evaluates stopping rules on a page of the first run, which has no kept value.
+func TestARuleMayFailForWantOfAKeptValue(t *testing.T) {
+	for source, want := range map[string]string{ // "fails", "met" or "not met"
+		`not any(items, .id > kept.id)`:                    "fails",
+		`count(items, .id > kept.id) < 2`:                  "fails",
+		`not (items[-1].id > number(kept.id))`:             "fails",
+		`let since = kept.id; none(items, .id > since)`:    "fails",
+		`find(items, .id > kept.id) == nil`:                "fails",
+		`page == 1 and not any(items, .id > kept.id)`:      "fails",
+		`any(items, .id <= kept.id)`:                       "not met",
+		`kept.id != nil and not any(items, .id > kept.id)`: "not met",
+		`page > 1 and not any(items, .id > kept.id)`:       "not met",
+		`not any(items, .id > kept.id) or page == 1`:       "met",
+		`count(items, .id > kept.id) < 3`:                  "met",
+		`not any(items, .none > kept.id)`:                  "met",
+		`not any(items, .id > (kept.id ?? 9))`:             "met",
+		`not any(items, .id > input.id)`:                   "met",
+		`not any(filter(items, .id > 9), .id > kept.id)`:   "met",
+		`kept.id == nil or not any(items, .id > kept.id)`:  "met",
+		`not any(items, .id > kept.ids["7"])`:              "met",
+		`count(items, .id > 9) < 2 and kept.id not in [1]`: "met",
+	} {
+		t.Run(source, func(t *testing.T) {
+			names := []string{"id", "ids"}
+			e, err := NewCompiler(Builtin()).Expression(rules.Rule{ID: "stopRules[0]", Role: rules.RoleStop, Source: source},
+				&rules.Ruleset{KeptNames: names, InputNames: names}, rules.Role(rules.RoleStop).Scope())
+			require.NoError(t, err)
+			list := decoded(t, `[{"id": 7}, {"id": 6}]`).([]any)
+			met, err := e.Ends(&Machine{}, &rules.Context{
+				Page: 1, Count: 2, Items: list, Body: map[string]any{}, Kept: map[string]any{"ids": map[string]any{"7": 9}}, Input: map[string]any{},
+			})
+			if want == "fails" {
+				require.ErrorContains(t, err, "kept.id is nil, so that the list ends here, although later runs read only what follows it")
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, want == "met", met)
+		})
+	}
+}

@@ -56,7 +56,7 @@ type code struct {
 type Compiler struct {
 	language *Language
 	config   *conf.Config
-	cache    map[string]cached // by the source, its variables, and whether it is a condition on items
+	cache    map[string]cached // by the source, its variables, and its marking
 }
 
 type cached struct {
@@ -72,7 +72,7 @@ func NewCompiler(l *Language) *Compiler {
 // Expression compiles a rule of a ruleset. Besides the fields that all rules may read, it may read the
 // fields of a scope. The error is a mistake in the source: see [AsFault].
 func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.Scope) (*Expression, error) {
-	code, err := c.compile(rule.Source, set.ForNames, rule.SelectsItems())
+	code, err := c.compile(rule.Source, set.ForNames, markingOf(rule))
 	if err != nil {
 		return nil, err
 	}
@@ -86,17 +86,13 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 }
 
 // compile returns the code of a source, in which the variables of for have names of their
-// own. ofItems says that the source is a condition on items. The error is a fault, or an error of the expression
-// language.
-func (c *Compiler) compile(source string, variables []string, ofItems bool) (*code, error) {
+// own, and whose operands are marked as marking says. The error is a fault, or an error of the expression language.
+func (c *Compiler) compile(source string, variables []string, marking marking) (*code, error) {
 	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
-	key := strings.Join(append(variables, source), "\x00")
-	if ofItems {
-		key += "\x00"
-	}
+	key := strings.Join(append(variables, source, string(marking)), "\x00")
 	entry, known := c.cache[key]
 	if !known {
-		entry.code, entry.err = c.translate(source, variables, ofItems)
+		entry.code, entry.err = c.translate(source, variables, marking)
 		if found, _ := findMistake(source, unnoticed(source)); found != nil {
 			entry.code, entry.err = nil, found
 		} else if entry.err != nil {
@@ -108,7 +104,7 @@ func (c *Compiler) compile(source string, variables []string, ofItems bool) (*co
 }
 
 // translate takes a source from text to a program.
-func (c *Compiler) translate(source string, variables []string, ofItems bool) (*code, error) {
+func (c *Compiler) translate(source string, variables []string, marking marking) (*code, error) {
 	if len(source) > maxSource {
 		return nil, &Fault{Message: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(source), maxSource)}
 	}
@@ -144,8 +140,8 @@ func (c *Compiler) translate(source string, variables []string, ofItems bool) (*
 	code.reads = distinct(code.accesses, access.needed)
 	code.flags = distinct(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.toBoolean }), access.needed)
 	tree.Node = clone(syntax)
-	if ofItems {
-		c.language.markOperands(tree.Node, map[string]*givenOperand{})
+	if marking != marksNone {
+		c.language.markOperands(tree.Node, marking, map[string]*givenOperand{})
 	}
 	c.language.exposeDigests(&tree.Node)
 	code.items = c.language.replaceItems(&tree.Node)
