@@ -111,26 +111,34 @@ func TestACheckpointHasNoTokenAndTheNextRunUsesItsOwn(t *testing.T) {
 	require.ErrorContains(t, err, "it needs a bearer token, which the credentials do not have")
 }
 
-func TestAKeptSecretIsUsedAgainWithItsPresentValue(t *testing.T) {
+func TestAKeptValueWithASecretThatHasChangedIsRefused(t *testing.T) {
 	var keys []string
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		keys = append(keys, r.URL.Query().Get("again"))
 		fmt.Fprintf(w, `{"data": [1], "again": "x-%s"}`, r.URL.Query().Get("key"))
 	}))
 	defer api.Close()
-	run := func(key string, kept map[string]any) map[string]any {
+	run := func(key string, kept map[string]any) (map[string]any, error) {
 		e := load(t, fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "expression", "keep": {"again": "body.again"}, "stopRules": ["true"],
 			"nextRequest": {"params": {"again": "kept.again"}, "applyToFirst": true}}},
 			"config": {"jobs": [{"endpoint": "users", "dataField": "data", "params": {"#key": %q}}]}}`, api.URL, key),
 			engine.WithKept(map[string]map[string]any{"users": kept}))
 		result, err := e.Run(t.Context(), discard)
-		require.NoError(t, err)
+		if err != nil {
+			return nil, err
+		}
 		text, err := json.Marshal(result.Jobs[0].Kept)
 		require.NoError(t, err)
 		require.NotContains(t, string(text), key)
-		return result.Jobs[0].Kept
+		return result.Jobs[0].Kept, nil
 	}
-	kept := run("first-secret", nil)
-	run("second-secret", kept)
-	require.Equal(t, []string{"", "x-second-secret"}, keys)
+	kept, err := run("first-secret", nil)
+	require.NoError(t, err)
+	_, err = run("first-secret", kept)
+	require.NoError(t, err)
+	require.Equal(t, []string{"", "x-first-secret"}, keys)
+	_, err = run("second-secret", kept)
+	require.ErrorIs(t, err, engine.ErrState)
+	require.ErrorContains(t, err, `again: it contains the secret "config 0", which has changed`)
+	require.Len(t, keys, 2)
 }

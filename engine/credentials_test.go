@@ -129,19 +129,19 @@ func TestACheckpointHasNoComputedKeyAndTheNextRunUsesItsOwn(t *testing.T) {
 		"pagination": {"method": "response.url", "urlKey": "next", "stopRules": ["page >= 2"]}},
 		"config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`, api.URL))
 	var checkpoint json.RawMessage
-	_, err := e.With(engine.WithInputs(map[string]any{"key": "first-7f3a"})).Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
+	_, err := e.With(engine.WithInputs(map[string]any{"key": "k7F3a9Xq2Lm8Zt4Rv1Bn"})).Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
 		if page.Page == 1 {
 			checkpoint, err = page.Checkpoint()
 		}
 		return err
 	})
 	require.NoError(t, err)
-	require.NotContains(t, string(checkpoint), "7f3a")
+	require.NotContains(t, string(checkpoint), "F3a9")
 	links = nil
-	again := e.With(engine.WithInputs(map[string]any{"key": "second-7f3a"}), engine.WithResume(map[string]json.RawMessage{"users": checkpoint}))
+	again := e.With(engine.WithInputs(map[string]any{"key": "w2Rt8Kp5Hd1Mc6Yq9Zs3"}), engine.WithResume(map[string]json.RawMessage{"users": checkpoint}))
 	_, err = again.Run(t.Context(), discard)
 	require.NoError(t, err)
-	require.Equal(t, []string{"key-of-second-7f3a"}, links)
+	require.Equal(t, []string{"key-of-w2Rt8Kp5Hd1Mc6Yq9Zs3"}, links)
 }
 
 func TestOneEngineSignsForManyTenantsAtTheSameTime(t *testing.T) {

@@ -178,7 +178,7 @@ func TestASecretIsNotInACheckpoint(t *testing.T) {
 	require.NoError(t, err)
 	var checkpoint json.RawMessage
 	stop := errors.New("enough")
-	_, err = e.With(engine.WithInputs(map[string]any{"tenant": "acme", "key": "SECRET-7f3a"})).
+	_, err = e.With(engine.WithInputs(map[string]any{"tenant": "acme", "key": "k7F3a9Xq2Lm8Zt4Rv1Bn"})).
 		Run(t.Context(), func(_ context.Context, page *engine.Page) (err error) {
 			if checkpoint, err = page.Checkpoint(); err != nil {
 				return err
@@ -186,13 +186,16 @@ func TestASecretIsNotInACheckpoint(t *testing.T) {
 			return stop
 		})
 	require.ErrorIs(t, err, stop)
-	require.NotContains(t, string(checkpoint), "SECRET-7f3a")
+	require.NotContains(t, string(checkpoint), "k7F3a9Xq2Lm8Zt4Rv1Bn")
 
 	resume := map[string]json.RawMessage{"users": checkpoint}
-	_, err = e.With(engine.WithInputs(map[string]any{"tenant": "acme", "key": "ROTATED-0b1c"}), engine.WithResume(resume)).
+	_, err = e.With(engine.WithInputs(map[string]any{"tenant": "acme", "key": "w2Rt8Kp5Hd1Mc6Yq9Zs3"}), engine.WithResume(resume)).
 		Run(t.Context(), func(context.Context, *engine.Page) error { return stop })
 	require.ErrorIs(t, err, stop)
-	require.Equal(t, []string{"SECRET-7f3a", "ROTATED-0b1c"}, keys)
+	_, err = e.With(engine.WithInputs(map[string]any{"tenant": "acme", "key": "a-password"}), engine.WithResume(resume)).Run(t.Context(), discard)
+	require.ErrorIs(t, err, engine.ErrState)
+	require.ErrorContains(t, err, `contains the secret "input.key", which has changed`)
+	require.Equal(t, []string{"k7F3a9Xq2Lm8Zt4Rv1Bn", "w2Rt8Kp5Hd1Mc6Yq9Zs3"}, keys)
 }
 
 func TestACheckpointOfAnotherJobIsRefused(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -103,14 +105,21 @@ func (l *Loop) selectKept(job *compile.Job, key string) map[string]any {
 }
 
 // RevealKept returns the values that a job kept in the previous run for a key of [compile.Job.KeepKey], with
-// the present secrets.
+// the present secrets. A value that contains a secret that has changed is refused.
 func (l *Loop) RevealKept(ctx context.Context, job *compile.Job, key string) (map[string]any, error) {
 	kept := l.selectKept(job, key)
 	if kept == nil {
 		return nil, nil
 	}
-	revealed, err := l.Concealer(ctx).RevealValue(kept)
+	concealer := l.Concealer(ctx)
+	revealed, err := concealer.RevealValue(kept)
 	if err != nil {
+		for _, name := range slices.Sorted(maps.Keys(kept)) {
+			if _, wrong := concealer.RevealValue(kept[name]); wrong != nil {
+				err = fmt.Errorf("%s: %w", name, wrong)
+				break
+			}
+		}
 		return nil, &failure.Error{Class: failure.State, Job: job.ID(), Op: "kept", Err: err,
 			Message: "the values of the previous run cannot be used: " + err.Error(), Hint: "start from the beginning, without them"}
 	}

@@ -3,6 +3,8 @@ package saved
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +15,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/stopwhen/stopwhen/rules/secret"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -85,7 +89,7 @@ func (c *Concealer) ConcealJSON(checkpoint []byte) ([]byte, error) {
 	if !c.changes(checkpoint) {
 		return checkpoint, nil
 	}
-	return replaceMembers(checkpoint, func(v any) (any, error) { return c.ConcealValue(v), nil })
+	return replaceMembers(checkpoint, func(v any) (any, error) { return c.conceal(v, digestInCheckpoint), nil })
 }
 
 // changes reports whether a text or a number in a JSON document has a secret or a delimiter.
@@ -112,9 +116,28 @@ func (c *Concealer) changes(document []byte) bool {
 	}
 }
 
-func (c *Concealer) has(text []byte) bool { return len(c.redactor.Find(string(text))) > 0 }
+func (c *Concealer) has(text []byte) bool { return len(c.find(string(text))) > 0 }
 
-// RevealJSON replaces the names of secrets in a checkpoint by their current values.
+// find returns the places of secrets that are replaced in a saved text.
+func (c *Concealer) find(text string) []redact.Match {
+	return slices.DeleteFunc(c.redactor.Find(text), func(f redact.Match) bool { return isData(f.Secret) })
+}
+
+// longestNumber is the number of digits of the longest number that stays in saved values although it is a secret.
+const longestNumber = 10
+
+// isData reports whether the text of a secret is a time or a short number. Such a text is too often a part of other
+// values, and a value from the environment may be the end of the windows: it stays in saved values.
+func isData(text string) bool {
+	if len(text) <= longestNumber && strings.Trim(text, "0123456789") == "" {
+		return true
+	}
+	_, err := times.Parse(text)
+	return err == nil
+}
+
+// RevealJSON replaces the names of secrets in a checkpoint by the secrets. It is an error if a secret has changed, unless
+// the run fetches it or it is a key.
 func (c *Concealer) RevealJSON(checkpoint []byte) ([]byte, error) {
 	if !bytes.Contains(checkpoint, []byte(delimiter)) {
 		return checkpoint, nil
@@ -122,7 +145,7 @@ func (c *Concealer) RevealJSON(checkpoint []byte) ([]byte, error) {
 	return replaceMembers(checkpoint, c.RevealValue)
 }
 
-// Encode encodes a value as [Value] does, without its secrets.
+// Encode encodes a value of a checkpoint as [Value] does, without its secrets.
 func (c *Concealer) Encode(v any) (json.RawMessage, error) {
 	raw, err := encode(v)
 	if err != nil {
@@ -131,18 +154,21 @@ func (c *Concealer) Encode(v any) (json.RawMessage, error) {
 	if err := value.Unmarshal(raw, &v); err != nil {
 		return nil, err
 	}
-	return json.Marshal(c.ConcealValue(v))
+	return json.Marshal(c.conceal(v, digestInCheckpoint))
 }
 
-// ConcealValue returns a value with the secrets replaced by their names.
-func (c *Concealer) ConcealValue(v any) any {
-	name := func(text string) (string, error) { return c.concealText(text), nil }
+// ConcealValue returns a value for the next run with the secrets replaced by their names.
+func (c *Concealer) ConcealValue(v any) any { return c.conceal(v, digestOf) }
+
+// conceal returns a value with the secrets replaced by their names, with digests.
+func (c *Concealer) conceal(v any, digest func(secret string) string) any {
+	name := func(text string) (string, error) { return c.concealText(text, digest), nil }
 	out, _ := value.Replace(v, value.Replacement{Name: name, Scalar: func(v any) (any, error) {
 		switch v := v.(type) {
 		case string:
-			return c.concealText(v), nil
+			return c.concealText(v, digest), nil
 		case json.Number:
-			text := c.concealText(v.String())
+			text := c.concealText(v.String(), digest)
 			if strings.HasPrefix(text, delimiter) && strings.HasSuffix(text, delimiter) && strings.Count(text, delimiter) == 2 {
 				return map[string]any{numberTag: text}, nil
 			}
@@ -154,8 +180,8 @@ func (c *Concealer) ConcealValue(v any) any {
 
 // concealText replaces the secrets in a text. Of overlapping secrets it replaces the first and
 // longest.
-func (c *Concealer) concealText(text string) string {
-	found := c.redactor.Find(text)
+func (c *Concealer) concealText(text string, digest func(secret string) string) string {
+	found := c.find(text)
 	if len(found) == 0 {
 		return strings.ReplaceAll(text, delimiter, delimiter+delimiter)
 	}
@@ -170,7 +196,7 @@ func (c *Concealer) concealText(text string) string {
 			continue
 		}
 		out.WriteString(strings.ReplaceAll(text[end:f.Start], delimiter, delimiter+delimiter))
-		out.WriteString(delimiter + c.nameOf(f, text[f.Start:f.End]) + delimiter)
+		out.WriteString(delimiter + c.nameOf(f, text[f.Start:f.End], digest) + delimiter)
 		end = f.End
 	}
 	out.WriteString(strings.ReplaceAll(text[end:], delimiter, delimiter+delimiter))
@@ -191,31 +217,64 @@ func withoutNeedlessEscape(text string, f redact.Match) redact.Match {
 	return f
 }
 
-// nameOf returns the name of a secret together with its spelling.
-func (c *Concealer) nameOf(f redact.Match, written string) string {
-	name := f.Name + "|" + f.Form
-	if !f.Escaped {
-		return strings.TrimSuffix(name, "|")
+// nameOf returns the name of a secret together with its spelling and, unless the run fetches it, a digest.
+func (c *Concealer) nameOf(f redact.Match, written string, digest func(secret string) string) string {
+	parts := []string{f.Name, f.Form, "", ""}
+	if f.Escaped {
+		if f.Form == "+" { // the escapes of URLs include it
+			parts[1] = ""
+		}
+		plain, _ := redact.Spell(parts[1], f.Secret)
+		parts[2] = escapingOf(plain, written)
 	}
-	form := f.Form
-	if form == "+" { // the escapes of URLs include it
-		form, name = "", f.Name+"|"
+	name := f.Name
+	if whole, _, isFragment := redact.ParseFragmentName(name); isFragment {
+		name = whole
 	}
-	plain, _ := redact.Spell(form, f.Secret)
+	if _, given := c.secrets[name]; given {
+		parts[3] = digest(f.Secret)
+	}
+	return strings.TrimRight(strings.Join(parts, "|"), "|")
+}
+
+// escapingOf returns the name of the escaping in which a text is written, or "" for none.
+func escapingOf(plain, written string) string {
 	for _, e := range escapings {
 		if e.of(plain) == written {
-			return name + "|" + e.name
+			return e.name
 		}
 	}
 	for _, e := range escapings {
 		if strings.Contains(written, e.character) {
-			return name + "|" + e.name
+			return e.name
 		}
 	}
-	return strings.TrimSuffix(name, "|")
+	return ""
 }
 
-// RevealValue returns a value with the names of secrets replaced by their current values.
+// digestOf returns a digest that shows whether a secret has changed. It has only 16 bits, so that many texts have
+// the same digest, and none can be found from it.
+func digestOf(secret string) string {
+	sum := sha256.Sum256([]byte(secret))
+	return hex.EncodeToString(sum[:2])
+}
+
+// keyDigest stands in checkpoints for the digest of a key, which may have changed.
+const keyDigest = "key"
+
+// digestInCheckpoint is [digestOf] for a checkpoint. A key is not there by chance, but because the next request has it,
+// and the run may go on with a new key.
+func digestInCheckpoint(secret string) string {
+	if isKey(secret) {
+		return keyDigest
+	}
+	return digestOf(secret)
+}
+
+// isKey reports whether a secret is random, so that no other value contains its text.
+func isKey(text string) bool { return secret.IsIssued(text) || secret.IsRandom(text) }
+
+// RevealValue returns a value with the names of secrets replaced by the secrets. See [Concealer.RevealJSON].
 func (c *Concealer) RevealValue(v any) (any, error) {
 	return value.Replace(v, value.Replacement{
 		Name: c.revealText,
@@ -258,17 +317,20 @@ func (c *Concealer) revealText(text string) (string, error) {
 	}
 }
 
-// spell returns the current value of a secret, in the spelling that its name states.
+// spell returns the current value of a secret, which must have the digest in its name, in the spelling that its name states.
 func (c *Concealer) spell(name string) (string, error) {
 	if name == "" {
 		return delimiter, nil
 	}
-	parts := append(strings.Split(name, "|"), "", "")
-	secret, err := c.current(parts[0])
+	parts := append(strings.Split(name, "|"), "", "", "") // earlier builds wrote no digest
+	current, err := c.current(parts[0])
 	if err != nil {
 		return "", err
 	}
-	text, ok := redact.Spell(parts[1], secret)
+	if digest := parts[3]; digest != "" && digest != digestOf(current) && (digest != keyDigest || !isKey(current)) {
+		return "", fmt.Errorf("it contains the secret %q, which has changed: set the earlier one, or start over", parts[0])
+	}
+	text, ok := redact.Spell(parts[1], current)
 	if !ok {
 		return "", fmt.Errorf("it has the secret %q in the unknown form %q", parts[0], parts[1])
 	}

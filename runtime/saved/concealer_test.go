@@ -16,7 +16,7 @@ func concealerOf(secrets map[string]string) *Concealer {
 	return NewConcealer(secrets, redact.NewNamed(secrets), nil)
 }
 
-func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
+func TestASecretIsNotInACheckpoint(t *testing.T) {
 	const secret = `S3cr&t "7f3a"/`
 	values := map[string]any{
 		"plain": secret, "in a link": "https://api.test/?key=S3cr%26t+%227f3a%22%2F&page=2", "in a path": "/v1/S3cr&t%20%227f3a%22%2F/users",
@@ -40,24 +40,15 @@ func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
 	require.NoError(t, json.Unmarshal(same, &got))
 	require.Equal(t, values, got)
 
-	rotated, err := concealerOf(map[string]string{"input.key": "new & better", "short": "de"}).RevealJSON(concealed)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(rotated, &got))
-	require.Equal(t, "new & better", got["plain"])
-	require.Equal(t, "https://api.test/?key=new+%26+better&page=2", got["in a link"])
-	require.Equal(t, "/v1/new%20&%20better/users", got["in a path"])
-	require.Equal(t, "?key=new%20%26%20better", got["lower-case escapes"])
-	require.Equal(t, "key=de", got["short"])
-
 	_, err = concealerOf(nil).RevealJSON(concealed)
 	require.ErrorContains(t, err, `it needs the secret "`)
 }
 
 func TestANumberThatIsASecretIsConcealedWhereverItStands(t *testing.T) {
-	for _, text := range []string{`{"n":8675309}`, `{"n":8675309,"m":"text"}`, `{"m":"text","n":[1,8675309]}`} {
-		concealed, err := concealerOf(map[string]string{"pin": "8675309"}).ConcealJSON([]byte(text))
+	for _, text := range []string{`{"n":86753091234}`, `{"n":86753091234,"m":"text"}`, `{"m":"text","n":[1,86753091234]}`} {
+		concealed, err := concealerOf(map[string]string{"pin": "86753091234"}).ConcealJSON([]byte(text))
 		require.NoError(t, err)
-		require.NotContains(t, string(concealed), "8675309", text)
+		require.NotContains(t, string(concealed), "86753091234", text)
 	}
 }
 
@@ -89,4 +80,71 @@ func TestWhatIsConcealedIsRevealedTheSame(t *testing.T) {
 		require.NoError(t, json.Unmarshal(same, &got))
 		require.Equal(t, want, got)
 	})
+}
+
+func TestASavedValueWithASecretThatHasChangedIsRefused(t *testing.T) {
+	const text = `{"after":"item-letmein-7"}`
+	before := map[string]string{"config 0": "letmein", "config 1": "another"}
+	concealed, err := concealerOf(before).ConcealJSON([]byte(text))
+	require.NoError(t, err)
+	require.NotContains(t, string(concealed), "letmein")
+	for name, now := range map[string]map[string]string{
+		"another value": {"config 0": "letmeout", "config 1": "another"},
+		"moved":         {"config 0": "user", "config 1": "letmein"},
+	} {
+		_, err := concealerOf(now).RevealJSON(concealed)
+		require.ErrorContains(t, err, `contains the secret "config 0", which has changed`, name)
+	}
+
+	fragment := redact.NewNamed(map[string]string{"config 0": "user:letmein"})
+	fragment.HideFragments("letmein")
+	concealed, err = NewConcealer(map[string]string{"config 0": "user:letmein"}, fragment, nil).ConcealJSON([]byte(text))
+	require.NoError(t, err)
+	_, err = concealerOf(map[string]string{"config 0": "user:letgone"}).RevealJSON(concealed)
+	require.ErrorContains(t, err, "which has changed")
+
+	// An earlier build wrote no digest.
+	got, err := concealerOf(map[string]string{"config 0": "letmeout"}).RevealJSON([]byte(`{"after":"item-` + delimiter + "config 0" + delimiter + `-7"}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"after":"item-letmeout-7"}`, string(got))
+}
+
+func TestTheCurrentTextOfAFetchedSecretIsUsed(t *testing.T) {
+	concealed, err := NewConcealer(nil, redact.NewNamed(map[string]string{"token": "old-token"}), nil).ConcealJSON([]byte(`{"next":"/?t=old-token"}`))
+	require.NoError(t, err)
+	require.NotContains(t, string(concealed), "old-token")
+	fetch := func(name string) (string, bool, error) { return "new-token", name == "token", nil }
+	got, err := NewConcealer(nil, redact.New(nil), fetch).RevealJSON(concealed)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"next":"/?t=new-token"}`, string(got))
+}
+
+func TestATimeOrAShortNumberStaysInSavedValues(t *testing.T) {
+	for secret, text := range map[string]string{
+		"2026-01-05": `{"until":"2026-01-05T00:00:00Z"}`, "2026-01-05T00:00:00Z": `{"until":"2026-01-05T00:00:00Z"}`,
+		"1020": `{"after":"id-1020","n":1020}`, "0123456789": `{"after":"0123456789"}`,
+	} {
+		concealed, err := concealerOf(map[string]string{"config 0": secret}).ConcealJSON([]byte(text))
+		require.NoError(t, err)
+		require.Equal(t, text, string(concealed), secret)
+	}
+	for _, secret := range []string{"01234567891", "2026-01-05x", "102a"} {
+		concealed, err := concealerOf(map[string]string{"config 0": secret}).ConcealJSON([]byte(`{"after":"` + secret + `"}`))
+		require.NoError(t, err)
+		require.NotContains(t, string(concealed), secret)
+	}
+}
+
+func TestAKeyInACheckpointMayChangeButNotInAKeptValue(t *testing.T) {
+	before, now := map[string]string{"config 0": "k7F3a9Xq2Lm8Zt4Rv1Bn"}, map[string]string{"config 0": "w2Rt8Kp5Hd1Mc6Yq9Zs3"}
+	concealed, err := concealerOf(before).ConcealJSON([]byte(`{"next":"/?key=k7F3a9Xq2Lm8Zt4Rv1Bn"}`))
+	require.NoError(t, err)
+	got, err := concealerOf(now).RevealJSON(concealed)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"next":"/?key=w2Rt8Kp5Hd1Mc6Yq9Zs3"}`, string(got))
+	_, err = concealerOf(map[string]string{"config 0": "a-user"}).RevealJSON(concealed) // the names of secrets are positions
+	require.ErrorContains(t, err, "which has changed")
+
+	_, err = concealerOf(now).RevealValue(concealerOf(before).ConcealValue("k7F3a9Xq2Lm8Zt4Rv1Bn"))
+	require.ErrorContains(t, err, "which has changed")
 }
