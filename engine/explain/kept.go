@@ -39,8 +39,8 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	}
 	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s%s; "+
 		"if both are given, the values of --kept are used, and those of the state for a job that has none there. "+
-		"A run in which the job has another address, parameters, headers or inputs, or whose output file has changed since, is refused before "+
-		"the first request of any job (%s).", time, evidence, statusState)}, ""
+		"A run in which the job has another address, parameters, headers, dataField or inputs, or whose output file has changed since, "+
+		"is refused before the first request of any job (%s); if the file is missing, the log warns.", time, evidence, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:
 		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): if several partitions have the same value, "+

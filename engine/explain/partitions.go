@@ -116,7 +116,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		sentences = append(sentences, "Evidence in one partition does not stop the others.")
 	}
 	if x.OnError == rules.PartitionSkip {
-		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, the items of its pages before are written, "+
+		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, the items of the pages that it has got are written, "+
 			"and the run goes on (onPartitionError); "+
 			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only%s.%s",
 			failOnStatus(j.Ruleset.Dialect, rules.Partial), j.exceptChildren(), j.ifAllFail()))

@@ -477,9 +477,9 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
-	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved, and keeps the rows that are in .partial; after exit status 0, it requests everything again, and after evidence the lists that have it.")
+	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved, and keeps the rows up to there; after exit status 0, it requests everything again, and after evidence the lists that have it.")
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
-		"and keeps the rows that are in .partial; after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then.")
+		"and keeps the rows up to there; after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then.")
 	require.NotContains(t, text, "keeps the rows that are in .partial", "--full says more of it")
 }
 
@@ -555,7 +555,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 		{"a sorted query", config(aws4, users+"}"), config(`, "pagination": {"method": "offset", "limit": 2, "offsetParam": "a"}`, users+"}"), "first request GET https://x.example/v1/users?limit=2&offset=0"},
 		{"a filter", config("", users+`, "filter": "item.a"}`), config("", users+"}"), "an item is left out if this is false or nil; any other value than true fails the run (exit status 5)"},
 		{"a filter that fails", config(paged, users+`, "filter": "item.a"}`), config(paged, users+"}"), "or another expression fails it (but not if that is an expression of filter)."},
-		{"a parent that is not written", config("", users+`, "emit": false}, `+posts+"}"), config(paged, users+"}"), "With --state FILE, the run after one that failed or was interrupted requests what is not complete;"},
+		{"a parent that is not written", config("", users+`, "emit": false}, `+posts+"}"), config("", users+"}"), "With --state FILE, the run after one that failed or was interrupted requests what is not complete, taking the items of users on saved pages from the state"},
 		{"children of a job with skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}, `+posts+"}"), config("", users+parts+`, "onPartitionError": "skip"}`),
 			"ends a partition only, but those of jobs for its items do not."},
 		{"the order of onError and retries", config(`, "pagination": {"method": "pagenum", "onError": [{"when": "status >= 500", "do": "fail"}]}`, users+"}"), config(paged, users+"}"),

@@ -12,11 +12,10 @@ import (
 
 // addFiles adds the files to which the items of the job are written.
 func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
-	if !j.Spec().Emits {
-		return
-	}
-	for _, dataType := range j.Spec().DataTypes() {
-		x.Files = lists.AppendNew(x.Files, rules.FileName(dataType))
+	if j.Spec().Emits {
+		for _, dataType := range j.Spec().DataTypes() {
+			x.Files = lists.AppendNew(x.Files, rules.FileName(dataType))
+		}
 	}
 	for job := j.Job; job != nil; job = job.Parent {
 		if len(job.Keeps) > 0 {
@@ -167,7 +166,10 @@ func (x *JobExplanation) startsOver() string {
 	what := "the list is"
 	switch {
 	case x.Items.parents != nil:
-		causes, what = append(causes, "an item of a parent with which no request can be made"), "the tree is"
+		what = "the tree is"
+		if x.Partitions == nil || x.Partitions.OnError != rules.PartitionSkip {
+			causes = append(causes, "an item of a parent with which no request can be made")
+		}
 	case x.Partitions != nil:
 		what = "all partitions are"
 	}
