@@ -129,7 +129,7 @@ func internalFunctions() []*builtin.Function {
 		if row.boolean {
 			types = givesBool
 		}
-		if row.falseOfNil {
+		if row.falseOfNil || operator == "==" {
 			row.apply = orLack(row.apply)
 		}
 		list = append(list, metered(safeOp+operator, types, func(m *meter, a []any) (any, error) { return row.apply(m, a[0], a[1]) }))

@@ -32,6 +32,28 @@ func TestAnItemMayFailForWantOfAGivenValue(t *testing.T) {
 		`item.at > kept.seen[item.id]`:                                "kept.seen[item.id]",
 		`any(item.times, # > kept.at)`:                                "kept.at",
 		`date(item.none ?? item.at) - date(kept.at) > duration('1h')`: "kept.at",
+		`date(item.at).After(date(kept.at))`:                          "kept.at",
+		`date(kept.at).Before(date(item.at))`:                         "kept.at",
+		`date(item.at).Compare(date(kept.at)) == 1`:                   "kept.at",
+		`item.shut or date(item.at).Equal(date(input.since))`:         "input.since",
+		`item.at > get(kept, 'at')`:                                   `get(kept, "at")`,
+		`any([kept.at], # < item.at)`:                                 "kept.at",
+		`indexOf(item.at, kept.at) == 0`:                              "kept.at",
+		`hasPrefix(item.at, kept.at)`:                                 "kept.at",
+
+		`not date(item.at).Before(date(kept.at))`:              "+",
+		`date(item.at).Compare(date(kept.at)) != -1`:           "+",
+		`kept.at == nil or date(item.at).After(date(kept.at))`: "+",
+		`date(item.at).After(date(kept.at ?? '2000-01-01'))`:   "+",
+		`date(item.at).Compare(date(kept.at)) == nil`:          "+",
+		`any([kept.at], # == nil or # < item.at)`:              "+",
+		`hasPrefix(item.at, '2026')`:                           "+",
+
+		`item.shut and date(item.at).After(date(kept.at))`:        "-",
+		`date(item.none).After(date(kept.at))`:                    "-",
+		`date(item.none).Compare(date(kept.at)) == 1`:             "-",
+		`date(item.at).After(date(kept.seen["8"])) and item.shut`: "-",
+		`item.none == kept.at[:10] and item.shut`:                 "-",
 
 		`kept.at == nil or item.at > kept.at`:                                              "+",
 		`item.at > (kept.at ?? '2000')`:                                                    "+",
@@ -94,6 +116,7 @@ func TestARuleMayFailForWantOfAKeptValue(t *testing.T) {
 		`let since = kept.id; none(items, .id > since)`:    "fails",
 		`find(items, .id > kept.id) == nil`:                "fails",
 		`page == 1 and not any(items, .id > kept.id)`:      "fails",
+		`not any(items, date(.at).After(date(kept.id)))`:   "fails",
 		`any(items, .id <= kept.id)`:                       "not met",
 		`kept.id != nil and not any(items, .id > kept.id)`: "not met",
 		`page > 1 and not any(items, .id > kept.id)`:       "not met",
@@ -112,7 +135,7 @@ func TestARuleMayFailForWantOfAKeptValue(t *testing.T) {
 			e, err := NewCompiler(Builtin()).Expression(rules.Rule{ID: "stopRules[0]", Role: rules.RoleStop, Source: source},
 				&rules.Ruleset{KeptNames: names, InputNames: names}, rules.Role(rules.RoleStop).Scope())
 			require.NoError(t, err)
-			list := decoded(t, `[{"id": 7}, {"id": 6}]`).([]any)
+			list := decoded(t, `[{"id": 7, "at": "2026-03-01"}, {"id": 6}]`).([]any)
 			met, err := e.Ends(&Machine{}, &rules.Context{
 				Page: 1, Count: 2, Items: list, Body: map[string]any{}, Kept: map[string]any{"ids": map[string]any{"7": 9}}, Input: map[string]any{},
 			})

@@ -141,6 +141,7 @@ func (c *Compiler) translate(source string, variables []string, marking marking)
 	code.flags = distinct(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.toBoolean }), access.needed)
 	tree.Node = clone(syntax)
 	if marking != marksNone {
+		asOperator(&tree.Node)
 		c.language.markOperands(tree.Node, marking, map[string]*givenOperand{})
 	}
 	c.language.exposeDigests(&tree.Node)

@@ -155,6 +155,9 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 		if err != nil {
 			return nil, err
 		}
+		if e == variable.Values {
+			return e.Chosen(&language.Machine{Context: ctx}, c, language.MaxValueBytes)
+		}
 		return e.Value(&language.Machine{Context: ctx}, c, language.MaxValueBytes)
 	}
 	switch {
