@@ -133,7 +133,7 @@ func TestARuleMayFailForWantOfAKeptValue(t *testing.T) {
 		t.Run(source, func(t *testing.T) {
 			names := []string{"id", "ids"}
 			e, err := NewCompiler(Builtin()).Expression(rules.Rule{ID: "stopRules[0]", Role: rules.RoleStop, Source: source},
-				&rules.Ruleset{KeptNames: names, InputNames: names}, rules.Role(rules.RoleStop).Scope())
+				&rules.Ruleset{KeptNames: names, InputNames: names}, rules.RoleStop.Scope())
 			require.NoError(t, err)
 			list := decoded(t, `[{"id": 7, "at": "2026-03-01"}, {"id": 6}]`).([]any)
 			met, err := e.Ends(&Machine{}, &rules.Context{
