@@ -176,8 +176,10 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 			found = append(found, *f)
 		}
 	}
-	if f := evidence.AuditPartitions(job, rules.PartitionFacts{Failed: partitions.Skipped, Of: partitions.Count}); f != nil {
-		found = append(found, *f)
+	if partitions.Count > 1 || one.result.Items == 0 { // the failure of the only one that has items has been told
+		if f := evidence.AuditPartitions(job, rules.PartitionFacts{Failed: partitions.Skipped, Of: partitions.Count}); f != nil {
+			found = append(found, *f)
+		}
 	}
 	values := one.seen.Values
 	if f := t.missing.Finding(job, partitions.Count, t.leavesOut, values); f != nil {
