@@ -120,18 +120,12 @@ func (c *Concealer) has(text []byte) bool { return len(c.find(string(text))) > 0
 
 // find returns the places of secrets that are replaced in a saved text.
 func (c *Concealer) find(text string) []redact.Match {
-	return slices.DeleteFunc(c.redactor.Find(text), func(f redact.Match) bool { return isData(f.Secret) })
+	return slices.DeleteFunc(c.redactor.Find(text), func(f redact.Match) bool { return isTime(f.Secret) })
 }
 
-// longestNumber is the number of digits of the longest number that stays in saved values although it is a secret.
-const longestNumber = 10
-
-// isData reports whether the text of a secret is a time or a short number. Such a text is too often a part of other
-// values, and a value from the environment may be the end of the windows: it stays in saved values.
-func isData(text string) bool {
-	if len(text) <= longestNumber && strings.Trim(text, "0123456789") == "" {
-		return true
-	}
+// isTime reports whether the text of a secret is a time or a date, such as a value from the environment at which windows end.
+// It stays in saved values. A number does not, since it may be a PIN.
+func isTime(text string) bool {
 	_, err := times.Parse(text)
 	return err == nil
 }
@@ -253,7 +247,7 @@ func escapingOf(plain, written string) string {
 }
 
 // digestOf returns a digest that shows whether a secret has changed. It has only 16 bits, so that many texts have
-// the same digest, and none can be found from it.
+// the same digest, and none but the shortest can be found from it.
 func digestOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:2])

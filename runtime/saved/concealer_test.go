@@ -45,10 +45,10 @@ func TestASecretIsNotInACheckpoint(t *testing.T) {
 }
 
 func TestANumberThatIsASecretIsConcealedWhereverItStands(t *testing.T) {
-	for _, text := range []string{`{"n":86753091234}`, `{"n":86753091234,"m":"text"}`, `{"m":"text","n":[1,86753091234]}`} {
-		concealed, err := concealerOf(map[string]string{"pin": "86753091234"}).ConcealJSON([]byte(text))
+	for _, text := range []string{`{"n":8675309}`, `{"n":8675309,"m":"text"}`, `{"m":"text","n":[1,8675309]}`} {
+		concealed, err := concealerOf(map[string]string{"pin": "8675309"}).ConcealJSON([]byte(text))
 		require.NoError(t, err)
-		require.NotContains(t, string(concealed), "86753091234", text)
+		require.NotContains(t, string(concealed), "8675309", text)
 	}
 }
 
@@ -119,16 +119,15 @@ func TestTheCurrentTextOfAFetchedSecretIsUsed(t *testing.T) {
 	require.JSONEq(t, `{"next":"/?t=new-token"}`, string(got))
 }
 
-func TestATimeOrAShortNumberStaysInSavedValues(t *testing.T) {
+func TestATimeStaysInSavedValues(t *testing.T) {
 	for secret, text := range map[string]string{
 		"2026-01-05": `{"until":"2026-01-05T00:00:00Z"}`, "2026-01-05T00:00:00Z": `{"until":"2026-01-05T00:00:00Z"}`,
-		"1020": `{"after":"id-1020","n":1020}`, "0123456789": `{"after":"0123456789"}`,
 	} {
 		concealed, err := concealerOf(map[string]string{"config 0": secret}).ConcealJSON([]byte(text))
 		require.NoError(t, err)
 		require.Equal(t, text, string(concealed), secret)
 	}
-	for _, secret := range []string{"01234567891", "2026-01-05x", "102a"} {
+	for _, secret := range []string{"1020", "01234567891", "2026-01-05x", "102a"} {
 		concealed, err := concealerOf(map[string]string{"config 0": secret}).ConcealJSON([]byte(`{"after":"` + secret + `"}`))
 		require.NoError(t, err)
 		require.NotContains(t, string(concealed), secret)
