@@ -42,12 +42,12 @@ type Machine struct {
 // Eval evaluates the expression on a page. All errors are of the type [*RuleError]. They name the rule,
 // but neither the job nor the page, which the caller knows.
 func (e *Expression) Eval(m *Machine, c *rules.Context) (any, error) {
+	m.meter.reset(m.Context)
 	if m.Given != nil {
 		if v, ok := m.Given(e, c); ok {
 			return v, nil
 		}
 	}
-	m.meter.reset(m.Context)
 	m.meter.page = c
 	v, err := e.code.run(m)
 	if err != nil {

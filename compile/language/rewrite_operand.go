@@ -246,7 +246,6 @@ func lackAmong(args []any) lack {
 // Passes reports whether an item, that of the context, passes a condition like [Expression.EvalBool]. It is an error if the
 // item would pass, but for a comparison with a value that the run is given, and that is nil.
 func (e *Expression) Passes(m *Machine, c *rules.Context) (bool, error) {
-	m.meter.reset(m.Context)
 	passes, err := e.EvalBool(m, c)
 	lacking := m.meter.lack
 	if passes || err != nil || lacking == (lack{}) {
@@ -262,7 +261,6 @@ func (e *Expression) Passes(m *Machine, c *rules.Context) (bool, error) {
 // Chosen evaluates the values of a variable like [Expression.Value]. It is an error if the list would be longer, but for a
 // comparison with a value that the run is given, and that is nil.
 func (e *Expression) Chosen(m *Machine, c *rules.Context, limit int) (any, error) {
-	m.meter.reset(m.Context)
 	v, err := e.Value(m, c, limit)
 	lacking := m.meter.lack
 	if err != nil || lacking == (lack{}) {
@@ -279,7 +277,6 @@ func (e *Expression) Chosen(m *Machine, c *rules.Context, limit int) (any, error
 // Ends reports whether a stopping rule is met, like [Expression.EvalBool]. It is an error if the rule is met, and would not be,
 // but for a comparison with a kept value that is nil.
 func (e *Expression) Ends(m *Machine, c *rules.Context) (bool, error) {
-	m.meter.reset(m.Context)
 	met, err := e.EvalBool(m, c)
 	lacking := m.meter.lack
 	if !met || err != nil || lacking == (lack{}) || e.supposed(m, c) != false {
@@ -292,7 +289,6 @@ func (e *Expression) Ends(m *Machine, c *rules.Context) (bool, error) {
 // Address evaluates the address of the next request like [Expression.Value]. It is an error if there is none, so that the list
 // ends, and there would be one but for a comparison with a kept value that is nil.
 func (e *Expression) Address(m *Machine, c *rules.Context, limit int) (any, error) {
-	m.meter.reset(m.Context)
 	v, err := e.Value(m, c, limit)
 	lacking := m.meter.lack
 	if err != nil || lacking == (lack{}) || !IsNoAddress(v) || IsNoAddress(e.supposed(m, c)) {

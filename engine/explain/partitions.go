@@ -324,12 +324,15 @@ func isNumber(e *language.Expression) bool {
 	return e != nil && len(e.Reads) == 0 && json.Valid([]byte(e.Rule.Source))
 }
 
+// stepsInTime reports whether the configuration has a length of time as the step of windows.
+func stepsInTime(w *rules.Window) bool { return w.Step != (times.Span{}) && w.Step.IsTime() }
+
 // smallestWindow names the length down to which windows are read in halves.
 func smallestWindow(w *rules.Window) string {
 	switch {
 	case w.Smallest != (times.Span{}):
 		return w.Smallest.String()
-	case w.Step != (times.Span{}) && w.Step.IsTime():
+	case stepsInTime(w):
 		return "a second"
 	}
 	return "a second, or the number 1"
@@ -340,7 +343,7 @@ func beginOfHalf(w *rules.Window) string {
 	switch {
 	case w.Smallest != (times.Span{}):
 		return "a multiple of " + w.Smallest.String()
-	case w.Step != (times.Span{}) && w.Step.IsTime():
+	case stepsInTime(w):
 		return "whole seconds"
 	}
 	return "whole seconds or a whole number"
