@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -268,26 +269,44 @@ func (c *compilation) warnOfOverriddenParams(j *Job) {
 }
 
 // warnOfDroppedParams finds parameters of the job that only the first request has: later requests return
-// items that do not match them. A link of the API may contain them; "includeParams": false says so.
+// items that do not match them. A link of the API may contain those of a query; "includeParams": false says so.
 func (c *compilation) warnOfDroppedParams(j *Job) {
 	if c.set.IncludeParams || c.set.OmissionIntended || !j.Paged() {
 		return
 	}
+	inBody := j.sendsParamsInBody()
 	var dropped []string
 	for _, m := range c.set.Job.Params {
 		sets := func(e *language.Expression) bool {
-			return e.Rule.Role.Addresses() || e.Rule.Role == rules.RoleParam && (e.Rule.Target == "" || e.Rule.Target == m.Name)
+			named := e.Rule.Target == "" || e.Rule.Target == m.Name
+			return e.Rule.Role.Addresses() && !inBody || e.Rule.Role == rules.RoleParam && named || e.Rule.Role == rules.RoleBody && named && inBody
 		}
 		if !slices.ContainsFunc(j.NextParts, sets) {
 			dropped = append(dropped, m.Name)
 		}
 	}
-	if dropped != nil {
-		const hint = `to send them with every request, set "includeParams": true; ` +
-			`if links or tokens of the API contain them, set it to false`
-		c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}}, hint,
-			"only the first request has the params of %s: %s", j.ID(), strings.Join(dropped, ", "))
+	if dropped == nil {
+		return
 	}
+	place := ""
+	if inBody {
+		place = ", in its body"
+	}
+	const hint = `to send them with every request, set "includeParams": true; ` +
+		`if links or tokens of the API contain them, set it to false`
+	c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}}, hint,
+		"only the first request has the params of %s%s: %s", j.ID(), place, strings.Join(dropped, ", "))
+}
+
+// sendsParamsInBody reports whether the requests after the first would send parameters in their body, where no link has them.
+func (j *Job) sendsParamsInBody() bool {
+	verb := j.Spec().Method
+	for _, e := range j.NextParts {
+		if e.Rule.Role == rules.RoleVerb {
+			verb, _ = strconv.Unquote(e.Rule.Source) // none if a response decides
+		}
+	}
+	return verb != "" && verb != "GET" && j.Spec().Body == nil
 }
 
 // readsJob reports whether an expression depends on the job's parameters, perhaps by

@@ -189,3 +189,32 @@ func TestARuleThatNeedsAMemberOfARowWithoutNamesDrawsAWarning(t *testing.T) {
 		require.Contains(t, found[0].Message, c.want)
 	}
 }
+
+// A link has the parameters of a query, but not those of a body.
+func TestParametersInTheBodyOfTheFirstRequestAloneDrawAWarning(t *testing.T) {
+	const link, expression = `"method": "response.url"`, `"method": "expression", "nextRequest": `
+	for _, c := range []struct{ job, pagination, want string }{
+		{`"method": "POST", "params": {"q": "a", "size": 5}`, link, "only the first request has the params of users, in its body: q, size"},
+		{`"method": "FORM", "params": {"q": "a"}`, `"method": "header.link"`, "in its body: q"},
+		{`"method": "POST", "params": {"q": "a"}`, expression + `{"url": "body.next"}`, "in its body: q"},
+		{`"params": {"q": "a"}`, expression + `{"url": "body.next", "method": "POST"}`, "in its body: q"},
+		{`"method": "POST", "params": {"q": "a"}`, link + `, "includeParams": true`, ""},
+		{`"method": "POST", "params": {"q": "a"}`, link + `, "includeParams": false`, ""},
+		{`"method": "POST", "params": {"q": "a"}`, expression + `{"url": "body.next", "body": {"q": "'a'"}}`, ""},
+		{`"method": "POST", "params": {"q": "a"}`, expression + `{"url": "body.next", "method": "GET"}`, ""},
+		{`"method": "POST", "params": {"q": "a"}`, expression + `{"url": "body.next", "method": "body.verb"}`, ""},
+		{`"method": "POST", "params": {"q": "a"}, "body": {"x": 1}`, link, ""},
+		{`"method": "GET", "params": {"q": "a"}`, link, ""},
+	} {
+		cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "pagination": {`+c.pagination+`}},
+			"config": {"jobs": [{"endpoint": "users", `+c.job+`}]}}`)
+		_, found := compileJobs(cfg, low, Options{})
+		require.NoError(t, found.Err())
+		if c.want == "" {
+			require.Empty(t, found, c.job+c.pagination)
+			continue
+		}
+		require.Len(t, found, 1, c.job+c.pagination)
+		require.Contains(t, found[0].Message, c.want)
+	}
+}
