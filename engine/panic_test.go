@@ -21,6 +21,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/config"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -210,6 +211,7 @@ func requirePanic(t *testing.T, err error, text string) {
 
 // The text of a panic, or of an error, often has the address or the header of a request.
 func TestErrorsOfTheProgramHaveNoSecretsOfTheRun(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it checks texts; the tests of panics above run with it")
 	forms := []string{hiddenKey, url.QueryEscape(hiddenKey), url.PathEscape(hiddenKey),
 		base64.StdEncoding.EncodeToString([]byte("user:" + hiddenKey))}
 	parts := []string{"sink", "commit", "observer", "logger", "function", "transport", "body", "clock", "store", "token function", "accept", "skipped pages"}

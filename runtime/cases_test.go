@@ -49,6 +49,7 @@ func listCase(t *testing.T, c *fixtures.Case) (*fixtures.Server, *rules.Config, 
 // TestTheLoopPlaysTheCasesOfLists plays the cases that need no more than the loop and a client,
 // one page at a time.
 func TestTheLoopPlaysTheCasesOfLists(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs one request at a time, and the test below requests ahead")
 	played, _ := playLists(t, ahead.Policy{}, func(*fixtures.Case) bool { return true })
 	require.Greater(t, played, 300)
 }

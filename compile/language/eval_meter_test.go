@@ -237,6 +237,7 @@ func TestHonestExpressionsOnManyItemsAreFast(t *testing.T) {
 
 // TestACancelledRunEndsItsEvaluation evaluates what takes a second otherwise.
 func TestACancelledRunEndsItsEvaluation(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	items := make([]any, 3000)
 	for i := range items {
 		items[i] = map[string]any{"id": i}

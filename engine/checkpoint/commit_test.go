@@ -60,6 +60,7 @@ func checkpointIn(path string) (string, error) {
 // TestACommitDoesNotWriteWhatWaitsAgain: the values that wait are written when they are found, and
 // not for each page of their children.
 func TestACommitDoesNotWriteWhatWaitsAgain(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	const pages = 3000
 	path, written := newTree(t, pages, pages)
 	got, err := checkpointIn(path)

@@ -220,6 +220,7 @@ func TestTypesOfAParquetFileCarryOver(t *testing.T) {
 // TestLargeRowGroupsAreCopied adds rows to a file of several row groups, which keep their bytes, and
 // joins small ones.
 func TestLargeRowGroupsAreCopied(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it allocates much")
 	path := filepath.Join(t.TempDir(), "a.parquet")
 	text := strings.Repeat("x", 1<<20)
 	publishParquet(t, path, func(w io.Writer) {

@@ -191,6 +191,7 @@ func TestAReportIsBoundedWhateverTheNumberOfPartitions(t *testing.T) {
 // TestOnePartitionOfManyPagesIsShown has partitions with more pages than all of them may
 // show.
 func TestOnePartitionOfManyPagesIsShown(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	for _, team := range []string{"a", "b", "c"} {

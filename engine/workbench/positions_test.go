@@ -499,6 +499,7 @@ func TestAnswersAreFast(t *testing.T) {
 }
 
 func FuzzPositions(f *testing.F) {
+	fixtures.SkipUnderRace(f, "it runs a single goroutine")
 	f.Add(shop, 3, 5)
 	f.Add(`{"api": {"pagination": {"method": "offset", "stopRules": ["map([.id] body[\"a`, 0, 60)
 	f.Add("a: &a\n  b: *a\n", 1, 6)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
@@ -88,6 +89,7 @@ func TestLargePagesWithTheSameItemsCompareTheSameOnes(t *testing.T) {
 
 // TestTheItemsThatAreComparedAreFew limits them if items differ only where they are not drawn by.
 func TestTheItemsThatAreComparedAreFew(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for n := range 200 {
 		same := strings.Repeat(fmt.Sprint(n), 20)
 		items := make([]string, 1000)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
@@ -50,6 +51,7 @@ func TestAPageIsReadAsItWasAppended(t *testing.T) {
 
 // Sizes around the largest message: with one byte more, the page is stored in two parts.
 func TestAPageIsStoredInPartsWhenItIsLargerThanAMessage(t *testing.T) {
+	fixtures.SkipUnderRace(t, "a page of 50 MB is stored in parts with it")
 	s, _ := openRun(t, Options{})
 	room := int(s.nc.MaxPayload()) - headerRoom
 	after := Tail{}
