@@ -28,6 +28,14 @@ func (v *ForVariable) MayRunBackwards() bool {
 	})
 }
 
+// MayLackValues reports whether the list of values of a variable may be nil without a mistake in the configuration or
+// its inputs: it depends on a kept value, or on an item of a parent.
+func (a Analysis) MayLackValues(v *ForVariable) bool {
+	return anyReads([]*language.Expression{v.Values}, func(r language.Read) bool {
+		return r.Is(rules.ContextKept) || r.Is(rules.ContextPartition) && a.job.Parent != nil
+	})
+}
+
 // addForRule adds a rule of a variable.
 func (j *Job) addForRule(e *language.Expression) {
 	v := &j.For[e.Rule.ForIndex]

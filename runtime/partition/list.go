@@ -162,7 +162,8 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 	}
 	switch {
 	case variable.Values != nil:
-		if list, err = evaluateValues(variable.Values, evaluate); p.Job.Analysis().MayDerive(variable.Values) {
+		a := p.Job.Analysis()
+		if list, err = evaluateValues(variable.Values, a.MayLackValues(variable), evaluate); a.MayDerive(variable.Values) {
 			t.walk.Redactor.HideFragments(list)
 		}
 	case variable.From != nil:
@@ -181,11 +182,14 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 	return list, w, err
 }
 
-// evaluateValues evaluates an expression to the list of values of a variable.
-func evaluateValues(e *language.Expression, evaluate func(*language.Expression) (any, error)) ([]any, error) {
+// evaluateValues evaluates an expression to the list of values of a variable. Nil is an empty list if that is allowed.
+func evaluateValues(e *language.Expression, mayBeNil bool, evaluate func(*language.Expression) (any, error)) ([]any, error) {
 	v, err := evaluate(e)
 	if err != nil {
 		return nil, err
+	}
+	if v == nil && !mayBeNil {
+		return nil, &language.RuleError{Rule: e.Rule, Err: errors.New("the list of values is nil; add ?? [] if it may be missing")}
 	}
 	list, isList := v.([]any)
 	if !isList && v != nil {
