@@ -1,6 +1,7 @@
 package document
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"iter"
@@ -34,6 +35,7 @@ type gatherer struct {
 
 	stray     *Stray
 	truncated Truncated
+	object    []string // path of the first object that is one item, and may have been meant as a list
 }
 
 // An element is an element of a list, or a member of an object.
@@ -48,7 +50,7 @@ func (g *gatherer) gather(out *Reading) error {
 	g.doc.mapping.Rewind()
 	g.out.Reset(int64(len(g.doc.raw)))
 	g.count, g.names, g.name, g.stars, g.err = 0, nil, nil, g.stars[:0], nil
-	g.stray, g.truncated = nil, Truncated{}
+	g.stray, g.truncated, g.object = nil, Truncated{}, nil
 	var ends []ListEnd
 	for _, list := range g.field.Lists {
 		fixed := list.Fixed()
@@ -193,12 +195,46 @@ func (g *gatherer) addItems(span scan.Span, kind scan.Kind, list rules.ItemList)
 			}
 		}
 	case last >= 0 && list.Steps[last].All, kind == scan.Object && (last < 0 || !isEmptyObject(span.Of(g.doc.raw))):
+		if g.object == nil && kind == scan.Object && last >= 0 && !list.Steps[last].All {
+			g.noticeObject(span, list)
+		}
 		g.addItem(span)
 	case kind == scan.Object:
 	default:
 		g.fail(fmt.Errorf("%s (dataField) is %s, want a list or an object", list.Text, kind))
 	}
 	return true
+}
+
+// noticeObject notices an object in the place of a list. Below a star, where elements often wrap one object each, it must
+// look like a map of items.
+func (g *gatherer) noticeObject(span scan.Span, list rules.ItemList) {
+	if len(g.stars) == 0 || isMap(span.Of(g.doc.raw)) {
+		g.object = g.pathTo(list, len(list.Steps))
+	}
+}
+
+// isMap reports whether an object seems to be a map of items: its members are objects, and their names have digits, or they
+// begin with the same key.
+func isMap(raw []byte) bool {
+	n, numbered, alike := 0, true, true
+	var first []byte
+	for key, at := range scan.Members(raw) {
+		if raw[at.Start] != '{' {
+			return false
+		}
+		var begin []byte
+		for inner := range scan.Members(at.Of(raw)) {
+			begin = inner.Of(at.Of(raw))
+			break
+		}
+		if n++; n == 1 {
+			first = begin
+		}
+		numbered = numbered && bytes.ContainsAny(key.Of(raw), "0123456789")
+		alike = alike && bytes.Equal(begin, first)
+	}
+	return numbered || alike && n > 1
 }
 
 // addItem adds one item.

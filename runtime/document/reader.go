@@ -355,6 +355,9 @@ func (r *Reader) gatherItems(out *Reading) error {
 	if root := r.doc.rootKind(); !out.HasField && root != scan.Object && root != scan.List {
 		return fmt.Errorf("the response is %s and has no %s (dataField)", root, r.field.Text)
 	}
+	if at := r.gather.object; at != nil {
+		r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", keypath.Join(at...)))
+	}
 	for i, list := range r.field.Lists {
 		if out.Found[i] == "" {
 			r.options.Warn("data_missing "+list.Text,

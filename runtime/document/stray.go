@@ -18,6 +18,8 @@ type Stray struct {
 	Path  []string // path in the response: data, 1, error
 	Value any
 	Named bool // whether the object that has the error also has an identifier, so that the error may be part of an item
+
+	Numbered string // if the value is no error, but a list in the form of an object (see [IsNumbered]): the path of the items
 }
 
 // maxStray is the size of the largest object that is searched for an error, or for signs of more.
@@ -70,9 +72,15 @@ func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step in
 		g.addStray(g.pathTo(list, step), in)
 		return
 	}
-	if kind == scan.Object && step == len(list.Steps)-1 && IsErrorObject(found.Of(raw)) {
-		g.addStray(append(g.pathTo(list, step), list.Steps[step].Key), found)
-		return
+	if kind == scan.Object && step == len(list.Steps)-1 {
+		numbered := isNumbered(found.Of(raw))
+		if numbered || IsErrorObject(found.Of(raw)) {
+			g.addStray(append(g.pathTo(list, step), list.Steps[step].Key), found)
+			if numbered {
+				g.stray.Numbered = list.Text + ".*"
+			}
+			return
+		}
 	}
 	hasItems := kind == scan.Object || kind == scan.List && found.End-found.Start > len("[]")
 	for key, at := range (scan.Walk{Data: raw, Known: found}).Members(in.Start) {
@@ -111,6 +119,29 @@ func (g *gatherer) pathTo(list rules.ItemList, step int) (path []string) {
 		stars = stars[1:]
 	}
 	return slices.Clip(path)
+}
+
+// IsNumbered reports whether the members of an object are objects whose names are numbers, from 0, as PHP writes a list after
+// a filter: {"0": {"id": 1}, "2": {"id": 3}}.
+func IsNumbered(object rules.Object) bool {
+	_, hasFirst := object.Get("0")
+	return hasFirst && !slices.ContainsFunc(object, func(m rules.Member) bool {
+		_, err := strconv.ParseUint(m.Name, 10, 32)
+		_, isObject := value.Members(m.Value)
+		return err != nil || !isObject
+	})
+}
+
+// isNumbered is IsNumbered for the text of an object. Most objects are not, by their first key.
+func isNumbered(raw []byte) bool {
+	for key := range scan.Members(raw) {
+		if _, err := strconv.ParseUint(string(scan.Unquote(key.Of(raw))), 10, 32); err != nil {
+			return false
+		}
+		break
+	}
+	object, _ := value.Members(decodeSmall(raw))
+	return IsNumbered(object)
 }
 
 // IsErrorObject reports whether a value is an object as [apinames.IsErrorObject] describes it. Most

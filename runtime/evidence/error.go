@@ -357,7 +357,11 @@ func (p *latestPage) pageOfErrors(paths *document.Paths) *rules.Context {
 // to it, or below a star of its path.
 func (s errorSearch) noticeErrorOfLists() {
 	if stray := s.reading.Stray; stray != nil && (s.facts.Error == "" || !stray.Named) {
-		s.reportError(keypath.Format(rules.ContextBody, stray.Path)+" is "+shortText(stray.Value), mayBeItemIf(stray.Named))
+		text := keypath.Format(rules.ContextBody, stray.Path) + " is " + shortText(stray.Value)
+		if stray.Numbered != "" {
+			text += ", which seems to be a list of its members (dataField " + stray.Numbered + ")"
+		}
+		s.reportError(text, mayBeItemIf(stray.Named))
 	}
 	for i, list := range s.subject.lists {
 		if s.reading.Found[i] == scan.Object && !list.star {

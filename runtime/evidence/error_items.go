@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -11,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
+	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
 // noticeListForObject notices a list in the place of the object with the items: [{"errorCode": "LIMIT"}]. On page 1, a
@@ -105,7 +105,7 @@ func (s errorSearch) noticeListOfErrors() {
 // noticeObjectForList notices an object in the place of the list with the given index, if page 1 has a
 // list there and the object has no member of its items: {"data": {"code": 500}}. An object that is like an
 // item may be the only item of a page. Page 1 has no page before to differ from, so there only an error
-// counts, and an object that PHP has made of a list; see [apinames.IsErrorObject] and [isNumbered]. An empty object is an
+// counts, and an object that PHP has made of a list; see [apinames.IsErrorObject] and [document.IsNumbered]. An empty object is an
 // empty list.
 func (s errorSearch) noticeObjectForList(index int, keys []string) {
 	found, _ := s.lookup(keys)
@@ -118,21 +118,10 @@ func (s errorSearch) noticeObjectForList(index int, keys []string) {
 	case s.context.Page == 1 || known == nil:
 		if apinames.IsErrorObject(object) {
 			s.reportError(text+", which is not a list", rules.DoubtNone)
-		} else if isNumbered(object) {
+		} else if document.IsNumbered(object) {
 			s.reportError(text+", which seems to be a list of its members (dataField "+s.nameOfList(index)+".*)", rules.DoubtNone)
 		}
 	case !slices.ContainsFunc(object, isItem):
 		s.reportError(text+", where page 1 has a list, and has no member of its items", rules.DoubtNone)
 	}
-}
-
-// isNumbered reports whether the members of an object are objects whose names are numbers, from 0, as PHP writes a list after
-// a filter: {"0": {"id": 1}, "2": {"id": 3}}.
-func isNumbered(object rules.Object) bool {
-	_, hasFirst := object.Get("0")
-	return hasFirst && !slices.ContainsFunc(object, func(m rules.Member) bool {
-		_, err := strconv.ParseUint(m.Name, 10, 32)
-		_, isObject := value.Members(m.Value)
-		return err != nil || !isObject
-	})
 }
