@@ -370,6 +370,11 @@ var partitionAudits = audits([]Rule{
 			`"in " + text(partitions.nilIn) + " of " + text(partitions.nilOf) + " partitions, whose requests lack"} it; ` +
 			`check the path or, if it may be nil, {partitions.nilParts ? "add ?? nil to it" : ` +
 			`"say so: " + partitions.nilSource + " ?? nil"}`},
+	{ID: "audit.errorBody", Audit: &Auditing{Proof: `true`},
+		Source: `partitions.otherHeader != ""`,
+		Clause: "the headers of CSV differ between partitions, and response.columns replaces them",
+		Message: "the header of a partition is {partitions.header}, and that of another one is {partitions.otherHeader}, " +
+			"so that response.columns has the wrong names for one of them"},
 	{ID: "audit.repeated", Audit: &Auditing{},
 		Source: `partitions.alike > 1`,
 		Clause: "the first pages of all partitions have the same items",

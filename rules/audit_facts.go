@@ -201,6 +201,9 @@ type PartitionFacts struct {
 	Failed int `expr:"failed" doc:"partitions that failed and were skipped"`
 	Of     int `expr:"of" doc:"the number of all partitions"`
 
+	Header      string `expr:"header" doc:"the header of CSV of a partition, if response.columns replaces the headers; empty if none"`
+	OtherHeader string `expr:"otherHeader" doc:"that of another partition, if it differs; empty if none"`
+
 	Alike int    `expr:"alike" doc:"partitions with items, if all have the same items on their first pages; 0 if they differ"`
 	Again int    `expr:"again" doc:"items that an earlier partition has, too"`
 	Key   string `expr:"key" doc:"the paths of the key of the items; empty if none"`

@@ -221,6 +221,7 @@ func (j explainer) addPartitionSigns(signs []RuleExplanation) {
 	})
 	found := map[string]bool{
 		trace.FindingRestart: j.Parent != nil && explainer{Job: j.Parent}.restarts(),
+		"audit.errorBody":    j.maySeveral() && j.Spec().Response.Columns != nil,
 		"audit.repeated":     compared,
 		"audit.duplicate":    compared && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
 	}

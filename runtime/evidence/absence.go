@@ -57,6 +57,9 @@ func (w *Watcher) Suggest(path []string) string {
 // its job.
 func (w *Watcher) Seen(outcome rules.Outcome) Seen {
 	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.latest.subject.job)}
+	if w.history.Replaced != nil {
+		seen.Headers = []string{strings.Join(w.history.Replaced, ",")}
+	}
 	if outcome != rules.Failed {
 		seen.Lacked, seen.Only = w.history.Lacked, w.history.Only
 	}
@@ -212,17 +215,23 @@ type Seen struct {
 	Values NilCounts `json:"values,omitempty"`
 	Items  *Overlap  `json:"items,omitempty"` // items that several partitions may have
 	Only   OnlyItems `json:"only,omitzero"`
+
+	// Headers are the least and the greatest of the headers of CSV, if response.columns replaces them.
+	Headers []string `json:"headers,omitempty"`
 }
 
 // Empty reports whether nothing was added.
 func (s *Seen) Empty() bool {
-	return len(s.Had)+len(s.Lacked)+len(s.Values)+len(s.Only.Sound) == 0 && s.Items == nil && s.Only.Suspect == nil
+	return len(s.Had)+len(s.Lacked)+len(s.Values)+len(s.Only.Sound)+len(s.Headers) == 0 && s.Items == nil && s.Only.Suspect == nil
 }
 
 // Add adds the paths that the list of one partition had and lacked.
 func (s *Seen) Add(other *Seen) {
 	s.Values.add(other.Values)
 	s.Only.add(other.Only)
+	if headers := slices.Compact(slices.Sorted(slices.Values(append(slices.Clip(s.Headers), other.Headers...)))); len(headers) > 0 {
+		s.Headers = slices.Compact([]string{headers[0], headers[len(headers)-1]})
+	}
 	if other.Items != nil {
 		if s.Items == nil {
 			s.Items = &Overlap{}
@@ -260,4 +269,12 @@ func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 		return nil
 	}
 	return AuditJob(job, trace.FindingMissing, rules.ListFacts{Missing: joinMissing(texts), Renamed: renamed})
+}
+
+// HeaderFinding returns the finding that the rows of the partitions have different columns, or nil.
+func (s *Seen) HeaderFinding(job *compile.Job) *trace.Finding {
+	if len(s.Headers) < 2 {
+		return nil
+	}
+	return AuditPartitions(job, rules.PartitionFacts{Header: shortText(s.Headers[0]), OtherHeader: shortText(s.Headers[1])})
 }

@@ -28,6 +28,7 @@ type errorMemory struct {
 	Ended      bool        `json:"ended,omitempty"`      // whether a page in NDJSON or CSV ends with the end of a line
 	HadOthers  bool        `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
 	Kinds      bool        `json:"kinds,omitempty"`      // whether the items of page 1 are of several kinds; see [haveKinds]
+	Replaced   []string    `json:"replaced,omitempty"`   // the first header with rows, if response.columns replaces it
 	Headers    []string    `json:"headers,omitempty"`    // headers of pages with items that would tell of an error
 	Partial    string      `json:"part,omitempty"`       // the error, if it is a warning that the latest page is a part of the results
 	FirstNulls bool        `json:"firstNulls,omitempty"` // whether page 1 is the latest page with items, and has several, all null
@@ -51,6 +52,7 @@ func (s errorSearch) notice() {
 	if s.hasError() || c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
 		return
 	}
+	s.rememberColumns()
 	s.noticeHeaders()
 	s.noticeOpenEnd()
 	s.noticeHeaderAgain()

@@ -47,6 +47,13 @@ func (s errorSearch) noticeUnknownHeader() {
 	}
 }
 
+// rememberColumns remembers the columns that names of the configuration replace, for a comparison of partitions.
+func (s errorSearch) rememberColumns() {
+	if s.memory.Replaced == nil && s.context.Count > 0 && s.subject.job.Spec().Response.Columns != nil {
+		s.memory.Replaced = s.reading.Columns
+	}
+}
+
 // noticeHeaderAgain notices a row that equals the header, as files that were joined have it. No row is lost, so it is a hint.
 func (s errorSearch) noticeHeaderAgain() {
 	if line := s.reading.Header; line > 0 {

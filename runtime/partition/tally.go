@@ -189,6 +189,9 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 	if f := one.seen.Finding(job); f != nil && partitions.Count > 0 {
 		found = append(found, *f)
 	}
+	if f := one.seen.HeaderFinding(job); f != nil {
+		found = append(found, *f)
+	}
 	if f := one.seen.Only.Finding(job); f != nil {
 		found = append(found, *f)
 	}
