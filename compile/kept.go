@@ -49,17 +49,8 @@ func (a Analysis) ListDependsOnKept() bool { return a.job.ownKeptUse(nil) != Kep
 
 // ownKeptUse returns the use of kept values in the job itself, with a filter, which may be nil.
 func (j *Job) ownKeptUse(filter *language.Expression) KeptUse {
-	first := slices.Concat(j.Computed, j.FirstParts)
-	for _, v := range j.For {
-		first = append(first, v.When, v.Values, v.From, v.To)
-	}
-	later := []*language.Expression{filter}
-	for _, stop := range j.Stops {
-		if stop.Rule.Outcome != rules.Failed {
-			later = append(later, stop.Expression)
-		}
-	}
-	atFirst, anyTime := variables(j.Init), variables(slices.Concat(j.Init, j.Next))
+	first, later := j.choosing(filter)
+	atFirst, anyTime := j.variables()
 	switch {
 	case slices.ContainsFunc(first, atFirst.readKept), slices.ContainsFunc(later, anyTime.readKept):
 		return KeptFromFirst
@@ -69,33 +60,58 @@ func (j *Job) ownKeptUse(filter *language.Expression) KeptUse {
 	return KeptUnused
 }
 
+// choosing returns the expressions that decide which items a job obtains: those that are evaluated before its first page,
+// and a filter and its stopping rules. Some may be nil.
+func (j *Job) choosing(filter *language.Expression) (first, later []*language.Expression) {
+	first = slices.Concat(j.Computed, j.FirstParts)
+	for _, v := range j.For {
+		first = append(first, v.When, v.Values, v.From, v.To)
+	}
+	later = []*language.Expression{filter}
+	for _, stop := range j.Stops {
+		if stop.Rule.Outcome != rules.Failed {
+			later = append(later, stop.Expression)
+		}
+	}
+	return first, later
+}
+
+// variables returns the variables of the state at the first request and at any time.
+func (j *Job) variables() (atFirst, anyTime variables) {
+	return variables(j.Init), variables(slices.Concat(j.Init, j.Next))
+}
+
 // variables are expressions for the values of variables of the state. At the first request, they are
 // the initial values; later, they are also the values after a page.
 type variables []*language.Expression
 
 // readKept reports whether an expression, which may be nil, depends on kept values, directly or by
 // variables.
-func (vars variables) readKept(e *language.Expression) bool { return vars.readKeptExcept(e, nil) }
+func (vars variables) readKept(e *language.Expression) bool { return len(vars.keptIn(e)) > 0 }
 
-// readKeptExcept is readKept without the variables in seen, so that it ends if variables read each
-// other.
-func (vars variables) readKeptExcept(e *language.Expression, seen []string) bool {
+// keptIn returns the reads of kept values in an expression, which may be nil, and in the variables that it depends on.
+func (vars variables) keptIn(e *language.Expression) []language.Read { return vars.keptExcept(e, nil) }
+
+// keptExcept is keptIn without the variables in seen, so that it ends if variables read each other.
+func (vars variables) keptExcept(e *language.Expression, seen []string) (reads []language.Read) {
 	if e == nil {
-		return false
+		return nil
 	}
-	return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
-		switch {
-		case r.Is(rules.ContextKept):
-			return true
-		case !r.Is(rules.ContextState):
-			return false
+	for _, r := range e.Reads {
+		if r.Is(rules.ContextKept) {
+			reads = append(reads, r)
 		}
-		return slices.ContainsFunc(vars, func(v *language.Expression) bool {
+		if !r.Is(rules.ContextState) {
+			continue
+		}
+		for _, v := range vars {
 			name := v.Rule.Target
-			isRead := len(r.Path) == 0 || r.Path[0] == name
-			return isRead && !slices.Contains(seen, name) && vars.readKeptExcept(v, append(slices.Clip(seen), name))
-		})
-	})
+			if isRead := len(r.Path) == 0 || r.Path[0] == name; isRead && !slices.Contains(seen, name) {
+				reads = append(reads, vars.keptExcept(v, append(slices.Clip(seen), name))...)
+			}
+		}
+	}
+	return reads
 }
 
 // A SentCursor is a kept value that the first request of a job sends, if it is the greatest value of the items: items from
@@ -325,7 +341,8 @@ func (c *compilation) warnOfUnreadKept(j *Job) {
 // [Job.KeptSoFar] for the earlier pages. last is the number of the last page. If it is not the page of the
 // context, as after an error response, the items of the context are those of an earlier page, which soFar has.
 //
-// If a value is nil, the value of the previous run stays, and absent has its expression.
+// If a value is nil, the value of the previous run stays, and absent has its expression. A value that was nil after the
+// items of the previous run stays so: see [Analysis.Continues].
 func (j *Job) KeptValues(m *language.Machine, c *rules.Context, soFar map[string]any, last int) (
 	values map[string]any, absent []*language.Expression, err error,
 ) {
@@ -341,12 +358,13 @@ func (j *Job) KeptValues(m *language.Machine, c *rules.Context, soFar map[string
 				return nil, nil, err
 			}
 		}
-		if v == nil {
-			v = c.Kept[name]
-			absent = append(absent, e)
-		}
 		if v != nil {
 			values[name] = v
+			continue
+		}
+		absent = append(absent, e)
+		if before, known := c.Kept[name]; known {
+			values[name] = before
 		}
 	}
 	return values, absent, nil

@@ -46,7 +46,8 @@ func (a Auditor) AuditRows(job JobResult, merge bool) *Finding {
 			return &f
 		}
 	}
-	compiled, continues := a.engine.byID[job.Job], len(a.engine.options.run.KeptBefore[job.Job]) > 0
+	compiled := a.engine.byID[job.Job]
+	continues, _ := a.engine.Continues(job.Job, job.Job, a.engine.options.run.KeptBefore[job.Job])
 	if compiled == nil || merge || job.Known == 0 && (job.Items == 0 || !continues) {
 		return nil
 	}

@@ -347,7 +347,9 @@ func runCase(c *fixtures.Case, server *fixtures.Server, change func(*engine.Engi
 		})
 		for _, job := range result.Jobs {
 			for _, name := range slices.Sorted(maps.Keys(job.Kept)) {
-				fmt.Fprintf(&keeps, "%s %s = %v\n", job.Job, name, job.Kept[name])
+				if job.Kept[name] != nil {
+					fmt.Fprintf(&keeps, "%s %s = %v\n", job.Job, name, job.Kept[name])
+				}
 			}
 		}
 	}

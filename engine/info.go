@@ -79,3 +79,14 @@ func (e *Engine) Job(id string) JobInfo {
 	}
 	return info
 }
+
+// Continues reports whether the items of a job are those that follow the values which one of its Keepers has kept in an
+// earlier run. Otherwise, the job obtains all of its items. lacks names a value that was nil although there were items, so
+// that they may come again; "" if there is none.
+func (e *Engine) Continues(job, keeper string, kept map[string]any) (continues bool, lacks string) {
+	keeping := e.byID[keeper]
+	if keeping == nil {
+		return false, ""
+	}
+	return keeping.Analysis().Continues(kept, job != keeper)
+}

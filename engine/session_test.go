@@ -66,7 +66,9 @@ func playTasks(t *testing.T, c *fixtures.Case, handOver bool) {
 			all = append(all, results...)
 			for _, job := range results {
 				for _, name := range slices.Sorted(maps.Keys(job.Kept)) {
-					fmt.Fprintf(&keeps, "%s %s = %v\n", job.Job, name, job.Kept[name])
+					if job.Kept[name] != nil {
+						fmt.Fprintf(&keeps, "%s %s = %v\n", job.Job, name, job.Kept[name])
+					}
 				}
 			}
 		}

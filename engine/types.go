@@ -127,7 +127,8 @@ type Items = document.Items
 //	Bytes     int      // size of the fetched pages as minified JSON
 //	Seconds   float64  // running time
 //	// Kept holds the values for the next run. After a complete list they are new; otherwise, or if
-//	// StartsOver is set, they are the values of the previous run.
+//	// StartsOver is set, they are the values of the previous run. A value that was nil although the
+//	// list had items is there, and nil.
 //	Kept map[string]any
 //	// StartsOver reports whether the next run begins where this run began, because the job, its parent
 //	// or one of its children is not complete or was not selected: then the kept values stay.

@@ -25,6 +25,11 @@ func (r *listRun) carryOver(page *Page) error {
 		return r.pageError(failure.Response, err)
 	}
 	r.warnOfNil(lacking)
+	for _, e := range lacking {
+		if _, known := values[e.Rule.Target]; !known && r.hadItems() { // the next run must know that the list had items
+			values[e.Rule.Target] = nil
+		}
+	}
 	if values != nil {
 		own, _ := saved.NewConcealer(r.Secrets, r.Redactor, nil).ConcealValue(values).(map[string]any)
 		r.state.Result.Kept = compile.NestKept(own, r.concealedKey(r.keepKey))
@@ -44,8 +49,11 @@ func (r *listRun) keepSoFar() (map[string]any, error) {
 	return values, nil
 }
 
+// hadItems reports whether the list had items, which the filter may have left out.
+func (r *listRun) hadItems() bool { return r.obtained() > 0 || r.context().Count > 0 }
+
 // NothingKept says what follows from a value for the next run that is nil, and was nil in the run before.
-const NothingKept = "nothing is saved, and the next run starts where this one started"
+const NothingKept = "it is not saved, so the next run starts without it, as this one did"
 
 // warnOfNil warns of values for the next run that are nil. A value about items may be nil if the list
 // has no items.
@@ -54,7 +62,7 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 		if len(r.job.For) > 0 { // the other partitions may have it: package partition warns if none has
 			return
 		}
-		if compile.AccumulatesItems(e) && r.obtained() == 0 && r.context().Count == 0 {
+		if compile.AccumulatesItems(e) && !r.hadItems() {
 			continue
 		}
 		consequence := NothingKept

@@ -24,7 +24,8 @@ type Result struct {
 	Seconds   float64       `json:"seconds"`            // running time
 
 	// Kept holds the values for the next run. After a complete list they are new; otherwise, or if
-	// StartsOver is set, they are the values of the previous run.
+	// StartsOver is set, they are the values of the previous run. A value that was nil although the
+	// list had items is there, and nil.
 	Kept map[string]any `json:"kept,omitempty"`
 
 	// StartsOver reports whether the next run begins where this run began, because the job, its parent

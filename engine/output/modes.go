@@ -101,10 +101,13 @@ func (m modes) choose(targets []*target) error {
 // parent has kept in an earlier run appends its rows, because the rows of the earlier run are never
 // requested again. So are those of a job of the same file whose list was empty in the earlier run.
 func (m modes) chooseMode(t *target) error {
-	hasKept := func(job string) bool { return len(m.kept.before[job]) > 0 && m.savesKept() }
 	var continues, starts []string
 	for _, job := range t.jobs {
-		if slices.ContainsFunc(m.engine.Job(job).Keepers, hasKept) {
+		begins := m.begins(job)
+		if err := m.requireAll(t.file, job, begins); err != nil {
+			return err
+		}
+		if begins.continues {
 			continues = append(continues, job)
 		} else {
 			starts = append(starts, job)
@@ -143,6 +146,50 @@ func (m modes) chooseMode(t *target) error {
 	return nil
 }
 
+// A beginning says how the list of a job begins.
+type beginning struct {
+	continues bool   // from values that it or its parent has kept in an earlier run, which are not nil
+	keeper    string // a job whose values were nil although its list had items, if no other values bound the list; usually ""
+	lacks     string // the value of keeper: kept.token
+}
+
+// begins returns how the list of a job begins.
+func (m modes) begins(job string) (b beginning) {
+	for _, keeper := range m.engine.Job(job).Keepers {
+		continues, lacks := m.engine.Continues(job, keeper, m.kept.before[keeper])
+		switch {
+		case !m.savesKept():
+		case continues && lacks == "": // what an earlier run has obtained does not come again
+			return beginning{continues: true}
+		case b.lacks == "" && lacks != "":
+			b.keeper, b.lacks = keeper, lacks
+		}
+		b.continues = b.continues || continues && m.savesKept()
+	}
+	return b
+}
+
+// requireAll refuses to add the rows of a job that continues from some values, while another one was nil after the items of
+// an earlier run: what bounds the list in the other runs is nil, so that it may have the rows of the file again.
+func (m modes) requireAll(f *file, job string, b beginning) error {
+	if !b.continues || b.lacks == "" || m.options.Merge || f.rows.Finished() {
+		return nil
+	}
+	now, err := f.rows.Snapshot()
+	if err != nil || now.Bytes == 0 || now.Bytes <= maxCounted && f.isEmpty() {
+		return err
+	}
+	message := fmt.Sprintf("%s has the rows of earlier runs, after which %s of job %s was nil: job %s may obtain them again",
+		f.rows.Name(), b.lacks, b.keeper, job)
+	if m.options.Append {
+		m.log.Warn(message, "event", "append_again", "file", f.rows.Name(), "job", job)
+		return nil
+	}
+	refused := &engine.Error{Class: failure.State, Op: "kept", Message: message}
+	return refused.WithRemedy("let keep give it a value; %s; %s replaces rows by their key, and %s adds all",
+		m.startOver(b.keeper), remedy.Merge, remedy.Append)
+}
+
 // requireKept refuses to add the rows of jobs that continue from kept values to a file that is not as it was
 // when these values were saved: rows would be missing in it, or there twice. A file without rows, because it
 // was moved away or emptied, can have neither gaps nor repeated rows. Values that an earlier build has saved do
@@ -170,7 +217,7 @@ func (m modes) requireKept(f *file, continues []string) error {
 // wasEmpty reports whether the list of a job that has no kept values was complete in the earlier run. A job with another
 // name, or whose values were lost, is not known: the file may have its rows.
 func (m modes) wasEmpty(job string) bool {
-	return m.savesKept() && slices.ContainsFunc(m.engine.Job(job).Keepers, func(keeper string) bool {
+	return m.savesKept() && m.begins(job).lacks == "" && slices.ContainsFunc(m.engine.Job(job).Keepers, func(keeper string) bool {
 		_, known := m.kept.files[keeper]
 		return known
 	})
@@ -197,7 +244,8 @@ func (m modes) warnOfRows(t *target, starts []string) error {
 			continue // a job that does not write to the file, or that the configuration has lost
 		}
 		snapshots, known := m.kept.files[job]
-		if len(values) > 0 && (!known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)) {
+		isAsItWas := !known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)
+		if continues, _ := m.engine.Continues(job, job, values); continues && isAsItWas {
 			return nil
 		}
 	}
@@ -247,16 +295,24 @@ func (m modes) writesWith(t *target, keeper string) bool {
 	return slices.ContainsFunc(t.jobs, func(job string) bool { return slices.Contains(m.engine.Job(job).Keepers, keeper) })
 }
 
+// startOver returns how to start over without the values of a job.
+func (m modes) startOver(keeper string) remedy.Remedy {
+	switch {
+	case m.options.KeptFile == "" || m.kept.ofState[keeper]:
+		return remedy.StartOver
+	case m.hasState():
+		return remedy.New("name another file with %s, and use %s without %s, to start over and replace it",
+			remedy.KeptFile, remedy.Restart, remedy.Append)
+	}
+	return remedy.New("name another file with %s, without %s, to start over and replace it", remedy.KeptFile, remedy.Append)
+}
+
 // refuseChanged refuses to add rows to a file that is not as it was when a job's values were saved.
 func (m modes) refuseChanged(name, keeper string) error {
-	owner, last := "state "+m.store.Path(), remedy.StartOver
+	owner, last := "state "+m.store.Path(), m.startOver(keeper)
 	if file := m.options.KeptFile; file != "" && !m.kept.ofState[keeper] {
 		owner = file
-		startOver := remedy.New("name another file with %s, without %s, to start over and replace it", remedy.KeptFile, remedy.Append)
-		if m.hasState() {
-			startOver = remedy.New("name another file with %s, and use %s without %s, to start over and replace it",
-				remedy.KeptFile, remedy.Restart, remedy.Append)
-		}
+		startOver := last
 		last = remedy.New("%s; if the file has the rows up to the kept values, remove %q of job %s from %s",
 			startOver, checkpoint.KeptFilesMember, keeper, file)
 	}

@@ -129,7 +129,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	if facts.ErrorDoubt == rules.DoubtEmpty && !p.end.Siblings {
 		facts.ErrorDoubt = rules.DoubtNone
 	}
-	if p.subject.keptUnread && len(c.Kept) > 0 && h.Sizes[0] > 0 {
+	if p.subject.keptUnread && compile.HasKept(c.Kept) && h.Sizes[0] > 0 {
 		names := lists.Map(p.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")
 	}

@@ -253,8 +253,8 @@ func (t *Tally) logKept(results []EndedResult) {
 	t.log.Warn(fmt.Sprintf(message, strings.Join(keepers, ", "), r.Job, why, fix), "event", "kept_unchanged", "job", r.Job)
 }
 
-// warnOfNil warns of values for the next run that were nil in every partition, in this run and before, as a list without
-// partitions does when it ends.
+// warnOfNil warns of values for the next run that were nil in every partition, or with keepFor in one, in this run and before,
+// as a list without partitions does when it ends.
 func (t *Tally) warnOfNil(results []EndedResult) {
 	for i, job := range t.all {
 		r := results[i]
@@ -262,11 +262,39 @@ func (t *Tally) warnOfNil(results []EndedResult) {
 			continue
 		}
 		for _, e := range job.Keeps {
-			if r.Kept[e.Rule.Target] == nil && (r.Items+r.Filtered > 0 || !compile.AccumulatesItems(e)) {
-				t.log.Warn(fmt.Sprintf("Job '%s': %s is nil after the last page of each partition: %s", r.Job, e.Rule.ID, runtime.NothingKept),
-					"event", "warn", "code", "nil "+e.Rule.ID, "job", r.Job)
+			partitions := nilIn(job, r.Kept[e.Rule.Target])
+			if partitions != "" && (r.Items+r.Filtered > 0 || !compile.AccumulatesItems(e)) {
+				t.log.Warn(fmt.Sprintf("Job '%s': %s is nil after the last page of %s: %s", r.Job, e.Rule.ID, t.redactor.Shown(partitions),
+					runtime.NothingKept), "event", "warn", "code", "nil "+e.Rule.ID, "job", r.Job)
 			}
 		}
+	}
+}
+
+// nilIn says which partitions of a job have nil for a value that it keeps: each of them, or with keepFor some that had
+// items. It returns "" if there are none.
+func nilIn(job *compile.Job, kept any) string {
+	const each = "each partition"
+	if kept == nil {
+		return each
+	}
+	byKey, _ := kept.(map[string]any)
+	if job.KeepFor == nil || len(byKey) == 0 {
+		return ""
+	}
+	var keys []string
+	for key, v := range byKey {
+		if v == nil {
+			keys = append(keys, key)
+		}
+	}
+	switch n := len(keys); n {
+	case 0:
+		return ""
+	case len(byKey):
+		return each
+	default:
+		return fmt.Sprintf("%s, such as %s", wording.Counted(n, "partition"), slices.Min(keys))
 	}
 }
 

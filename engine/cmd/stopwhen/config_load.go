@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
@@ -62,7 +63,7 @@ type keptValues = map[string]map[string]any
 // warnForgotten warns of jobs whose values for the next run are not saved.
 func warnForgotten(logger *slog.Logger, result *engine.Result) {
 	for _, job := range result.Jobs {
-		if len(job.Kept) > 0 {
+		if slices.ContainsFunc(slices.Collect(maps.Values(job.Kept)), func(v any) bool { return v != nil }) {
 			logger.Warn(fmt.Sprintf("Job '%s': the values of keep are not saved, so the next run starts without them; use --kept FILE", job.Job),
 				"event", "warn", "code", "kept_not_saved", "job", job.Job)
 		}
