@@ -15,10 +15,10 @@ import (
 // noticeUnknownHeader notices a page in CSV whose first line has no name of the header of the first page. It may be a row,
 // because the API sends the header only once; then the row is lost. It may also be a sentence about a failure, or, as
 // the only line, a sentence that does not say that there is nothing. If page 1 has several columns, a sentence which says
-// that there is nothing is no row. A few words may also be the name of a column,
-// unless they say that a result is not ready: PENDING. A single name without rows may be some other answer. The first
-// line of the first page may be a row, too, if it begins like one. With names of the configuration, each page must have
-// the columns in the order of page 1.
+// that there is nothing is no row. A few words may also be the name of a column, unless they say that a result is not
+// ready (PENDING), or are JSON ([]). A single name without rows may be some other answer. The first line of the first page
+// may be a row, too, if it begins like one. With names of the configuration, each page must have the columns in the order
+// of page 1.
 func (s errorSearch) noticeUnknownHeader() {
 	columns := s.reading.Columns
 	line := strings.Join(columns, ",")
@@ -33,7 +33,7 @@ func (s errorSearch) noticeUnknownHeader() {
 	case unknown && !single:
 		s.reportError("its first line is "+shortText(line)+", which is not the header of page 1", rules.DoubtNone)
 	case unknown && len(columns) == 1 && len(s.first.Header) > 1 && apinames.SaysNoMore(line):
-	case unknown, single && len(columns) == 1 && apinames.SaysPending(line),
+	case unknown, single && len(columns) == 1 && apinames.SaysPending(line), single && isEmptyDocument(line),
 		single && isSentence(columns) && (apinames.SaysFailure(line) || endsSentence(line) && apinames.SaysTrouble(line)):
 		s.reportError("its only line is "+shortText(line)+", which is not the header of the list", rules.DoubtNone)
 	case len(columns) == 1 && apinames.SaysFailure(line) && !strings.Contains(line, "_") &&

@@ -24,7 +24,9 @@ func (s errorSearch) noticeLastLine() {
 		return
 	}
 	others, last := lines[:len(lines)-1], lines[len(lines)-1]
-	if len(others) > 0 && s.noticeMessageRow(others, last) {
+	if len(others) == 0 {
+		s.noticeDocument(last)
+	} else if s.noticeMessageRow(others, last) {
 		return
 	}
 	members, isObject := membersOf(last)
@@ -34,6 +36,29 @@ func (s errorSearch) noticeLastLine() {
 	case len(others) > 0 && isFailureText(last) && others[len(others)-1][0] == '{':
 		s.reportError("its last line is "+wording.Clip(string(last), maxShown)+", and the others are objects", rules.DoubtNone)
 	}
+}
+
+// noticeDocument notices a page in NDJSON or CSV whose only line is a JSON document without an item, such as [], null or true,
+// or a list of objects, as an API sends it that answers in JSON. An earlier page with items that are not objects excuses it.
+func (s errorSearch) noticeDocument(line []byte) {
+	text := string(line)
+	if row := valuesIn(line); s.subject.job.Spec().Response.Format == rules.FormatCSV && s.reading.Columns == nil && len(row) == 1 {
+		if text, _ = row[0].(string); text != "[]" && text != "{}" {
+			return
+		}
+	}
+	switch {
+	case s.memory.HadOthers:
+	case isEmptyDocument(text):
+		s.reportError("its only line is "+text+", which is a JSON document and no item", rules.DoubtNone)
+	case len(line) > 1 && line[0] == '[' && line[1] == '{':
+		s.reportError("its only line is "+wording.Clip(text, maxShown)+", which may be a JSON document with a list of items", rules.DoubtItem)
+	}
+}
+
+// isEmptyDocument reports whether a text is a JSON document that says nothing: no item, and no name of a column.
+func isEmptyDocument(text string) bool {
+	return slices.Contains([]string{"[]", "{}", "null", "true", "false"}, strings.TrimSpace(text))
 }
 
 // noticeMessageRow notices a message in place of a row, unless another row is like it. It reports whether the last line can
