@@ -226,9 +226,13 @@ func (s settings) expandText(text string, phrases map[string]string) string {
 	})
 }
 
-// expandMessage is expandText for a message with {expressions}: the braces in a value begin no expression.
+// expandMessage is expandText for a message with {expressions}: the braces in a value begin no expression. In an expression,
+// ${name source} is the value as a literal of the rule language.
 func (s settings) expandMessage(text string) string {
 	return expand(text, func(name string) string {
+		if name, ok := strings.CutSuffix(name, " source"); ok {
+			return strings.ReplaceAll(literal(s.get(name).Value), "}", `\u007d`)
+		}
 		return strings.ReplaceAll(s.expandText("${"+name+"}", nil), "{", `{"{"}`)
 	})
 }

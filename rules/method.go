@@ -86,7 +86,7 @@ type Part struct {
 // In Clause and Message, ${name} is replaced by the value of a setting, and ${name nouns} by the value with its
 // noun, which is singular after 1: ${limitStop.count items} becomes "100 items". The names ${theLimit},
 // ${ignoring}, ${orMissing} and ${asNumber} stand for phrases that depend on several settings, such as "the
-// limit of 100".
+// limit of 100". In an expression of a Message, ${name source} is the value as a literal.
 type StopRule struct {
 	ID       string
 	When     string     // expression, boolean
@@ -284,7 +284,7 @@ var builtinMethods = []Method{
 				Message: "the response to page {page} has no Link header with rel=${rel}"},
 			{ID: "header.link.more", Only: Conditions{With("moreParam")}, When: `link(${rel}, ${moreParam}) != "true"`,
 				Clause:  "the link's parameter ${moreParam} is not true",
-				Message: "the link of page {page} says that there is no more: ${moreParam} is not true"},
+				Message: "the link of page {page} does not say that there is more: ${moreParam} is not true"},
 		},
 	},
 	{
@@ -380,7 +380,9 @@ var builtinMethods = []Method{
 				Message: "the response to page {page} does not say whether there is more: " +
 					"it has no pageInfo.hasNextPage that is true or false, so the rest of the list is unknown"},
 			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,
-				Clause: "pageInfo.hasNextPage of ${connection} is not true", Message: "pageInfo says that page {page} is the last"},
+				Clause: "pageInfo.hasNextPage of ${connection} is not true",
+				Message: `{at(${connection source}).pageInfo.hasNextPage == nil ? "the absence of pageInfo.hasNextPage" : "pageInfo"} ` +
+					"says that page {page} is the last"},
 			{ID: "graphql.relay.lost",
 				When:    `at(${connection}).pageInfo.hasNextPage == true and empty(at(${connection}).pageInfo.endCursor)`,
 				Outcome: Failed, Clause: "pageInfo of ${connection} says that there is more, and has no endCursor",

@@ -33,11 +33,11 @@ var sharedStops = []StopRule{
 		When: `truthy(has(${nextPageFlag.field}) ? at(${nextPageFlag.field}) : ${nextPageFlag.ifNotSet})` +
 			` == ${nextPageFlag.stopOn}`,
 		Clause:  "${nextPageFlag.field} ${orMissing}counts as ${nextPageFlag.stopOn}",
-		Message: "${nextPageFlag.field} says that page {page} is the last"},
+		Message: `{has(${nextPageFlag.field source}) ? "" : "the absence of "}${nextPageFlag.field} says that page {page} is the last`},
 	{ID: "hasMore", Only: Conditions{With("hasMore")}, Outcome: Complete, Stopping: Stopping{Signal: SignalFlag},
 		When:    `not truthy(at(${hasMore}))`,
 		Clause:  "${hasMore} is missing or counts as false",
-		Message: "${hasMore} says that page {page} is the last"},
+		Message: `{has(${hasMore source}) ? "" : "the absence of "}${hasMore} says that page {page} is the last`},
 }
 
 // optionPages is the stopping rule of an option of the run, not of the configuration
