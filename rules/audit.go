@@ -55,7 +55,7 @@ var auditTable = audits([]Rule{
 			"if the API counts its pages from 0, set firstPage to 0"},
 	{ID: "audit.capped", Audit: &Auditing{Requires: FactShort,
 		Proof:  `hints.size == count and hints.total != count and hints.more != false`,
-		Unless: "if the response states its size, but not that the list is complete"},
+		Unless: "if the response states that size, but not that the list is complete"},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil and hints.total != count` +
 			` or hints.more == true or hints.more != false and (hints.size == count and hints.total != count or ` +
 			`(hints.size == count or hints.total != count) and count in ` + roundCounts + `))`,
@@ -76,12 +76,12 @@ var auditTable = audits([]Rule{
 		Message: `{list.bound}, which the response calls {hints.totalIsRough ? "an estimate" : "a lower bound"}, has ended the list: ` +
 			"there may be more; end it by another setting"},
 	{ID: "audit.lowered", Audit: &Auditing{Requires: FactShort, About: AboutPages, Proof: statedSize,
-		Unless: "if the response states it"},
+		Unless: "if the response states the size of the page"},
 		Source: `page > 1 and count > 0 and count < limit and (` + statedSize + ` or hints.largestPage == limit ` +
 			`and count in ` + roundCounts +
 			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil ` +
 			`and hints.more == nil)`,
-		Clause: "the last page may have a lowered page size",
+		Clause: "the API may have lowered the size of the last page",
 		Message: `page {page} has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}, ` +
 			"which ends the list; if the API has lowered its page size to {count}, there are more: set limit to {count}, and compare"},
 	{ID: "audit.overfull", Audit: &Auditing{Requires: FactOverfull},
@@ -268,8 +268,8 @@ var auditTable = audits([]Rule{
 			`"; if the API counts its pages from 0, set firstPage"}`},
 	{ID: "audit.errorBody", Audit: &Auditing{Requires: FactList, Also: unlessFailed,
 		Proof: `list.errorDoubt == "" and not list.reached`,
-		Unless: "unless it may be part of an item, since its object has an identifier, may only say that a partition is empty, " +
-			"or follows the last of several pages, which have as many items as the total of page 1"},
+		Unless: "unless it may be part of an item, since its object has an identifier, or only say that a partition is empty, " +
+			"or follows the last of several pages with all items of a total"},
 		Source: `list.error != ""`,
 		Clause: `a successful response reports an error, or has a message other than "no items" in place of the list`,
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
@@ -300,7 +300,7 @@ var auditTable = audits([]Rule{
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
 	{ID: "audit.since", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent, Adds: true},
 		Source: `list.older * 2 > list.olderOf`,
-		Clause: "most items are from before the kept value that was sent, by more than a day if it is a time",
+		Clause: "most items are from before the value that was sent for the kept one, by more than a day if it is a time",
 		Message: "{list.older} of {list.olderOf} items that were compared are from before the kept value that was sent, the first with " +
 			"{list.olderText}: the API may ignore the parameter, so that each run adds the whole list again; check its name, " +
 			"or merge the rows by their key"},

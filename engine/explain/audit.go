@@ -42,14 +42,18 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 		return
 	}
 	if evidence != nil {
-		t.writeHeading(fmt.Sprintf("audit, at the end of a list: each of these fails the run (%s), unless it has a condition that is not "+
-			"met; then it only warns", statusSuspect))
+		t.writeHeading(fmt.Sprintf("audit, at the end of a list: each of these fails the run (%s), unless a condition below it says otherwise",
+			statusSuspect))
 		for _, r := range evidence {
-			t.writeDefinition(r.ID, r.Clause, x.conditionOfEvidence(r))
+			t.writeDefinition(r.ID, r.Clause, x.conditionsOfEvidence(r)...)
 		}
-		rest := "Other signs only warn; --full lists them."
-		if t.full {
-			rest = ""
+		rest := ""
+		if !t.full && hints != nil {
+			var ids []string
+			for _, r := range hints {
+				ids = lists.AppendNew(ids, strings.TrimPrefix(r.ID, "audit."))
+			}
+			rest = fmt.Sprintf("Other signs (audit.*) only warn: %s; --full describes them.", wording.AndList(ids))
 		}
 		if text := strings.TrimSpace(x.Items.signs(t.full) + x.auditOfCutOff(evidence) + rest); text != "" {
 			t.writeParagraph(4, text)
@@ -63,38 +67,35 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 	}
 }
 
-// conditionOfEvidence says when a finding of the audit fails the run, or returns "" if it always does.
-func (x *JobExplanation) conditionOfEvidence(r RuleExplanation) string {
-	var conditions, sentences []string
+// conditionsOfEvidence says when a finding of the audit fails the run, and when it only warns. It returns nothing if the finding
+// always fails the run.
+func (x *JobExplanation) conditionsOfEvidence(r RuleExplanation) (sentences []string) {
+	var fails, warns []string
 	if r.again {
-		conditions = append(conditions, "only if samePage has ended the list")
+		fails = append(fails, "if samePage has ended the list")
 	}
-	if r.except != "" {
-		if strings.HasPrefix(r.except, "if ") {
-			conditions = append(conditions, "only "+r.except)
-		} else {
-			conditions = append(conditions, r.except)
-		}
+	if exception, isException := strings.CutPrefix(r.except, "unless "); isException {
+		warns = append(warns, "if "+exception)
+	} else if r.except != "" {
+		fails = append(fails, r.except)
 	}
 	if r.rule.Audit.Adds {
-		conditions = append(conditions, "only if the rows are added to a file")
+		fails = append(fails, "if the rows are added to a file")
 	}
-	if conditions != nil {
-		sentences = append(sentences, "fails the run "+strings.Join(conditions, ", and "))
+	if r.rule.Audit.Sign != "" && !r.again {
+		warns = append(warns, x.decides(r)...)
 	}
-	if sign := r.rule.Audit.Sign; sign != "" && !r.again {
-		if warns := x.decides(sign); warns != nil {
-			sentences = append(sentences, "only warns "+strings.Join(warns, ", or "))
-			if x.signs != nil && x.failsAfterSamePage(r) {
-				sentences = append(sentences, "but fails the run if samePage has ended the list"+r.rule.Audit.ReadToo)
-			}
-		}
+	if fails != nil {
+		sentences = append(sentences, "fails the run only "+strings.Join(fails, ", and only "))
 	}
-	return strings.Join(sentences, "; ")
+	if warns != nil {
+		sentences = append(sentences, "only warns "+strings.Join(warns, "; or "))
+	}
+	return sentences
 }
 
 // decides says when a sign that there is more only warns, because the configuration decides on it.
-func (x *JobExplanation) decides(sign string) (conditions []string) {
+func (x *JobExplanation) decides(r RuleExplanation) (conditions []string) {
 	var ends []string
 	for _, stop := range x.Stops {
 		if stop.Never == "" && stop.Outcome == rules.Complete && stop.Origin.IsConfig() {
@@ -105,7 +106,11 @@ func (x *JobExplanation) decides(sign string) (conditions []string) {
 		conditions = append(conditions, "after an end by "+wording.OrList(ends))
 	}
 	if x.signs != nil {
-		conditions = append(conditions, fmt.Sprintf("if rules read that %s (they read %s)", sign, strings.Join(x.signs, ", ")))
+		read := fmt.Sprintf("if rules read that %s (they read %s)", r.rule.Audit.Sign, strings.Join(x.signs, ", "))
+		if x.failsAfterSamePage(r) {
+			read += ", unless samePage has ended the list" + r.rule.Audit.ReadToo
+		}
+		conditions = append(conditions, read)
 	}
 	return conditions
 }

@@ -485,7 +485,7 @@ func (j explainer) items() ItemsExplanation {
 	case rules.FormatXML:
 		x.Where += " (XML)"
 		if field != nil && len(field.Text) > 0 && field.Text != "." {
-			x.Where += ", from its root element"
+			x.Where += ", whose first name is that of the root element"
 		}
 	case rules.FormatAuto:
 		const detected = "(the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by how the body begins"

@@ -65,8 +65,12 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		}
 	}
 	if ofAll != nil {
-		sentences = append(sentences, fmt.Sprintf("The value of %s is computed after each page, with its items; kept.%s is the value so "+
-			"far there, and in requests that of the run before.", wording.AndList(ofAll), ofAll[0]))
+		filtered := ""
+		if j.Shape.Filter != nil {
+			filtered = " (also those that the filter leaves out)"
+		}
+		sentences = append(sentences, fmt.Sprintf("The value of %s is computed after each page, from its items%s and the value so far "+
+			"(there, kept.%s); in requests, kept.%[3]s is the value of the run before.", wording.AndList(ofAll), filtered, ofAll[0]))
 	}
 	if ofLast != nil {
 		sentences = append(sentences, fmt.Sprintf("The last page gives the value of %s.", wording.AndList(ofLast)))

@@ -94,7 +94,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		sentences = append(sentences, emptyInterval(v, i == 0))
 		if slices.ContainsFunc([]*language.Expression{v.From, v.To}, readsNow) {
 			sentences = append(sentences, "now() is the start of the run, to the nanosecond and in the time zone of the machine, "+
-				"and is sent like that: 2026-01-31T01:00:00.123456789+01:00.")
+				"and is sent like that, unless an expression formats it: 2026-01-31T01:00:00.123456789+01:00.")
 		}
 	}
 	order, nested, those := "in the order in which the values are listed", "", "them"
@@ -138,7 +138,7 @@ func (j explainer) ifAllFail() string {
 	if !j.maySeveral() {
 		return ""
 	}
-	return " If all fail, and there are several, the audit fails the run (audit.missing)."
+	return " If all of several partitions fail, that is evidence (audit.missing, " + statusSuspect + ")."
 }
 
 // maySeveral reports whether the job may have several partitions.
@@ -299,9 +299,9 @@ func windowFacts(v *compile.ForVariable) []string {
 	case w.Step.Number != nil || isNumber(v.From) && isNumber(v.To):
 		sentences[0] += " Both are numbers."
 	case w.Stepped() && !w.Computed:
-		sentences[0] += " Both are sent" + sentTimes
+		sentences[0] += " In requests, both are" + sentTimes
 	default: // from and to may be numbers
-		sentences[0] += " Times are sent" + sentTimes
+		sentences[0] += " In requests, times are" + sentTimes
 	}
 	if w.Step.Months > 0 {
 		sentences[0] += " A step of months from a day that a month lacks ends on its last day."

@@ -25,7 +25,7 @@ func TestTheExplanationOfASimpleListFitsAScreen(t *testing.T) {
 func TestTheFullTextHasTheExceptionsOfTheAudit(t *testing.T) {
 	x := &Explanation{Jobs: []JobExplanation{explained(t, `{"method": "offset", "limit": 5}`)}}
 	text := strings.Join(strings.Fields(x.Text(TextOptions{Full: true})), " ")
-	require.Contains(t, text, "audit.total the total of the last page, or else of page 1, exceeds the items read fails the run unless it is an estimate or, as beside currency, an amount of money ")
+	require.Contains(t, text, "audit.total the total of the last page, or else of page 1, exceeds the items read only warns if it is an estimate or, as beside currency, an amount of money ")
 	for _, r := range x.Jobs[0].Audit {
 		require.Equal(t, r.Never == "", strings.Contains(text, " "+r.ID+" "+r.Clause), r.ID)
 	}

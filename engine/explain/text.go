@@ -144,7 +144,10 @@ func (t *textWriter) writeFailureOfJob() {
 	if e.Dialect.Switches().AcceptEvidence {
 		evidence = ""
 	}
-	order := "Jobs run one after another, and with --jobs N up to N at a time. "
+	order := "Jobs run one after another, each child with its parent, and with --jobs N up to N at a time. "
+	if tree == "" {
+		order = "Jobs run one after another, and with --jobs N up to N at a time. "
+	}
 	if e.serial {
 		order, beside = "Because of limits.partitions, jobs run one after another, also with --jobs. ", ""
 	}

@@ -79,7 +79,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 			"the list ends (complete) with the pages before it; the audit does not see this response"},
 		{"a list that is cut off", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
 			"A list that is limited counts as one without an error, unless --fail-on names it."},
-		{"one partition", job("", `"for": {"k": {"values": ["a", "b"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`), "If all fail, and there are several"},
+		{"one partition", job("", `"for": {"k": {"values": ["a", "b"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`), "If all of several partitions fail, that is evidence (audit.missing, exit status 9)."},
 		{"a token", job(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, data),
 			"a response without access_token, such as HTML or one that is empty or cut off, fails the run (exit status 3)"},
 		{"windows that are a text", job("", `"for": {"w": {"from": 0, "to": "input.team", "step": 10}}`),
@@ -87,13 +87,13 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
 			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.errorBody and audit.contract can fail the run; the others above are not sought."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
-			"audit.total the total of the last page, or else of page 1, exceeds the items read fails the run only if samePage has ended the list, and unless it is an estimate or, as beside currency, an amount of money audit.pages"},
+			"audit.total the total of the last page, or else of page 1, exceeds the items read fails the run only if samePage has ended the list only warns if it is an estimate or, as beside currency, an amount of money audit.pages"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
 	}
 	require.NotContains(t, toldOf(t, job("", data)), "audit.begin page 1", "the list has one page")
-	require.NotContains(t, toldOf(t, job("", `"for": {"k": {"values": ["a"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`)), "If all fail")
+	require.NotContains(t, toldOf(t, job("", `"for": {"k": {"values": ["a"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`)), "If all of several")
 }
 
 // What a reader of thirty texts did not find in them, or did not understand.
@@ -195,7 +195,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a function of the expression language", config(`, "pagination": {"method": "pagenum", "stopRules": ["find(items, .id > 5) != nil"]}`, users+"}"),
 			"find(list, predicate) the first element for which the predicate is true, nil if there is none #, .name in a predicate, the element of the list, and its member name; a list that is nil is empty"},
 		{"an amount of money", config(`, "pagination": {"method": "pagenum"}`, users+"}"),
-			"audit.total the total of the last page, or else of page 1, exceeds the items read fails the run unless it is an estimate or, as beside currency, an amount of money audit.pages"},
+			"audit.total the total of the last page, or else of page 1, exceeds the items read only warns if it is an estimate or, as beside currency, an amount of money audit.pages"},
 		{"a private address", config(`, "dialect": "keboola"`, users+"}"),
 			"At a private address, such as one of a local network, it fails the run (exit status 6), unless its host is that of api.baseUrl, or api.allowedOrigins has the address."},
 		{"the halves of a window whose end is included", config("", users+`, "for": {"w": {"from": 0, "to": 8, "granularity": 1, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
@@ -233,7 +233,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"another job in dialect keboola", config(`, "dialect": "keboola"`, users+`}, {"endpoint": "teams"}`), ", and does not repeat jobs that have ended, also by a limit; after exit status 0"},
 		{"evidence and kept values", config("", users+`, "incremental": {"cursor": "at", "param": "since"}}`), "after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then."},
 		{"a rule that fails a list of one page", config("", users+"}"), "When a rule or another expression fails the run, the items of the response are written."},
-		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages, which have as many items as the total of page 1 audit.contract"},
+		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages with all items of a total audit.contract"},
 		{"a body that reports an error", config("", users+"}"), `audit.errorBody a successful response reports an error, or has a message other than "no items" in place of the list`},
 		{"a flag that is missing", config(`, "pagination": {"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`, users+"}"),
 			"audit.missing one of these is in no response: the list of items, last fails the run only if the last page has a sign of more that no rule reads"},
@@ -322,14 +322,14 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 	}
 	require.NotContains(t, told(`{"method": "pagenum"}`, "", "spec"), "if rules read that", "no rule reads a sign")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
-		"only warns after an end by nextPageFlag or stopRules[0], or if rules read that total (they read bad, isLast, done); but fails the run if samePage has ended the list audit.pages")
+		"only warns if it is an estimate or, as beside currency, an amount of money; or after an end by nextPageFlag or stopRules[0]; or if rules read that total (they read bad, isLast, done), unless samePage has ended the list audit.pages")
 	require.Contains(t, told(`{"method": "pagecount", "pagesField": "n", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
-		"only warns if rules read that token or link (they read n); but fails the run if samePage has ended the list and it is not the one that was sent audit.position")
+		"; or if rules read that token or link (they read n), unless samePage has ended the list and it is not the one that was sent audit.position")
 	// A token in the body comes again with the same page, so that it says nothing of another one.
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, "", "spec"),
-		"only warns if rules read that token or link (they read next) audit.missing")
+		"; or if rules read that token or link (they read next) audit.missing")
 	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, "", "spec"),
-		"only warns if rules read that token or link (they read X-Next); but fails the run if samePage has ended the list and it is not the one that was sent audit.missing")
+		"; or if rules read that token or link (they read X-Next), unless samePage has ended the list and it is not the one that was sent audit.missing")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
 	_, hints, _ = strings.Cut(hints, "audit, at the end of a list: ")
 	require.Contains(t, hints, "audit.total the total of the last page, or else of page 1, exceeds the items read audit.pages a number of pages exceeds")
@@ -477,9 +477,9 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
-	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved, and keeps the rows up to there; after exit status 0, it requests everything again, and after evidence the lists that have it.")
+	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved (a page that fails the run is not), and adds the rows to those in .partial; after exit status 0, it requests everything again, and after evidence the lists that have it.")
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
-		"and keeps the rows up to there; after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then.")
+		"(a page that fails the run is not), and adds the rows to those in .partial; after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then.")
 	require.NotContains(t, text, "keeps the rows that are in .partial", "--full says more of it")
 }
 
@@ -550,7 +550,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 		aws4     = `, "pagination": {"method": "offset", "limit": 2}, "authentication": {"type": "aws4", "region": "r", "service": "s", "accessKeyId": "a", "#secretAccessKey": "b"}`
 	)
 	for _, c := range []struct{ name, with, without, told string }{
-		{"skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}`), config("", users+parts+"}"), "and does not repeat partitions that are complete or were skipped; after exit status 0"},
+		{"skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}`), config("", users+parts+"}"), "and does not repeat partitions that are complete, or failed and were skipped (onPartitionError); after exit status 0"},
 		{"evidence in a partition", config("", users+parts+"}"), config("", users+"}"), "and after evidence all partitions of the jobs that have it."},
 		{"a sorted query", config(aws4, users+"}"), config(`, "pagination": {"method": "offset", "limit": 2, "offsetParam": "a"}`, users+"}"), "first request GET https://x.example/v1/users?limit=2&offset=0"},
 		{"a filter", config("", users+`, "filter": "item.a"}`), config("", users+"}"), "an item is left out if this is false or nil; any other value than true fails the run (exit status 5)"},
@@ -632,7 +632,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
 	require.Contains(t, short(config(paged, users+split)), "cannot be split further fails the run only if an earlier run has written pages of it")
-	const skipped = "and does not repeat partitions that are complete or were skipped; after exit status 0"
+	const skipped = "and does not repeat partitions that are complete, or failed and were skipped (onPartitionError); after exit status 0"
 	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
 	require.NotContains(t, short(config("", users+whole)), skipped)
 	const poll = "which repeats the previous request after a wait of more than 0 (nextRequest.after)"
@@ -668,7 +668,7 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 			config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": text(body.next)}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
 			"the quotes are sent only if the value is a text"},
 		{"a value so far", config(paged, users+since+"}"), config(`, "pagination": {"method": "pagenum", "keep": {"at": "body.at"}}`, users+"}"),
-			"The value of at is computed after each page, with its items; kept.at is the value so far there, and in requests that of the run before."},
+			"The value of at is computed after each page, from its items and the value so far (there, kept.at); in requests, kept.at is the value of the run before."},
 		{"an identifier that is increased", config(cursor+`, "increment": 1}`, users+"}"), config(cursor+"}", users+"}"), "its id is neither a number nor the text of one, on any page but the last"},
 		{"an identifier", config(cursor+"}", users+"}"), config(cursor+`, "increment": 1}`, users+"}"), "its id is neither a number nor a text, on any page but the last"},
 		{"a kept identifier", config(`, "pagination": {"method": "pagenum", "keep": {"id": "greatest(items, 'id', kept.id)"}}`, users+"}"), config(cursor+"}", users+"}"),
@@ -676,7 +676,7 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 		{"a key", config("", users+`, "key": "id"}`), config("", users+`, "key": ["id", "lang"]}`), "others stay, and an item that lacks it fails the run (exit status 5)"},
 		{"a key of two members", config("", users+`, "key": ["id", "lang"]}`), config("", users+"}"), "others stay, and an item that has none of them fails the run (exit status 5)"},
 		{"the time of a run", config("", windows(`"to": "now()"`)), config("", windows(`"to": "2026-03-05"`)), "in for, the start of the run, or of the one that it continues;"},
-		{"a path in XML", config("", users+xml+`, "dataField": "a.b"}`), config("", users+`, "dataField": "a.b"}`), "at a.b of the response (XML), from its root element"},
+		{"a path in XML", config("", users+xml+`, "dataField": "a.b"}`), config("", users+`, "dataField": "a.b"}`), "at a.b of the response (XML), whose first name is that of the root element"},
 		{"a restart with kept values", config(paged, users+since+"}"), config(paged, users+"}"), "With --restart, it starts over, with no kept values but those of --kept."},
 		{"a restart", config(paged, users+"}"), config(paged, users+since+"}"), "With --restart, it starts over."},
 		{"several jobs", config(paged, users+`}, {"endpoint": "teams"}`), config(paged, users+"}, "+posts+"}"), "to standard output, job by job, also with --jobs, or,"},

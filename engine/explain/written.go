@@ -135,7 +135,7 @@ func (x *JobExplanation) resumes(saved string) string {
 	switch {
 	case x.Partitions == nil:
 	case x.Partitions.OnError == rules.PartitionSkip:
-		done = append(done, "partitions that are complete or were skipped")
+		done = append(done, "partitions that are complete, or failed and were skipped (onPartitionError)")
 	default:
 		done = append(done, "partitions that are complete")
 	}
@@ -204,7 +204,8 @@ func (x *JobExplanation) afterFailOn() string {
 	var phrases, others []string
 	for _, outcome := range x.cutOff() {
 		if outcome == string(rules.Limited) {
-			phrases = append(phrases, "after --fail-on limited, it requests nothing, and without that flag it publishes the rows")
+			phrases = append(phrases, "after --fail-on limited, it requests nothing, and the rows in .partial become the file if that "+
+				"flag is left out")
 		} else {
 			others = append(others, outcome)
 		}
@@ -228,7 +229,7 @@ func (x *JobExplanation) afterFailOn() string {
 // outputInWords says where the items go, and in which form.
 func (x *JobExplanation) outputInWords() string {
 	if len(x.Items.Files) == 0 {
-		return "nowhere: they are for other jobs only (emit)"
+		return "nowhere, since emit is false: they are for other jobs only"
 	}
 	form := "as the API sent them, less white space between values"
 	if x.Items.Format != "" && x.Items.Format != rules.FormatNDJSON {
@@ -275,6 +276,9 @@ func (x *JobExplanation) outputInWords() string {
 	switch {
 	case x.Partitions != nil:
 		order = "partition by partition, also with --jobs"
+		if strings.Contains(x.Items.beside, "--jobs") {
+			order = "partition by partition"
+		}
 	case x.Method != "":
 		order = "in the order of the pages"
 	case x.Items.ordered:
