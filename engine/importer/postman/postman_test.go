@@ -82,3 +82,23 @@ func TestASecretInAnAddressIsAnInput(t *testing.T) {
 	require.True(t, source.Inputs[0].Secret)
 	require.Nil(t, source.Inputs[0].Default)
 }
+
+// A key in the path is not copied, and two requests with the same key have one input.
+func TestASecretInAPathIsAnInput(t *testing.T) {
+	const key, bot = "k3Jx9Qz7Rv2Lm5Tb8Wd1", "bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
+	source, err := Read([]importer.File{{Name: "api.json", Text: []byte(`{"item": [
+		{"name": "a", "request": {"method": "GET", "url": "https://a.test/v1/` + key + `/orders"}, "response": [{"code": 200, "body": "[{}]"}]},
+		{"name": "b", "request": {"method": "GET", "url": "https://a.test/v1/` + key + `/users"}, "response": [{"code": 200, "body": "[{}]"}]},
+		{"name": "c", "request": {"method": "GET", "url": {"raw": "https://a.test/` + bot + `/getUpdates", "host": ["a", "test"],
+			"path": ["` + bot + `", "getUpdates"]}}, "response": [{"code": 200, "body": "[{}]"}]},
+		{"name": "d", "request": {"method": "GET", "url": "https://a.test/7f9c24e5-2f0a-4b1c-9d3e-0a1b2c3d4e5f/users"}}]}`)}}, importer.Options{})
+	require.NoError(t, err)
+	var endpoints []string
+	for _, s := range source.Streams {
+		endpoints = append(endpoints, s.Endpoint)
+	}
+	require.Equal(t, []string{"v1/{input.token}/orders", "v1/{input.token}/users", "{input.token_2}/getUpdates",
+		"7f9c24e5-2f0a-4b1c-9d3e-0a1b2c3d4e5f/users"}, endpoints)
+	require.Len(t, source.Inputs, 2)
+	require.True(t, source.Inputs[0].Secret && source.Inputs[1].Secret)
+}

@@ -186,6 +186,12 @@ func (t *translation) sample(source, sample string) {
 // that is named after the segment before it: order_id.
 func (t *translation) segment(a address, s string) (string, error) {
 	if !strings.HasPrefix(s, ":") || len(s) == 1 {
+		if text := unescaped(s); secret.IsIssued(text) || secret.IsRandom(text) {
+			source := "{input." + t.input("path "+text, importer.Input{Name: "token", Secret: true, Place: t.place}) + "}"
+			t.segments[len(t.segments)-1] = source
+			t.hidden("a segment of the path")
+			return source, nil
+		}
 		return t.addressed(unescaped(s), false)
 	}
 	name := s[1:]
