@@ -25,7 +25,12 @@ const (
 // ParseYAML reads YAML or JSON as the readers of YAML 1.1 do, in which yes and no are booleans.
 // Objects are [value.Object], lists []any, numbers int or float64, and times texts. The document
 // may have at most limit bytes; aliases that repeat too much are an error.
-func ParseYAML(f File, limit int) (any, error) {
+func ParseYAML(f File, limit int) (any, error) { return parseYAML(f, limit, scalar) }
+
+// ParseCoreYAML is ParseYAML for readers of YAML 1.2, in which yes, no, on and off are texts, as are 1:30 and 1_000.
+func ParseCoreYAML(f File, limit int) (any, error) { return parseYAML(f, limit, coreScalar) }
+
+func parseYAML(f File, limit int, scalar func(*yaml.Node) any) (any, error) {
 	if len(f.Text) > limit {
 		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, wording.Size(len(f.Text)), wording.Size(limit))
 	}
@@ -44,7 +49,7 @@ func ParseYAML(f File, limit int) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	d := &yamlReader{left: maxValues, open: map[*yaml.Node]bool{}}
+	d := &yamlReader{scalar: scalar, left: maxValues, open: map[*yaml.Node]bool{}}
 	v, err := d.value(&root, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
@@ -71,8 +76,9 @@ func shallow(text []byte) error {
 }
 
 type yamlReader struct {
-	left int
-	open map[*yaml.Node]bool // the aliases that are being read
+	scalar func(*yaml.Node) any
+	left   int
+	open   map[*yaml.Node]bool // the aliases that are being read
 }
 
 func (d *yamlReader) value(n *yaml.Node, depth int) (any, error) {
@@ -108,7 +114,7 @@ func (d *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 	case yaml.MappingNode:
 		return d.object(n, depth)
 	}
-	return scalar(n), nil
+	return d.scalar(n), nil
 }
 
 // object reads an object with its merge keys, whose members do not replace others.
@@ -158,6 +164,20 @@ var (
 		return regexp.MustCompile(`^[-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?$`)
 	})
 )
+
+// coreForm matches the texts that YAML 1.2 takes for other values as YAML 1.1 does, or nearly so.
+var coreForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(|~|null|Null|NULL|true|True|TRUE|false|False|FALSE` +
+		`|[-+]?(0|[1-9][0-9]*)|0x[0-9a-fA-F]+|[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?)$`)
+})
+
+// coreScalar is scalar for YAML 1.2.
+func coreScalar(n *yaml.Node) any {
+	if !coreForm().MatchString(n.Value) {
+		return n.Value
+	}
+	return scalar(n)
+}
 
 // scalar returns the value of a scalar. A text in quotes is a text.
 func scalar(n *yaml.Node) any {

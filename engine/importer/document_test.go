@@ -25,6 +25,18 @@ func TestScalarsAreThoseOfYAML11(t *testing.T) {
 	}
 }
 
+// TestScalarsAreThoseOfYAML12 has the values that readers of OpenAPI take, for which off is a name like any other.
+func TestScalarsAreThoseOfYAML12(t *testing.T) {
+	for text, want := range map[string]any{
+		"off": "off", "Yes": "Yes", "no": "no", "y": "y", "true": true, "False": false, "null": nil, "~": nil, "'true'": "true",
+		"123": 123, "-7": -7, "0x1f": 31, "1_000": "1_000", "1:30": "1:30", "012": "012", "1.5": 1.5, "1.5e+3": 1500.0, "2024-01-02": "2024-01-02",
+	} {
+		v, err := importer.ParseCoreYAML(importer.File{Name: "a.yaml", Text: []byte(text)}, 100)
+		require.NoError(t, err, text)
+		require.Equal(t, want, v, text)
+	}
+}
+
 func TestAnAliasThatMayBeASecretIsNotPrinted(t *testing.T) {
 	_, err := importer.ParseYAML(importer.File{Name: "a.yaml", Text: []byte("client:\n  token: *Pa55-ABCDEFGHIJ\n")}, 100)
 	require.EqualError(t, err, "a.yaml: line 2, column 10: no anchor of this name is defined before this alias; put the value in quotes if it is text")

@@ -37,7 +37,7 @@ func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 		return nil, errors.New("want one file of providers")
 	}
 	f := files[0]
-	v, err := importer.ParseYAML(f, importer.MaxFileBytes)
+	v, err := importer.ParseCoreYAML(f, importer.MaxFileBytes)
 	if err != nil {
 		return nil, err
 	}

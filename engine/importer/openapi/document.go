@@ -31,7 +31,7 @@ type node struct{ v any }
 func parse(f importer.File) (node, error) {
 	text := bytes.TrimLeft(bytes.TrimPrefix(f.Text, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if !bytes.HasPrefix(text, []byte("{")) || strings.HasSuffix(f.Name, ".yaml") || strings.HasSuffix(f.Name, ".yml") {
-		v, err := importer.ParseYAML(f, maxYAMLBytes)
+		v, err := importer.ParseCoreYAML(f, maxYAMLBytes)
 		return node{value.Plain(v)}, err
 	}
 	if len(text) > maxJSONBytes {
