@@ -23,6 +23,7 @@ func (c *compilation) checkJob(j *Job) {
 	c.warnOfFilterOfNoItem(j)
 	c.warnOfDroppedParams(j)
 	c.warnOfRowsWithoutNames(j)
+	c.warnOfPathsInRows(j)
 	if len(j.Stops) == 0 {
 		return
 	}
@@ -62,6 +63,25 @@ func (c *compilation) warnOfRowsWithoutNames(j *Job) {
 			if len(keys) > 0 {
 				c.warn(e.Rule, "remove \"header\": false, or name the columns (response.columns)",
 					"the rows of the response have no names, so that no item has %s: the run fails at the first row", keypath.Join(keys...))
+				return
+			}
+		}
+	}
+}
+
+// warnOfPathsInRows finds rules that read a path of an item, although the items are rows of CSV: there is nothing within the
+// text of a column.
+func (c *compilation) warnOfPathsInRows(j *Job) {
+	r := j.Spec().Response
+	if r.Format != rules.FormatCSV || !r.Header && r.Columns == nil {
+		return
+	}
+	for _, e := range slices.Concat(j.Next, Expressions(j.Stops), j.Parts, j.Keeps, j.Shape.Rules()) {
+		for _, keys := range e.PathsInItems() {
+			if len(keys) > 1 {
+				column := strings.Join(keys, ".")
+				c.warn(e.Rule, fmt.Sprintf("the column %s is %s in a setting, and item[%q] in an expression", column, keypath.Join(column), column),
+					"a row of CSV has nothing within its columns, so that no item has %s", column)
 				return
 			}
 		}

@@ -218,3 +218,29 @@ func TestParametersInTheBodyOfTheFirstRequestAloneDrawAWarning(t *testing.T) {
 		require.Contains(t, found[0].Message, c.want)
 	}
 }
+
+// The columns of CSV have texts, so a path that leads into one is never there.
+func TestAPathInARowDrawsAWarning(t *testing.T) {
+	for _, c := range []struct{ pagination, job, want string }{
+		{`"method": "cursor", "idKey": "meta.id", "param": "since"`, "", `item["meta.id"] in an expression: a row of CSV has nothing within its columns, so that no item has meta.id`},
+		{`"method": "keyset", "idKey": "meta.id", "param": "since"`, "", "no item has meta.id"},
+		{`"method": "pagenum", "stopRules": ["items[-1].meta.id == '7'"]`, "", "no item has meta.id"},
+		{`"method": "pagenum"`, `, "filter": "item.meta.id == '7'"`, "no item has meta.id"},
+		{`"method": "pagenum"`, `, "response": {"format": "json"}, "filter": "item.meta.id == '7'"`, ""},
+		{`"method": "pagenum"`, `, "filter": "(item.meta.id ?? item['meta.id']) == '7'"`, ""},
+		{`"method": "pagenum"`, `, "filter": "split(item.meta, '.')[0] == '7' and date(item.at).Unix() > 3"`, ""},
+		{`"method": "cursor", "idKey": "meta\\.id", "param": "since"`, "", ""},
+		{`"method": "keyset", "idKey": "id", "param": "since"`, "", ""},
+	} {
+		cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "response": {"format": "csv"}, "pagination": {`+c.pagination+`}},
+			"config": {"jobs": [{"endpoint": "users"`+c.job+`}]}}`)
+		_, found := compileJobs(cfg, low, Options{})
+		require.NoError(t, found.Err())
+		if c.want == "" {
+			require.Empty(t, found, c.pagination+c.job)
+			continue
+		}
+		require.Len(t, found, 1, c.pagination+c.job)
+		require.Contains(t, found[0].Hint+": "+found[0].Message, c.want)
+	}
+}

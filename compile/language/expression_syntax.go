@@ -77,6 +77,23 @@ func constantsOf(node ast.Node) []any {
 	return nil
 }
 
+// PathsInItems returns the paths that the expression reads of an item, of one at an index or of all items, and for whose absence
+// it does not provide: item.id, items[-1].id, greatest(items, "id"), any(items, .id).
+func (e *Expression) PathsInItems() (paths [][]string) {
+	for _, a := range e.code.accesses {
+		switch r := a.read; {
+		case r.Has || r.Defaulted:
+		case r.Is(rules.ContextItem):
+			paths = append(paths, r.Path)
+		case r.Is(rules.ContextItems) && a.ofElement:
+			paths = append(paths, a.element)
+		case r.Is(rules.ContextItems) && len(r.Path) > 0:
+			paths = append(paths, r.Path[1:])
+		}
+	}
+	return paths
+}
+
 // Items returns the paths that the expression reads of every item of the page. An empty path is the
 // complete item.
 func (e *Expression) Items() [][]string { return e.code.items }
