@@ -65,6 +65,11 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 		{"only a guard", `{"method": "pagenum", "guards": {"maxPages": 50}}`, "at most 50 pages, where the run fails (maxPages)."},
 		{"a user's rule that fails", `{"method": "pagenum", "stopRules": [{"when": "body.error != nil", "outcome": "failed"}]}`,
 			"Fails when body.error is present."},
+		{"a user's rule that fails, and a flag", `{"method": "pagenum", "hasMore": "more", "stopRules": [{"when": "body.error != nil", "outcome": "failed"}]}`,
+			"Fails when body.error is present."},
+		{"a flag that may end the list before a rule of the method fails",
+			`{"method": "graphql.relay", "connection": "data.users", "hasMore": "more", "forceStop": {"pages": 5}}`,
+			"Fails when the response has errors, which GraphQL sends with status 200, unless forceStop.pages or hasMore ends the list first; or"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Contains(t, explained(t, c.pagination).Summary, c.want)

@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // summary describes a job in a few sentences: its requests, its ends, its bounds.
@@ -48,8 +49,12 @@ func (x *JobExplanation) endClauses() map[string][]string {
 			out[group] = append(out[group], clause)
 		}
 	}
-	for _, r := range x.Stops {
-		if r.group() != groupSafety {
+	for i, r := range x.Stops {
+		switch r.group() {
+		case groupSafety:
+		case groupError:
+			add(groupError, r.Clause+unlessEnded(x.Stops[:i], r))
+		default:
 			add(r.group(), r.Clause)
 		}
 	}
@@ -78,6 +83,21 @@ func (x *JobExplanation) endClauses() map[string][]string {
 		}
 	}
 	return out
+}
+
+// unlessEnded excepts the pages on which one of the rules before a rule that fails ends the list, such as a flag. The rules of
+// the same author already exclude each other.
+func unlessEnded(before []RuleExplanation, r RuleExplanation) string {
+	var first []string
+	for _, b := range before {
+		if group := b.group(); (group == groupNormal || group == groupCutOff) && b.rule.Origin.By != r.rule.Origin.By {
+			first = append(first, b.ID)
+		}
+	}
+	if first == nil || r.Clause == "" {
+		return ""
+	}
+	return ", unless " + wording.OrList(first) + " ends the list first"
 }
 
 // repeats returns the clause of a guard that ends lists, without its exceptions, which are listed under
