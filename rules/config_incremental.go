@@ -26,7 +26,7 @@ var incrementalFields = []Field{
 	{Name: "param", Kind: KindText, Doc: "the parameter that has the kept value in the next run; " +
 		"`header:NAME` is a header, and `body:PATH` a path in the JSON body; without it the value is only kept, for expressions " +
 		"such as those of `filter` and `for`"},
-	{Name: "lag", Kind: KindLengthOrSource, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if " +
+	{Name: "lag", Kind: KindLag, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if " +
 		"the cursor is one, or an expression for one, such as `input.lag`"},
 	{Name: "from", Kind: KindMomentOrSource, Doc: "the value in the first run: a date, a number or an expression; " +
 		"without it the first run does not send the parameter"},

@@ -43,6 +43,7 @@ const (
 	KindWait                       // an expression for a duration, or a duration such as "30s"
 	KindLength                     // the length of a window: 24h, 7d, 1mo, or a number
 	KindLengthOrSource             // a length, or an expression for a length
+	KindLag                        // KindLengthOrSource, and a length of zero is none
 	KindMomentOrSource             // the beginning or the end of windows: a date, a number, or an expression
 	KindValues                     // a list, or an expression for a list
 	KindPathList                   // a path, or a list of paths
@@ -128,6 +129,10 @@ var kinds = [...]kindRow{
 	KindLengthOrSource: {
 		name: `a length such as 24h, 7d, 1mo or a number, or an expression for one`, read: readDistance,
 		schema: positiveSchema, sample: "name", goType: "string",
+	},
+	KindLag: {
+		name: `a length such as 24h, 7d, 1mo or a number, 0 for none, or an expression for one`, read: readLag,
+		schema: anyOf(typed("number").With("minimum", 0), someText), sample: "name", goType: "string",
 	},
 	KindMomentOrSource: {
 		name: "a date, a number or an expression", read: either(readAs[int], either(readAs[float64], readMoment)),
@@ -404,12 +409,21 @@ func readLength(v any) (any, error) {
 	return v, nil
 }
 
-// readDistance reads a length, or an expression: any text that does not begin with a digit.
+// readDistance reads a length, or an expression: any text that is no duration of ISO 8601 and does not begin with a digit.
 func readDistance(v any) (any, error) {
-	if text, isText := v.(string); isText && text != "" && (text[0] < '0' || text[0] > '9') {
+	text, isText := v.(string)
+	if _, isLength := times.ParseISODuration(text); isText && text != "" && (text[0] < '0' || text[0] > '9') && !isLength {
 		return text, nil
 	}
 	return readLength(v)
+}
+
+// readLag is readDistance for a length that may be zero, which it returns as nil.
+func readLag(v any) (any, error) {
+	if lag, err := times.ParseLag(v); err == nil && lag == (times.Span{}) && v != "" {
+		return nil, nil
+	}
+	return readDistance(v)
 }
 
 // either tries the first function, then the second.

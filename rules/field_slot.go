@@ -149,7 +149,7 @@ func (s Slot) Step(step string) Slot {
 // sources returns where a value of the field has expressions.
 func (f Field) sources() Sources {
 	switch f.Kind {
-	case KindExpression, KindWait, KindMomentOrSource, KindLengthOrSource, KindValues:
+	case KindExpression, KindWait, KindMomentOrSource, KindLengthOrSource, KindLag, KindValues:
 		return WholeSource
 	}
 	if f.Address {

@@ -65,13 +65,16 @@ func ParseISODuration(text string) (Span, bool) {
 	return s, s.Months == 0 || s.Days == 0 && s.Duration == 0
 }
 
-// ParseLag is [ParseSpan] for a length that may be zero: nil, an empty text, 0, 0d or P0D.
+// ParseLag is [ParseSpan] for a length that may be zero: nil, an empty text, 0, 0d, 0s or P0D.
 func ParseLag(v any) (Span, error) {
 	if text, isText := v.(string); isText {
 		if s, ok := ParseISODuration(text); ok {
 			return s, nil
 		}
 		if m := spanText().FindStringSubmatch(text); m != nil && strings.Trim(m[1], "0") == "" || text == "" || text == "0" {
+			return Span{}, nil
+		}
+		if d, err := time.ParseDuration(text); err == nil && d == 0 {
 			return Span{}, nil
 		}
 	}
