@@ -315,8 +315,9 @@ type ItemReader interface {
 	// item or, if rules read only some paths of items, an [ItemRow].
 	Items() ([]any, error)
 
-	// Item returns the value of item i, which is at least 0 and less than Len.
-	Item(i int) (any, error)
+	// Item returns the value of item i, which is at least 0 and less than Len. If it cannot be decoded, because of a
+	// number that is too large to compute with, Item returns its part at a path.
+	Item(i int, path []string) (any, error)
 
 	// Column returns the value at a path of every item, nil where it is absent. It reports
 	// false if Items returns no rows.

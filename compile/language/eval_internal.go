@@ -51,7 +51,7 @@ var (
 	safeKeyed  = internalMetered("·keyed", givesAny, keyedOf)
 	safeItems  = internalMetered("·items", givesAny, func(m *meter, _ []any) (any, error) { return itemsOf(m.page) })
 	safeItem   = internalMetered("·item", givesAny, func(m *meter, a []any) (any, error) {
-		v, _, err := itemAt(m.page, a[0])
+		v, _, err := itemAt(m.page, a[0], a[1].([]string))
 		return v, err
 	})
 	safeOperand = internalMetered("·operand", givesAny, func(m *meter, a []any) (any, error) {

@@ -16,8 +16,8 @@ func itemsOf(c *rules.Context) ([]any, error) {
 }
 
 // itemAt returns the item at an index, which may count from the end, and whether there is
-// such an item.
-func itemAt(c *rules.Context, index any) (any, bool, error) {
+// such an item. Only its part at a path is needed.
+func itemAt(c *rules.Context, index any, path []string) (any, bool, error) {
 	text, ok := value.Text(index)
 	if c.Values == nil || !ok {
 		v, ok := member(c.Items, text)
@@ -25,7 +25,7 @@ func itemAt(c *rules.Context, index any) (any, bool, error) {
 	}
 	n := c.Values.Len()
 	if i, err := strconv.Atoi(text); err == nil && -n <= i && i < n {
-		v, err := c.Values.Item((i + n) % n)
+		v, err := c.Values.Item((i+n)%n, path)
 		return v, err == nil, err
 	}
 	return nil, false, nil

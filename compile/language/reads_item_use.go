@@ -113,10 +113,11 @@ func (u *itemUse) walkPathCall(arguments []ast.Node) {
 		u.walk(&arguments[1])
 		return
 	}
+	path := keypath.Split(text.Value)
 	if !u.direct(arguments[0]) {
-		u.need(keypath.Split(text.Value))
+		u.need(path)
 	}
-	u.replaceItem(&arguments[0])
+	u.replaceItem(&arguments[0], path)
 }
 
 // called returns the function that a node calls, and its arguments.
@@ -191,16 +192,17 @@ func (u *itemUse) direct(node ast.Node) bool {
 	return false
 }
 
-// replaceItem replaces the name in an item that needs only the noted paths.
-func (u *itemUse) replaceItem(node *ast.Node) {
+// replaceItem replaces the name in an item that needs only the noted paths. If the item is one that is selected directly, only
+// the given path of it is needed.
+func (u *itemUse) replaceItem(node *ast.Node, path []string) {
 	direct := u.direct(*node)
 	switch n := (*node).(type) {
 	case *ast.ChainNode:
-		u.replaceItem(&n.Node)
+		u.replaceItem(&n.Node, path)
 	case *ast.MemberNode:
 		u.walk(&n.Property)
 		if direct {
-			replaceMetered(node, safeItem, n.Property)
+			replaceMetered(node, safeItem, n.Property, &ast.ConstantNode{Value: path})
 			return
 		}
 		u.replaceList(&n.Node)
@@ -210,7 +212,7 @@ func (u *itemUse) replaceItem(node *ast.Node) {
 			if library[n.Name].elements == selectsLast {
 				index = -1
 			}
-			replaceMetered(node, safeItem, &ast.IntegerNode{Value: index})
+			replaceMetered(node, safeItem, &ast.IntegerNode{Value: index}, &ast.ConstantNode{Value: path})
 			return
 		}
 		u.walkArguments(n.Arguments, u.replaceList)
@@ -225,11 +227,11 @@ func (u *itemUse) replaceMember(node *ast.Node) bool {
 	case !ok:
 		return false
 	case u.direct(*item):
-		u.replaceItem(item)
+		u.replaceItem(item, path)
 		return true
 	}
 	u.need(path)
-	u.replaceItem(item)
+	u.replaceItem(item, path)
 	if len(path) > 0 {
 		replace(node, safeField, *item, &ast.ConstantNode{Value: path})
 	}

@@ -38,7 +38,7 @@ func (r Read) item(c *rules.Context) (v any, rest []string, ok bool) {
 		list, err := itemsOf(c)
 		return list, nil, err == nil
 	}
-	v, ok, err := itemAt(c, r.Path[0])
+	v, ok, err := itemAt(c, r.Path[0], r.Path[1:])
 	return v, r.Path[1:], ok && err == nil
 }
 

@@ -106,8 +106,8 @@ func (v *Values) Items() ([]any, error) {
 	return v.decoded, v.err
 }
 
-// Item returns the whole value of an item.
-func (v *Values) Item(i int) (any, error) {
+// Item returns the value of an item. If it cannot be decoded, Item returns the part at a path, in the shape of the item.
+func (v *Values) Item(i int, path []string) (any, error) {
 	switch {
 	case v.err != nil:
 		return nil, v.err
@@ -118,9 +118,12 @@ func (v *Values) Item(i int) (any, error) {
 	if known {
 		return item, nil
 	}
-	if item, v.err = decode(v.items.item(i), v.left); v.err != nil {
-		v.err = itemError(i, v.err)
-		return nil, v.err
+	item, err := decode(v.items.item(i), v.left)
+	if err != nil {
+		if part, failed := NewPaths([][]string{path}).Decode(v.items.item(i)); failed == nil {
+			return part, nil
+		}
+		return nil, itemError(i, err)
 	}
 	if v.single == nil {
 		v.single = map[int]any{}
@@ -219,7 +222,7 @@ func (v *Values) field(i int, path []string) (any, bool, error) {
 		field, present := within(values[i], path[len(c.path):])
 		return field, present, nil
 	}
-	item, err := v.Item(i)
+	item, err := v.Item(i, path)
 	if err != nil {
 		return nil, false, err
 	}
