@@ -202,23 +202,9 @@ func (t *translation) parents() error {
 	}
 	parent := t.resources[t.parent]
 	t.build(parent)
-	t.variable = t.variableName(parent)
+	t.variable = parent.out.ItemVariable(importer.Singular(importer.InputName(parent.name)))
 	t.out.For = []importer.Variable{{Name: t.variable, Parent: parent.out}}
 	return nil
-}
-
-// variableName returns the name of one item of the parent, which neither an expression nor a variable
-// of its parents has.
-func (t *translation) variableName(parent *resource) string {
-	taken := map[string]bool{}
-	for s, depth := parent.out, 0; len(s.For) > 0 && depth < len(t.order); s, depth = s.For[0].Parent, depth+1 {
-		taken[s.For[0].Name] = true
-	}
-	name := importer.Singular(importer.InputName(parent.name))
-	for n := 2; importer.IsReserved(name) || taken[name]; n++ {
-		name = fmt.Sprintf("%s_%d", importer.Singular(importer.InputName(parent.name)), n)
-	}
-	return name
 }
 
 // field returns the expression for a field of the parent's item.

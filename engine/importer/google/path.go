@@ -99,8 +99,9 @@ func (t *translation) identifier(c *call, param string, isName bool) string {
 
 // child adds the variable with the items of the parent.
 func (t *translation) child(parent *call, param, plus, member string) map[string]string {
-	variable := importer.Singular(importer.InputName(parent.resources[len(parent.resources)-1]))
-	t.out.For = []importer.Variable{{Name: variable, Parent: t.stream(parent)}}
+	above := t.stream(parent)
+	variable := above.ItemVariable(importer.Singular(importer.InputName(parent.resources[len(parent.resources)-1])))
+	t.out.For = []importer.Variable{{Name: variable, Parent: above}}
 	t.note(importer.Check, "parameters."+param, "for."+variable,
 		"By their paths, the values of {%s} are the members %s of the items of %s", param, member, parent.short())
 	values := map[string]string{}

@@ -152,23 +152,11 @@ func (t *translation) child(parent *operation, param, member string) []string {
 	if s.Refused != "" {
 		return nil
 	}
-	variable := importer.Singular(prefixWord(parent.path))
-	for taken := variables(s); slices.Contains(taken, variable); {
-		variable += "_item"
-	}
+	variable := s.ItemVariable(importer.Singular(prefixWord(parent.path)))
 	t.out.For = []importer.Variable{{Name: variable, Parent: s}}
 	t.note(importer.Check, "parameters."+param, "for."+variable,
 		"By their names, the values of {%s} are the members %s of the items of %s", param, member, parent.name)
 	return append(slices.Clone(parent.values), "{"+keypath.Format(variable, []string{member})+"}")
-}
-
-// variables returns the variables of a stream and of its parents.
-func variables(s *importer.Stream) []string {
-	var out []string
-	for _, v := range s.For {
-		out = append(append(out, v.Name), variables(v.Parent)...)
-	}
-	return out
 }
 
 // identifierIn returns the member of the items of an operation that a parameter of a path names.

@@ -289,10 +289,7 @@ func (e *entry) childOf(lists map[string]*entry) {
 		if parent == nil || parent == e || len(segments) != len(parts) || !strings.HasPrefix(parts[i], "{input.") {
 			continue
 		}
-		name := importer.Singular(importer.InputName(segments[i-1]))
-		if importer.IsReserved(name) {
-			name += "_item"
-		}
+		name := parent.stream.ItemVariable(importer.Singular(importer.InputName(segments[i-1])))
 		for _, id := range parent.ids {
 			if id != strings.Trim(segments[i], ":{} ") && !apinames.IsIdentifier(id) {
 				continue
