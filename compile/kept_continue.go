@@ -35,6 +35,24 @@ func (a Analysis) Continues(kept map[string]any, ofChild bool) (continues bool, 
 	return continues, lacks
 }
 
+// Repeats names a value that the requests, stopping rules or the filter of the list read, and that stays as it was in the
+// run before, since it is among those that are lacking: the next run obtains the items of this list again. values are those
+// for the next run. It returns "" if there is none.
+func (a Analysis) Repeats(values, before map[string]any, lacking []*language.Expression) string {
+	stay := map[string]any{}
+	for _, c := range a.SentCursors() {
+		stay[c.Kept] = values[c.Kept]
+	}
+	for _, e := range lacking {
+		name := e.Rule.Target
+		if delete(stay, name); before[name] != nil {
+			stay[name] = nil
+		}
+	}
+	_, lacks := a.continues(stay, a.job.Shape.Filter)
+	return lacks
+}
+
 // continues is Continues for the values of one key.
 func (a Analysis) continues(kept map[string]any, filter *language.Expression) (continues bool, lacks string) {
 	has := func(name string) bool { return kept[name] != nil }

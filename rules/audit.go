@@ -298,6 +298,11 @@ var auditTable = audits([]Rule{
 		Clause: "in a run with kept values, the first page does not depend on them, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
+	{ID: "audit.stays", Audit: &Auditing{Requires: FactList, About: AboutKept | AboutFirst, Adds: true},
+		Source: `list.keptStays != ""`,
+		Clause: "a kept value on which the items depend is nil after a list with items, so that the one of the run before stays",
+		Message: "{list.keptStays} is nil after a list with items, so it stays as it was, and the next run obtains these items again: " +
+			"check its expression under keep; the last page may lack what the end of the list has"},
 	{ID: "audit.since", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent, Adds: true},
 		Source: `list.older * 2 > list.olderOf`,
 		Clause: "most items are from before the value that was sent for the kept one, by more than a day if it is a time",

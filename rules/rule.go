@@ -136,6 +136,7 @@ type Topics uint16
 const (
 	AboutKept       Topics = 1 << iota // values that the job keeps for the next run
 	AboutUnsent                        // first requests that do not depend on these values
+	AboutFirst                         // first requests, stopping rules or filters that depend on them
 	AboutSent                          // the kept value that the first request sends
 	AboutNumber                        // a number in responses with which a stopping rule compares those of items or pages
 	AboutLinks                         // links whose parameters those of the job override

@@ -26,6 +26,7 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,
 		Unseen: r.shaper.missing(decides),
 		Kept:   compile.SelectKept(r.state.Result.Kept, r.keepKey), Siblings: r.list.Siblings,
+		Stays: r.keptStays,
 	})
 	for i := range findings {
 		f := &findings[i]

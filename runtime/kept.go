@@ -24,7 +24,12 @@ func (r *listRun) carryOver(page *Page) error {
 	if err != nil {
 		return r.pageError(failure.Response, err)
 	}
-	r.warnOfNil(lacking)
+	if r.hadItems() && (len(r.job.For) == 0 || r.job.KeepFor != nil) { // otherwise, another partition may have a value
+		r.keptStays = r.job.Analysis().Repeats(values, r.keptBefore, lacking)
+	}
+	if r.keptStays == "" {
+		r.warnOfNil(lacking)
+	}
 	for _, e := range lacking {
 		if _, known := values[e.Rule.Target]; !known && r.hadItems() { // the next run must know that the list had items
 			values[e.Rule.Target] = nil
@@ -67,7 +72,7 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 		}
 		consequence := NothingKept
 		if r.keptBefore[e.Rule.Target] != nil {
-			consequence = "the previous value is kept, so the next run starts where this one started"
+			consequence = "the previous value is kept, and the next run has it again"
 		}
 		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil after the last page: %s", e.Rule.ID, consequence))
 	}

@@ -33,6 +33,7 @@ type listRun struct {
 	sender     sender
 	converter  *format.Converter // nil if the responses are JSON
 	keepKey    string            // chooses the kept values of the partition; "" if all partitions share them
+	keptStays  string            // a kept value that stays, so that the next run obtains the items again; usually ""
 	keptBefore map[string]any    // values that the previous run kept, including their secrets
 	builder    *compile.Builder  // nil before the first request
 	started    time.Time

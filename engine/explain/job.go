@@ -130,6 +130,8 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no value is kept (keep)"
 	case r.Audit.IsAbout(rules.AboutUnsent) && j.KeptUse() == compile.KeptFromFirst:
 		return "the first request, a stopping rule or the filter reads the kept values"
+	case r.Audit.IsAbout(rules.AboutFirst) && j.KeptUse() != compile.KeptFromFirst:
+		return "neither the first request nor a stopping rule nor the filter reads the kept values"
 	case r.Audit.IsAbout(rules.AboutSent) && len(j.SentCursors()) == 0 && (r.Audit.Adds || j.Reread() == nil):
 		return "the first request sends no kept value that is the greatest of the items"
 	case r.Audit.IsAbout(rules.AboutNumber) && !slices.ContainsFunc(j.Stops, endsByCount):

@@ -133,7 +133,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		names := lists.Map(p.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
-	facts.KeptAhead = p.keptAhead()
+	facts.KeptAhead, facts.KeptStays = p.keptAhead(), p.end.Stays
 	if pages, ok := hints.Pages.(int); ok && pages < h.FirstPages {
 		facts.PagesBefore = h.FirstPages
 	}

@@ -114,5 +114,6 @@ type End struct {
 	Items     int            // number of items delivered
 	Unseen    []Absence      // what filter and fields of the job read, and no item, or no response, had
 	Kept      map[string]any // values for the next run
+	Stays     string         // the value that stays that of the run before, although the list had items: see [compile.Analysis.Repeats]
 	Siblings  bool           // whether other partitions of the job may prove a path right
 }

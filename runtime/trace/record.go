@@ -153,6 +153,10 @@ const FindingAmbiguous = "audit.ambiguous"
 // repeats such items.
 const FindingSince = "audit.since"
 
+// FindingStays is the id of the finding that a kept value stays as it was, although the list had items, so that the next run
+// obtains them again. Adding the rows repeats them.
+const FindingStays = "audit.stays"
+
 // FindingAgain is the id of the finding that rows which are added to a file have items from up to the kept value. It is not
 // about the completeness of a list.
 const FindingAgain = "audit.again"
