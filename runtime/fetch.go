@@ -143,7 +143,11 @@ func (r *listRun) onError(request requests.Request, sentAt time.Time, response *
 		if rule.Rule.OnError.OnSuccess != requests.IsPage(response.Status) {
 			continue
 		}
-		ok, err := rule.EvalBool(&r.workspace.machine, &c)
+		evaluate := rule.EvalBool
+		if rule.Rule.OnError.Do == rules.ErrorStop {
+			evaluate = rule.Ends
+		}
+		ok, err := evaluate(&r.workspace.machine, &c)
 		if err != nil {
 			return errorAction{do: rules.ErrorFail, failed: err}
 		}

@@ -15,6 +15,8 @@ func member(v any, key string) (any, bool) {
 	switch v := v.(type) {
 	case nil:
 		return nil, false
+	case lack: // a supposed element, which is supposed to have all members
+		return v, true
 	case map[string]any:
 		out, ok := v[key]
 		return out, ok

@@ -62,6 +62,9 @@ var (
 		}
 		return a[0], nil
 	})
+	safeElements = internalMetered("·elements", givesAny, func(m *meter, a []any) (any, error) {
+		return m.elementsOrLack(a[0], a[1].(*givenOperand)), nil
+	})
 	safeColumn = internalMetered("·column", givesAny, func(m *meter, a []any) (any, error) { return columnOf(m, a[0].([]string)) })
 )
 
@@ -129,7 +132,7 @@ func internalFunctions() []*builtin.Function {
 		if row.boolean {
 			types = givesBool
 		}
-		if row.falseOfNil || operator == "==" {
+		if row.falseOfNil || operator == "==" || operator == "!=" {
 			row.apply = orLack(row.apply)
 		}
 		list = append(list, metered(safeOp+operator, types, func(m *meter, a []any) (any, error) { return row.apply(m, a[0], a[1]) }))

@@ -66,7 +66,7 @@ type meter struct {
 	notes        []string
 	searches     map[listID]*searched // the lists on the right of in
 	lack         lack                 // the first lack that a comparison met
-	ignoresLack  bool                 // whether a comparison with a lack is true
+	supposes     *supposition         // what the comparisons with a lack are supposed to be; usually nil
 }
 
 func (m *meter) reset(ctx context.Context) { *m = meter{ctx: ctx} }

@@ -18,34 +18,51 @@ import (
 // not any(items, .id > kept.last), would end the list of the first run, too. So the operands of such rules are marked: see
 // [Expression.Passes], [Expression.Chosen], [Expression.Ends] and [Expression.Address].
 
-// A marking says which operands of a rule are marked.
+// A marking says which operands of a rule are marked. After marksKept, it has the names of the variables of the state that
+// begin with a kept value.
 type marking string
 
 const (
 	marksNone  marking = ""
 	marksGiven marking = "given" // of a condition on items, or the values of a variable: those that read a value which the run is given
-	marksKept  marking = "kept"  // of a rule that may end the list: those of <, <=, > and >= that read a kept value
+	marksKept  marking = "kept"  // of a rule that may end the list: those of <, <=, > and >= that read a kept value, and lists of in
 )
 
-func markingOf(rule rules.Rule) marking {
+// markingOf returns the marking of a rule.
+func (c *Compiler) markingOf(rule rules.Rule, set *rules.Ruleset) marking {
 	switch {
 	case rule.SelectsItems(), rule.Role == rules.RoleFor && rule.Target == "values":
 		return marksGiven
-	case rule.Role == rules.RoleStop, rule.Role.Addresses():
-		return marksKept
+	case rule.Role == rules.RoleStop, rule.Role == rules.RoleOnError && rule.OnError.Do == rules.ErrorStop, rule.Role.Addresses():
+		return marking(strings.Join(append([]string{string(marksKept)}, c.keptVariables(set)...), " "))
 	}
 	return marksNone
 }
 
+// keptVariables returns the names of the variables of the state whose first values are kept values.
+func (c *Compiler) keptVariables(set *rules.Ruleset) (names []string) {
+	for _, r := range set.Rules {
+		if r.Role != rules.RoleInit {
+			continue
+		}
+		init, err := c.compile(r.Source, set.ForNames, marksNone)
+		if err == nil && slices.ContainsFunc(init.reads, func(r Read) bool { return r.Is(rules.ContextKept) }) {
+			names = append(names, r.Target)
+		}
+	}
+	return names
+}
+
 // marks reports whether an operand with the read is marked.
 func (k marking) marks(r Read) bool {
-	switch k {
-	case marksGiven:
+	names := strings.Fields(string(k))
+	switch {
+	case k == marksNone:
+		return false
+	case k == marksGiven:
 		return r.isGiven() || r.Past != ""
-	case marksKept:
-		return r.Is(rules.ContextKept)
 	}
-	return false
+	return r.Is(rules.ContextKept) || r.Is(rules.ContextState) && len(r.Path) > 0 && slices.Contains(names[1:], r.Path[0])
 }
 
 // A givenOperand is one side of a comparison in a rule whose operands are marked, or the time or the argument of a method that
@@ -53,12 +70,53 @@ func (k marking) marks(r Read) bool {
 type givenOperand struct {
 	reads  []Read // with the reads of the let variables in it; those of kept values come first
 	lookup lack   // an element of a kept value that an expression chooses, such as kept.seen[item.id]; usually none
+
+	whole, element site // stand for comparisons with the operand and, if it is a list, with its elements
 }
 
 // A lack takes the place of the nil of an operand that is nil for want of a value which the run is given.
 type lack struct {
 	source string // of that value: kept.at
 	isKept bool
+	of     *site // what has it, for a supposition
+
+	isElement bool // of a list, which is supposed to have an element
+}
+
+// A site stands for a comparison with a lack. It has a size, so that each has an address of its own.
+type site struct{ _ byte }
+
+// A supposition has a value for each comparison with a lack: whether it is true. The operand with the lack has a
+// site that stands for the comparison. The first supposition is that all are true.
+type supposition struct {
+	sites  []*site // in the order in which an evaluation has met them
+	truths []bool
+}
+
+// maxSuppositions is the largest number of suppositions with which an expression is evaluated.
+const maxSuppositions = 64
+
+// of returns the value of a comparison.
+func (s *supposition) of(o *site) bool {
+	i := slices.Index(s.sites, o)
+	if i < 0 {
+		i = len(s.sites)
+		s.sites, s.truths = append(s.sites, o), append(s.truths, true)
+	}
+	return s.truths[i]
+}
+
+// next makes another supposition. It reports false if there is none.
+func (s *supposition) next() bool {
+	last := len(s.truths) - 1
+	for ; last >= 0 && !s.truths[last]; last-- { // both values of it have been supposed
+	}
+	if last < 0 {
+		return false
+	}
+	s.sites, s.truths = s.sites[:last+1], s.truths[:last+1]
+	s.truths[last] = false
+	return true
 }
 
 // givenFields are the fields of the context whose values do not come from this page or its items.
@@ -69,13 +127,18 @@ func (r Read) isGiven() bool { return r.Past == "" && slices.Contains(givenField
 // lack returns the value for want of which the operand is nil, or the zero lack. A member that the item or the page
 // lacks is reason enough.
 func (o *givenOperand) lack(c *rules.Context) (lacking lack) {
+	defer func() {
+		if lacking != (lack{}) {
+			lacking.of = &o.whole
+		}
+	}()
 	for _, r := range o.reads {
 		v, _ := r.Lookup(c)
 		_, exists := r.page(c)
 		switch {
 		case v != nil || r.Has:
 		case r.isGiven() || !exists:
-			lacking = cmp.Or(lacking, lack{r.String(), r.Is(rules.ContextKept)})
+			lacking = cmp.Or(lacking, lack{source: r.String(), isKept: r.Is(rules.ContextKept)})
 		case !r.Defaulted:
 			return lack{}
 		}
@@ -114,10 +177,16 @@ func (l *Language) markOperands(node ast.Node, marking marking, lets map[string]
 			l.markOperands(*child, marking, lets)
 		}
 	}
-	for _, side := range l.comparedIn(node, marking) {
+	mark := func(side *ast.Node, function string) {
 		if o := l.givenOperandOf(*side, lets); slices.ContainsFunc(o.reads, marking.marks) {
-			replaceMetered(side, safeOperand, *side, &ast.ConstantNode{Value: o})
+			replaceMetered(side, function, *side, &ast.ConstantNode{Value: o})
 		}
+	}
+	for _, side := range l.comparedIn(node, marking) {
+		mark(side, safeOperand)
+	}
+	if call, ok := node.(*ast.BuiltinNode); ok && library[call.Name].predicate != noPredicate {
+		mark(&call.Arguments[0], safeElements)
 	}
 }
 
@@ -135,10 +204,16 @@ func (l *Language) comparedIn(node ast.Node, marking marking) []*ast.Node {
 	switch n := node.(type) {
 	case *ast.BinaryNode:
 		switch {
-		case n.Operator == "==":
-			return slices.DeleteFunc([]*ast.Node{&n.Left, &n.Right}, func(side *ast.Node) bool { return !l.computes(*side) })
+		case n.Operator == "==", n.Operator == "!=" && marking == marksGiven:
+			left, right := l.computes(n.Left), l.computes(n.Right)
+			if marking == marksGiven {
+				left, right = left || l.isKept(n.Left) && l.isOfItem(n.Right), right || l.isKept(n.Right) && l.isOfItem(n.Left)
+			}
+			return sidesOf(n, left, right)
 		case operators[n.Operator].falseOfNil && (marking == marksGiven || strings.ContainsAny(n.Operator, "<>")):
 			return []*ast.Node{&n.Left, &n.Right}
+		case n.Operator == "in":
+			return []*ast.Node{&n.Right}
 		}
 	case *ast.CallNode:
 		if callee, ok := n.Callee.(*ast.MemberNode); ok && callee.Method && slices.Contains(comparingMethods, constantText(callee.Property)) {
@@ -146,6 +221,35 @@ func (l *Language) comparedIn(node ast.Node, marking marking) []*ast.Node {
 		}
 	}
 	return nil
+}
+
+// sidesOf returns the sides of a comparison that are to be marked.
+func sidesOf(n *ast.BinaryNode, left, right bool) (sides []*ast.Node) {
+	if left {
+		sides = append(sides, &n.Left)
+	}
+	if right {
+		sides = append(sides, &n.Right)
+	}
+	return sides
+}
+
+// isKept reports whether an operand is a kept value, or a member of one with a constant key.
+func (l *Language) isKept(node ast.Node) bool {
+	read, ok := (&accessFinder{language: l}).read(node)
+	return ok && read.Is(rules.ContextKept) && len(read.Path) > 0 && !read.Open
+}
+
+// isOfItem reports whether an operand depends on the item, or on an element of a list.
+func (l *Language) isOfItem(node ast.Node) bool {
+	ofItem := false
+	f := &accessFinder{language: l, found: func(a access) { ofItem = ofItem || a.read.Is(rules.ContextItem) }, locals: map[string]int{}}
+	f.walk(&node)
+	for inner := range nodes(node) {
+		_, isElement := inner.(*ast.PointerNode)
+		ofItem = ofItem || isElement
+	}
+	return ofItem
 }
 
 // comparingMethods are the methods of a time whose value is true or false, and depends on another time.
@@ -196,13 +300,13 @@ func (l *Language) givenOperandOf(node ast.Node, lets map[string]*givenOperand) 
 		case *ast.CallNode:
 			if calleeName(n) == "get" {
 				if base, ok := f.read(n.Arguments[0]); ok && base.Is(rules.ContextKept) {
-					o.lookup = cmp.Or(o.lookup, lack{n.String(), true})
+					o.lookup = cmp.Or(o.lookup, lack{source: n.String(), isKept: true})
 				}
 			}
 		case *ast.MemberNode:
 			_, isConstant := constantKey(n.Property)
 			if base, ok := f.read(n.Node); ok && !isConstant && base.Is(rules.ContextKept) {
-				o.lookup = cmp.Or(o.lookup, lack{n.String(), true})
+				o.lookup = cmp.Or(o.lookup, lack{source: n.String(), isKept: true})
 			}
 		}
 	}
@@ -212,7 +316,7 @@ func (l *Language) givenOperandOf(node ast.Node, lets map[string]*givenOperand) 
 	return o
 }
 
-// orLack is an operator that is false if an operand is a lack. It notes the lack unless the other operand is nil.
+// orLack is an operator for which a lack is nil. It notes the lack unless the other operand is nil.
 func orLack(apply binaryOperator) binaryOperator {
 	return func(m *meter, a, b any) (any, error) {
 		left, lacksLeft := a.(lack)
@@ -220,17 +324,54 @@ func orLack(apply binaryOperator) binaryOperator {
 		switch {
 		case !lacksLeft && !lacksRight:
 			return apply(m, a, b)
+		case left.isElement && b == nil, right.isElement && a == nil:
+			return apply(m, a, b)
 		case a == nil || b == nil:
 			return apply(m, nil, nil)
 		}
-		return m.compareLack(left, right), nil
+		if lacking := m.noteLack(left, right); m.supposes != nil {
+			return m.supposes.of(lacking.of), nil
+		}
+		return apply(m, orNone(a), orNone(b))
 	}
 }
 
-// compareLack notes the first lack of a comparison, and returns the value of the comparison.
-func (m *meter) compareLack(lacks ...lack) bool {
-	m.lack = cmp.Or(m.lack, cmp.Or(lacks...))
-	return m.ignoresLack
+// orNone returns nil for a lack, and any other value as it is.
+func orNone(v any) any {
+	if _, lacks := v.(lack); lacks {
+		return nil
+	}
+	return v
+}
+
+// noteLack notes the first lack of an evaluation. It returns the first one of this comparison.
+func (m *meter) noteLack(lacks ...lack) lack {
+	lacking := cmp.Or(lacks...)
+	m.lack = cmp.Or(m.lack, lacking)
+	return lacking
+}
+
+// compareLack notes a lack among the arguments of a method, and returns the value of the comparison.
+func (m *meter) compareLack(lacking lack) bool {
+	m.noteLack(lacking)
+	return m.supposes != nil && m.supposes.of(lacking.of)
+}
+
+// elementsOrLack returns the list of a predicate. Of a list that is a lack, nothing is known: it is supposed to have an
+// element, which is a lack as well.
+func (m *meter) elementsOrLack(list any, o *givenOperand) any {
+	if list != nil {
+		return list
+	}
+	lacking := o.lack(m.page)
+	if lacking == (lack{}) {
+		return nil
+	}
+	if m.noteLack(lacking); m.supposes == nil || !m.supposes.of(lacking.of) {
+		return nil
+	}
+	lacking.of, lacking.isElement = &o.element, true
+	return []any{lacking}
 }
 
 // lackAmong returns the first lack among the arguments of a method, or the zero lack.
@@ -251,7 +392,7 @@ func (e *Expression) Passes(m *Machine, c *rules.Context) (bool, error) {
 	if passes || err != nil || lacking == (lack{}) {
 		return passes, err
 	}
-	if e.supposed(m, c) != true { // an error has been passed over, too
+	if !e.mayBe(m, c, func(v any) bool { return v == true }) {
 		return false, nil
 	}
 	return false, &RuleError{e.Rule, fmt.Errorf("%[1]s is nil, so that the item does not pass%[2]s: write %[1]s == nil or …, "+
@@ -267,7 +408,8 @@ func (e *Expression) Chosen(m *Machine, c *rules.Context, limit int) (any, error
 		return v, err
 	}
 	list, _ := v.([]any)
-	if longer, _ := e.supposed(m, c).([]any); len(longer) <= len(list) {
+	isLonger := func(v any) bool { longer, _ := v.([]any); return len(longer) > len(list) }
+	if !e.mayBe(m, c, isLonger) {
 		return v, nil
 	}
 	return nil, &RuleError{e.Rule, fmt.Errorf("%[1]s is nil, so that values are left out%[2]s: write %[1]s == nil or …, "+
@@ -279,7 +421,7 @@ func (e *Expression) Chosen(m *Machine, c *rules.Context, limit int) (any, error
 func (e *Expression) Ends(m *Machine, c *rules.Context) (bool, error) {
 	met, err := e.EvalBool(m, c)
 	lacking := m.meter.lack
-	if !met || err != nil || lacking == (lack{}) || e.supposed(m, c) != false {
+	if !met || err != nil || lacking == (lack{}) || !e.mayBe(m, c, func(v any) bool { return v == false }) {
 		return met, err
 	}
 	return false, &RuleError{e.Rule, fmt.Errorf("%[1]s is nil, so that the list ends here%[2]s: write %[1]s != nil and …",
@@ -291,7 +433,8 @@ func (e *Expression) Ends(m *Machine, c *rules.Context) (bool, error) {
 func (e *Expression) Address(m *Machine, c *rules.Context, limit int) (any, error) {
 	v, err := e.Value(m, c, limit)
 	lacking := m.meter.lack
-	if err != nil || lacking == (lack{}) || !IsNoAddress(v) || IsNoAddress(e.supposed(m, c)) {
+	isAddress := func(v any) bool { return !IsNoAddress(v) }
+	if err != nil || lacking == (lack{}) || isAddress(v) || !e.mayBe(m, c, isAddress) {
 		return v, err
 	}
 	return nil, &RuleError{e.Rule, fmt.Errorf("%[1]s is nil, so that the list ends here%[2]s: write %[1]s == nil or …",
@@ -301,13 +444,19 @@ func (e *Expression) Address(m *Machine, c *rules.Context, limit int) (any, erro
 // IsNoAddress reports whether the value of a rule for an address says that there is none.
 func IsNoAddress(v any) bool { return v == nil || v == "" }
 
-// supposed returns the value that the expression would have if all comparisons with a lack were true. It is nil if the
-// evaluation fails.
-func (e *Expression) supposed(m *Machine, c *rules.Context) any {
-	m.meter.reset(m.Context)
-	m.meter.page, m.meter.ignoresLack = c, true
-	v, _ := e.code.run(m)
-	return v
+// mayBe reports whether the value of the expression may be one that fits, whatever the comparisons with a lack are.
+func (e *Expression) mayBe(m *Machine, c *rules.Context, fits func(v any) bool) bool {
+	for s, n := (&supposition{}), 0; n < maxSuppositions; n++ {
+		m.meter.reset(m.Context)
+		m.meter.page, m.meter.supposes = c, s
+		if v, err := e.code.run(m); err == nil && fits(v) { // an error has been passed over, too
+			return true
+		}
+		if !s.next() {
+			return false
+		}
+	}
+	return false
 }
 
 // follows says why the lack of a kept value loses items.

@@ -41,6 +41,41 @@ func TestAnItemMayFailForWantOfAGivenValue(t *testing.T) {
 		`indexOf(item.at, kept.at) == 0`:                              "kept.at",
 		`hasPrefix(item.at, kept.at)`:                                 "kept.at",
 
+		`item.at > kept.at and not (item.id > kept.id)`:         "kept.at",
+		`not (item.id > kept.id) and item.at > kept.at`:         "kept.id",
+		`item.at > kept.at and not (item.at <= kept.at)`:        "kept.at",
+		`(item.at > kept.at) != (item.id > kept.id)`:            "kept.at",
+		`item.at > kept.at ? not (item.id > kept.id) : false`:   "kept.at",
+		`item.kind == kept.kind`:                                "kept.kind",
+		`kept.kind == item.kind and item.open`:                  "kept.kind",
+		`not (item.kind != kept.kind)`:                          "kept.kind",
+		`any(item.times, # == kept.at)`:                         "kept.at",
+		`any(kept.ids, # == item.id)`:                           "kept.ids",
+		`one(kept.ids, # == item.id)`:                           "kept.ids",
+		`not none(kept.ids, # == item.id)`:                      "kept.ids",
+		`not all(kept.ids, # != item.id)`:                       "kept.ids",
+		`count(kept.ids, # == item.id) > 0`:                     "kept.ids",
+		`count(kept.ids, # == item.id) == 1`:                    "kept.ids",
+		`len(filter(kept.ids, # == item.id)) == 1`:              "kept.ids",
+		`filter(kept.ids, # == item.id) != []`:                  "kept.ids",
+		`find(kept.ids, # == item.id) != nil`:                   "kept.ids",
+		`any(kept.ids, .id == item.id)`:                         "kept.ids",
+		`item.at > kept.at and not any(kept.ids, # == item.id)`: "kept.at",
+
+		`none(kept.ids, # == item.id)`:                    "+",
+		`count(kept.ids, # == item.id) == 0`:              "+",
+		`item.none == kept.kind`:                          "+",
+		`any(kept.ids ?? [item.id], # == item.id)`:        "+",
+		`kept.kind == nil or item.kind == kept.kind`:      "+",
+		`kept.kind != "b"`:                                "+",
+		`kept.kind == "b"`:                                "-",
+		`item.kind == input.kind`:                         "-",
+		`item.shut and any(kept.ids, # == item.id)`:       "-",
+		`any(kept.ids, # == item.id) and item.shut`:       "-",
+		`kept.ids != nil and any(kept.ids, # == item.id)`: "-",
+		`any(item.none, # == item.id)`:                    "-",
+		`kept.seen[item.id] == item.at`:                   "-",
+
 		`not date(item.at).Before(date(kept.at))`:              "+",
 		`date(item.at).Compare(date(kept.at)) != -1`:           "+",
 		`kept.at == nil or date(item.at).After(date(kept.at))`: "+",
@@ -82,7 +117,7 @@ func TestAnItemMayFailForWantOfAGivenValue(t *testing.T) {
 		`item.id > input.limits[item.kind]`:      "-",
 	} {
 		t.Run(source, func(t *testing.T) {
-			names := []string{"at", "ids", "seen", "plus", "start", "all", "day", "limits", "margin", "since"}
+			names := []string{"at", "id", "kind", "ids", "seen", "plus", "start", "all", "day", "limits", "margin", "since"}
 			e, err := NewCompiler(Builtin()).Expression(rules.Rule{ID: "filter", Role: rules.RoleFilter, Source: source}, &rules.Ruleset{
 				StateNames: names, KeptNames: names, InputNames: names, ForNames: []string{"p"},
 			}, rules.ScopeItem)
@@ -110,28 +145,35 @@ func TestAnItemMayFailForWantOfAGivenValue(t *testing.T) {
 // TestARuleMayFailForWantOfAKeptValue evaluates stopping rules on a page of the first run, which has no kept value.
 func TestARuleMayFailForWantOfAKeptValue(t *testing.T) {
 	for source, want := range map[string]string{ // "fails", "met" or "not met"
-		`not any(items, .id > kept.id)`:                    "fails",
-		`count(items, .id > kept.id) < 2`:                  "fails",
-		`not (items[-1].id > number(kept.id))`:             "fails",
-		`let since = kept.id; none(items, .id > since)`:    "fails",
-		`find(items, .id > kept.id) == nil`:                "fails",
-		`page == 1 and not any(items, .id > kept.id)`:      "fails",
-		`not any(items, date(.at).After(date(kept.id)))`:   "fails",
-		`any(items, .id <= kept.id)`:                       "not met",
-		`kept.id != nil and not any(items, .id > kept.id)`: "not met",
-		`page > 1 and not any(items, .id > kept.id)`:       "not met",
-		`not any(items, .id > kept.id) or page == 1`:       "met",
-		`count(items, .id > kept.id) < 3`:                  "met",
-		`not any(items, .none > kept.id)`:                  "met",
-		`not any(items, .id > (kept.id ?? 9))`:             "met",
-		`not any(items, .id > input.id)`:                   "met",
-		`not any(filter(items, .id > 9), .id > kept.id)`:   "met",
-		`kept.id == nil or not any(items, .id > kept.id)`:  "met",
-		`not any(items, .id > kept.ids["7"])`:              "met",
-		`count(items, .id > 9) < 2 and kept.id not in [1]`: "met",
+		`not any(items, .id > kept.id)`:                         "fails",
+		`count(items, .id > kept.id) < 2`:                       "fails",
+		`not (items[-1].id > number(kept.id))`:                  "fails",
+		`let since = kept.id; none(items, .id > since)`:         "fails",
+		`find(items, .id > kept.id) == nil`:                     "fails",
+		`page == 1 and not any(items, .id > kept.id)`:           "fails",
+		`not any(items, date(.at).After(date(kept.id)))`:        "fails",
+		`any(items, .id > 9) or not any(items, .id > kept.id)`:  "fails",
+		`not any(items, .id not in [7] and .id > kept.id)`:      "fails",
+		`not any(items, .id in kept.list)`:                      "fails",
+		`none(kept.list, # in [6, 7])`:                          "fails",
+		`any(items, .id <= kept.id)`:                            "not met",
+		`all(items, .id in kept.list)`:                          "not met",
+		`kept.list != nil and not any(items, .id in kept.list)`: "not met",
+		`not any(items, .id in [1])`:                            "met",
+		`kept.id != nil and not any(items, .id > kept.id)`:      "not met",
+		`page > 1 and not any(items, .id > kept.id)`:            "not met",
+		`not any(items, .id > kept.id) or page == 1`:            "met",
+		`count(items, .id > kept.id) < 3`:                       "met",
+		`not any(items, .none > kept.id)`:                       "met",
+		`not any(items, .id > (kept.id ?? 9))`:                  "met",
+		`not any(items, .id > input.id)`:                        "met",
+		`not any(filter(items, .id > 9), .id > kept.id)`:        "met",
+		`kept.id == nil or not any(items, .id > kept.id)`:       "met",
+		`not any(items, .id > kept.ids["7"])`:                   "met",
+		`count(items, .id > 9) < 2 and kept.id not in [1]`:      "met",
 	} {
 		t.Run(source, func(t *testing.T) {
-			names := []string{"id", "ids"}
+			names := []string{"id", "ids", "list"}
 			e, err := NewCompiler(Builtin()).Expression(rules.Rule{ID: "stopRules[0]", Role: rules.RoleStop, Source: source},
 				&rules.Ruleset{KeptNames: names, InputNames: names}, rules.RoleStop.Scope())
 			require.NoError(t, err)
@@ -140,7 +182,7 @@ func TestARuleMayFailForWantOfAKeptValue(t *testing.T) {
 				Page: 1, Count: 2, Items: list, Body: map[string]any{}, Kept: map[string]any{"ids": map[string]any{"7": 9}}, Input: map[string]any{},
 			})
 			if want == "fails" {
-				require.ErrorContains(t, err, "kept.id is nil, so that the list ends here, although later runs read only what follows it")
+				require.ErrorContains(t, err, " is nil, so that the list ends here, although later runs read only what follows it")
 				return
 			}
 			require.NoError(t, err)

@@ -72,7 +72,7 @@ func NewCompiler(l *Language) *Compiler {
 // Expression compiles a rule of a ruleset. Besides the fields that all rules may read, it may read the
 // fields of a scope. The error is a mistake in the source: see [AsFault].
 func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.Scope) (*Expression, error) {
-	code, err := c.compile(rule.Source, set.ForNames, markingOf(rule))
+	code, err := c.compile(rule.Source, set.ForNames, c.markingOf(rule, set))
 	if err != nil {
 		return nil, err
 	}
