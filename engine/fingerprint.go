@@ -34,7 +34,8 @@ import (
 func (e *Engine) Fingerprint() map[string]string {
 	f := &fingerprint{
 		engine: e, redactor: redact.NewNamed(e.namedCredentials()),
-		parts: map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}},
+		parts:    map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}},
+		settings: map[*compile.Job]map[string]string{},
 	}
 	cfg := e.cfg
 	f.note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
@@ -59,16 +60,20 @@ func (e *Engine) Fingerprint() map[string]string {
 	}
 	out := map[string]string{}
 	for name, text := range f.parts {
-		sum := sha256.Sum256([]byte(text.String()))
-		out[name] = hex.EncodeToString(sum[:])
+		out[name] = hashOf(text.String())
 	}
 	redactor := redact.New(slices.Collect(maps.Values(e.namedCredentials()))) // the details do not have the names
 	for _, job := range running {
 		if part := saved.KeepPart + job.ID(); out[part] != "" {
-			out[part] = e.withDetails(out[part], job, redactor)
+			out[part] = f.withSettings(e.withDetails(out[part], job, redactor), job)
 		}
 	}
 	return out
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // A fingerprint collects the texts that [Engine.Fingerprint] hashes, by part.
@@ -76,6 +81,7 @@ type fingerprint struct {
 	engine   *Engine
 	redactor *redact.Redactor // hides credentials
 	parts    map[string]*strings.Builder
+	settings map[*compile.Job]map[string]string // by job that keeps values, the settings that its list depends on, by their names
 }
 
 // note adds values to a part. Credentials in them are redacted.
@@ -134,6 +140,28 @@ func (f *fingerprint) keep(job *compile.Job, inputs, ends map[string]any) {
 		_, elsewhere := job.Analysis().InputUse(name)
 		return onlyEnds && !elsewhere
 	})
+	keeps := sources(job, rules.RoleKeep)
+	if len(keeps) == 0 {
+		return
+	}
+	set := func(name string, values ...any) { f.settings[job][name] = f.redactor.Text(string(encoded(values))) }
+	f.settings[job] = map[string]string{}
+	set("keep", keeps...)
+	set("baseUrl", cfg.BaseURL)
+	set("dialect", cfg.Dialect)
+	set("endpoint", j.Endpoint)
+	set("method", j.Method)
+	set("params", j.ListParams())
+	set("dataField", j.DataField)
+	for name, v := range inputs {
+		set("input "+name, v)
+	}
+	for _, v := range j.For {
+		set("for."+v.Name, v.Items, v.Constants)
+	}
+	if job.KeepFor != nil {
+		set("keepFor", job.KeepFor.Rule.Source)
+	}
 	for _, r := range job.Ruleset.Rules {
 		if r.Role != rules.RoleKeep {
 			continue
@@ -151,6 +179,14 @@ func (f *fingerprint) keep(job *compile.Job, inputs, ends map[string]any) {
 		}
 		f.identify(part, job)
 	}
+}
+
+// withSettings adds to the part of a job that keeps values the settings that its list depends on, so that a change is named.
+func (f *fingerprint) withSettings(part string, job *compile.Job) string {
+	for _, name := range slices.Sorted(maps.Keys(f.settings[job])) {
+		part = saved.WithListDetail(part, name, hashOf(f.settings[job][name])[:16])
+	}
+	return part
 }
 
 // identify adds the values of the environment that say which list a job requests. A job depends on the

@@ -62,7 +62,7 @@ func ReadKept(path string, fingerprint map[string]string) (Kept, error) {
 		if details, changed := saved.Changed(kept.Lists[job], now); changed && now != "" {
 			return Kept{}, (&failure.Error{
 				Class: failure.State, Op: "kept",
-				Message: fmt.Sprintf("%s holds values that job %s kept for %s", path, job, otherList(details)),
+				Message: fmt.Sprintf("%s holds values that job %s kept for %s", path, job, otherList(kept.Lists[job], now, details)),
 			}).WithRemedy("name another file with %s, or remove %s to start over", remedy.KeptFile, path)
 		}
 	}
@@ -134,13 +134,17 @@ func (s *Store) keptMembers() (map[string]map[string]json.RawMessage, error) {
 }
 
 // otherList completes a message about kept values that belong to another list than the one that the run
-// requests: "job x kept for …". The details are those that changed, if the rest of the list is the same.
-func otherList(details []string) string {
-	if details != nil {
-		return "other rows of its list: " + strings.Join(details, " and ") + " changed"
+// requests: "job x kept for …". The details are those that changed.
+func otherList(before, now string, details []string) string {
+	const another = "a list that was requested in another way: "
+	changed := strings.Join(details, " and ") + " changed"
+	switch {
+	case saved.SameList(before, now):
+		return "other rows of its list: " + changed
+	case details != nil:
+		return another + changed + ", in the configuration or by values of the environment"
 	}
-	return "a list that was requested in another way: at another address, or with other parameters, inputs, " +
-		"values of the environment or settings of keep"
+	return another + "at another address, or with other parameters, inputs, values of the environment or settings of keep"
 }
 
 // keptFiles returns the snapshots that stand beside kept values, by job and by the name of the file. A job

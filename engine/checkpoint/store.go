@@ -247,7 +247,7 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 		before := s.state.Fingerprint[saved.KeepPart+job]
 		now, keeps := fingerprint[saved.KeepPart+job]
 		if details, changed := saved.Changed(before, now); changed && keeps && before != "" {
-			return s.refuse("it holds values that job %s kept for %s", job, otherList(details)).
+			return s.refuse("it holds values that job %s kept for %s", job, otherList(before, now, details)).
 				WithRemedy("name another file for the state and another directory"+orStartOver, remedy.StartOver)
 		}
 		if before != "" && !keeps { // this run does not have the job

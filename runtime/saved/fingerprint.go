@@ -18,21 +18,35 @@ func WithDetail(part, name, hash string) string {
 	return part + " " + url.QueryEscape(name) + "=" + hash
 }
 
+// listDetail begins the names of details that are in the hash of the list as well. They tell what another hash is about.
+const listDetail = "list "
+
+// WithListDetail is [WithDetail] for a setting that is in the hash of the list, too.
+func WithListDetail(part, name, hash string) string { return WithDetail(part, listDetail+name, hash) }
+
+// SameList reports whether two values of a part are about the same list, also if details differ.
+func SameList(before, now string) bool {
+	list, _, _ := strings.Cut(before, " ")
+	other, _, _ := strings.Cut(now, " ")
+	return list == other
+}
+
 // Changed reports whether two values of a part differ. If only details do, it returns their names. A detail that one
-// of the values lacks, which an earlier build has written, is not a difference.
+// of the values lacks, which an earlier build has written, is not a difference. If
+// the lists differ, it returns the names of the settings that do; of a part that an earlier build has written, it knows none.
 func Changed(before, now string) (details []string, changed bool) {
-	list, earlier, _ := strings.Cut(before, " ")
-	other, current, _ := strings.Cut(now, " ")
-	if list != other {
-		return nil, true
-	}
+	_, earlier, _ := strings.Cut(before, " ")
+	_, current, _ := strings.Cut(now, " ")
+	same := SameList(before, now)
 	known := strings.Fields(earlier)
 	for detail := range strings.FieldsSeq(current) {
 		name, _, _ := strings.Cut(detail, "=")
 		if !slices.Contains(known, detail) && slices.ContainsFunc(known, func(d string) bool { return strings.HasPrefix(d, name+"=") }) {
 			setting, _ := url.QueryUnescape(name) // cannot fail: WithDetail has written it
-			details = append(details, setting)
+			if setting, ofList := strings.CutPrefix(setting, listDetail); ofList != same {
+				details = append(details, setting)
+			}
 		}
 	}
-	return details, details != nil
+	return details, !same || details != nil
 }

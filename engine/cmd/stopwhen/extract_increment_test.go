@@ -564,14 +564,16 @@ func TestAFileOfKeptValuesBelongsToItsList(t *testing.T) {
 	g.run(t, 0, "--kept", kept)
 	saved := readText(t, kept)
 	other := newGrowing(t)
-	for _, change := range []struct{ from, to string }{
-		{`"endpoint": "items"`, `"id": "items", "endpoint": "clients"`},
-		{`"endpoint": "items"`, `"endpoint": "items", "params": {"tenant": "b"}`},
-		{original, readText(t, other.config)}, // at another address
+	for _, change := range []struct{ from, to, name string }{
+		{`"endpoint": "items"`, `"id": "items", "endpoint": "clients"`, "endpoint"},
+		{`"endpoint": "items"`, `"endpoint": "items", "params": {"tenant": "b"}`, "params"},
+		{`"dataField": "data"`, `"dataField": "others"`, "dataField"},
+		{`"endpoint": "items"`, `"endpoint": "items", "method": "POST", "params": {"tenant": "b"}`, "method and params"},
+		{original, readText(t, other.config), "baseUrl"},
 	} {
 		require.NoError(t, os.WriteFile(g.config, []byte(strings.Replace(original, change.from, change.to, 1)), 0o600))
 		require.Contains(t, g.run(t, 8, "--kept", kept), "kept.json holds values that job items kept for a list that was requested in another way: "+
-			"at another address, or with other parameters, inputs, values of the environment or settings of keep (name another file with --kept, or remove "+kept+" to start over)")
+			change.name+" changed, in the configuration or by values of the environment (name another file with --kept, or remove "+kept+" to start over)")
 		g.require(t, 5)
 		require.Equal(t, saved, readText(t, kept))
 	}
