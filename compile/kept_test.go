@@ -105,6 +105,24 @@ func TestAnInputMayMoveTheEndOfWindows(t *testing.T) {
 	}
 }
 
+func TestAnInputMayAddKeysAlone(t *testing.T) {
+	const list = `{"id": "a", "endpoint": "a/{k}", "for": {"k": {"values": "split(input.list, ',')"}}, `
+	const keep = `"pagination": {"method": "pagenum", "keep": {"last": "greatest(items, 'id', kept.last)"}}, `
+	for job, want := range map[string]bool{
+		list + keep + `"keepFor": "k"}`:                                               true,
+		list + keep + `"emit": true}`:                                                 false,
+		list + keep + `"keepFor": "k[:1]"}`:                                           false,
+		list + keep + `"keepFor": "k", "params": {"l": {"expr": "input.list"}}}`:      false,
+		list + keep + `"keepFor": "k", "filter": "item.k in split(input.list, ',')"}`: false,
+		list + keep + `"keepFor": "k"}, {"endpoint": "b", "for": {"x": {"items": "a"}}, ` +
+			`"params": {"l": {"expr": "input.list"}}}`: false,
+		`{"endpoint": "a/{k}/{m}", "for": {"k": {"values": ["x", "y"]}, "m": {"values": "split(input.list, ',')"}}, ` + keep + `"keepFor": "k"}`: false,
+		`{"endpoint": "a/{k}", "for": {"k": {"values": ["x", "y"]}}, ` + keep + `"keepFor": "k"}`:                                                false,
+	} {
+		require.Equal(t, want, jobsOf(t, `{"list": {"default": "x,y"}}`, job)[0].Analysis().InputAddsKeys("list"), job)
+	}
+}
+
 func TestAValueOfAnItemIsExpectedInEveryPartition(t *testing.T) {
 	for source, want := range map[string]bool{
 		"x.id": true, "x.id ?? 1": false, "1": false, "x.id == nil ? nil : x.id": false,

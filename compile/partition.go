@@ -201,6 +201,33 @@ func (a Analysis) InputUse(input string) (endsWindows, elsewhere bool) {
 	return endsWindows, elsewhere
 }
 
+// InputAddsKeys reports whether an input has effect on the job and its descendants only by the values of a variable that is the
+// key of keepFor itself. A new value has no kept values, so its partitions begin as in the first run.
+func (a Analysis) InputAddsKeys(input string) bool {
+	readsInput := func(r language.Read) bool {
+		return r.Is(rules.ContextInput) && (len(r.Path) == 0 || r.Path[0] == input)
+	}
+	if a.job.KeepFor == nil || a.job.Parent != nil {
+		return false
+	}
+	adds := false
+	for _, j := range a.job.WithDescendants() {
+		if j.reads(readsInput) {
+			return false
+		}
+		for _, v := range j.For {
+			others := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.To, v.Step}, func(e *language.Expression) bool {
+				return e == nil || e == v.Values && j == a.job && j.KeepFor.Rule.Source == v.Name
+			})
+			if anyReads(others, readsInput) {
+				return false
+			}
+			adds = adds || v.Values != nil && anyReads([]*language.Expression{v.Values}, readsInput)
+		}
+	}
+	return adds
+}
+
 // continues reports whether the windows of a variable begin at the end that the previous run kept.
 func (j *Job) continues(v ForVariable) bool {
 	return slices.ContainsFunc(j.Keeps, func(e *language.Expression) bool {

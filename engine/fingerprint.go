@@ -131,14 +131,14 @@ func (f *fingerprint) job(job *compile.Job) {
 }
 
 // keep adds the values that a job keeps, and the list that they are about, which does not depend on inputs that only
-// end windows, unless the job reads them elsewhere.
+// end windows, unless the job reads them elsewhere, or that only add keys of keepFor.
 func (f *fingerprint) keep(job *compile.Job, inputs, ends map[string]any) {
 	j, cfg, part := job.Spec(), f.engine.cfg, saved.KeepPart+job.ID()
 	inputs = maps.Clone(inputs)
 	maps.DeleteFunc(inputs, func(name string, _ any) bool {
 		_, onlyEnds := ends[name]
 		_, elsewhere := job.Analysis().InputUse(name)
-		return onlyEnds && !elsewhere
+		return onlyEnds && !elsewhere || job.Analysis().InputAddsKeys(name)
 	})
 	keeps := sources(job, rules.RoleKeep)
 	if len(keeps) == 0 {
