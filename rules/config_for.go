@@ -43,6 +43,15 @@ type Window struct {
 // Stepped reports whether there may be more than one window.
 func (w Window) Stepped() bool { return w.Step != (times.Span{}) || w.Computed }
 
+// OfDays returns the window with all lengths of whole times 24 hours as days of the calendar, if its granularity is one. The
+// bounds are dates then, and a day on which the clocks change has 23 or 25 hours.
+func (w Window) OfDays() Window {
+	if unit := w.Granularity.InDays(); unit.Days > 0 {
+		w.Granularity, w.Step, w.Overlap, w.Smallest = unit, w.Step.InDays(), w.Overlap.InDays(), w.Smallest.InDays()
+	}
+	return w
+}
+
 // PartitionPolicy is the effect of a partition that fails.
 type PartitionPolicy string
 
@@ -64,7 +73,7 @@ var forFields = []Field{
 		"`input.step`; default, and if the expression is nil or empty: one window"},
 	{Name: "overlap", Kind: KindLength, Doc: "how much earlier every window but the first begins"},
 	{Name: "granularity", Kind: KindLength, Doc: "for an API that includes the end of an interval: how much earlier than the next window " +
-		"each window ends, such as `1s`, `24h` or 1"},
+		"each window ends, such as `1s`, `1d` or 1"},
 	{Name: "splitWhen", Kind: KindExpression,
 		Doc: "a stopping rule: a window in which it is met is discarded, and its halves are read instead"},
 	{Name: "smallest", Kind: KindLength, Doc: "length of a window that is not split; default: a second, or the number 1"},
@@ -162,6 +171,7 @@ func (d *decoder) readWindow(v *ForVariable) {
 	if v.settings.get("smallest").given() && !w.Splits {
 		d.diags.Errorf(diag.Value(v.settings.get("smallest").path()), "smallest needs splitWhen")
 	}
+	*w = w.OfDays()
 	v.Window = w
 }
 

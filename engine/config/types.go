@@ -503,7 +503,7 @@ type ForVariable struct {
 	// How much earlier every window but the first begins.
 	Overlap string `config:"overlap"`
 	// For an API that includes the end of an interval: how much earlier than the next window each
-	// window ends, such as `1s`, `24h` or 1.
+	// window ends, such as `1s`, `1d` or 1.
 	Granularity string `config:"granularity"`
 	// A stopping rule: a window in which it is met is discarded, and its halves are read instead.
 	SplitWhen string `config:"splitWhen"`

@@ -134,6 +134,15 @@ func parseSpanText(text string) (Span, error) {
 // IsTime reports whether the span is a length of time.
 func (s Span) IsTime() bool { return s.Number == nil }
 
+// InDays returns a span of whole times 24 hours as days of the calendar, and any other span unchanged.
+func (s Span) InDays() Span {
+	const day = 24 * time.Hour
+	if s.Duration%day == 0 {
+		s.Days, s.Duration = s.Days+int(s.Duration/day), 0
+	}
+	return s
+}
+
 // After returns the time n spans after t. A month later is the same day of the
 // month, or its last day.
 func (s Span) After(t time.Time, n int) time.Time {

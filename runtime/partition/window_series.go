@@ -38,6 +38,7 @@ func newWindows(source rules.Window, from, to any) (*windowSeries, error) {
 	if err != nil {
 		return nil, err
 	}
+	source = source.OfDays() // its step may be computed
 	w := &windowSeries{From: saved.Value[any]{Value: from}, To: saved.Value[any]{Value: to}, source: source}
 	_, ofTime := from.(time.Time)
 	_, alsoTime := to.(time.Time)
