@@ -378,30 +378,34 @@ func TestASignalEndsTheRunWhateverItIsDoing(t *testing.T) {
 		name   string
 		paging string
 		second func(w io.Writer) // the second page
+		rest   func(w io.Writer) // of the second page, while the signal arrives
 	}{
-		{"evaluating rules", `"stopRules": [` + slow + `]`, func(w io.Writer) { put(w, `{"data": [{"id": 2}]}`) }},
+		{"evaluating rules", `"stopRules": [` + slow + `]`, func(w io.Writer) { put(w, `{"data": [{"id": 2}]}`) }, nil},
 		{"decoding a page", `"stopRules": ["items[0].x == 1"]`, func(w io.Writer) {
 			put(w, `{"data": [{"id": 2}`)
 			repeat(w, `,{"a":"b","c":"d","e":"f","g":"h"}`, 100<<20)
 			put(w, `]}`)
-		}},
+		}, nil},
 		{"reading a body", `"hasMore": "more"`, func(w io.Writer) {
 			put(w, `{"data": [`)
-			repeat(w, `[[],[]],`, 400<<20)
-			put(w, `0]}`)
-		}},
+			repeat(w, `[[],[]],`, 100<<20)
+		}, func(w io.Writer) { repeat(w, `[[],[]],`, 900<<20) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			sent := make(chan struct{})
 			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				out := bufio.NewWriterSize(w, 64<<10)
+				defer func() { _ = out.Flush() }()
 				if r.URL.Query().Get("page") == "1" {
 					put(out, `{"data": [{"id": 1}], "more": true}`)
-				} else {
-					defer close(sent)
-					c.second(out)
+					return
 				}
+				c.second(out)
 				_ = out.Flush()
+				close(sent)
+				if c.rest != nil {
+					c.rest(out)
+				}
 			}))
 			defer api.Close()
 			path := hostileConfig(t, api.URL, `, "maxItemsPerPage": 100000000`, `"method": "pagenum", `+c.paging, `, "dataField": "data"`)
