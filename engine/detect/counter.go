@@ -14,9 +14,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// highestCounter is above every number of a page or an item; larger ones are times.
-const highestCounter = 10_000_000
-
 // pageParams are the bare names of keys of a response that are parameters, too.
 var pageParams = []string{"page", "p", "pagenumber", "pageindex"}
 
@@ -27,7 +24,7 @@ func (d *detection) counter(h hypothesis) []candidate {
 		return nil
 	}
 	for _, name := range h.names {
-		if at, n, ok := d.call.param(name); ok && n < highestCounter && !slices.Equal(at, d.size.path) {
+		if at, n, ok := d.call.param(name); ok && n < apinames.HighestCounter && !slices.Equal(at, d.size.path) {
 			return d.counted(h, typed, d.call.nameOf(at), n)
 		}
 	}

@@ -100,7 +100,7 @@ func (d *detection) doubtStart(ctx context.Context, t *trial) {
 	for _, name := range slices.Concat(apinames.PageNumberNames(), apinames.ItemIndexNames()) {
 		isSize := slices.Contains(apinames.PageSizeNames(), name)
 		source, n, ok := d.call.param(name)
-		if ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != source.name() {
+		if ok && n > 1 && n < apinames.HighestCounter && !isSize && t.values["param"] != source.name() {
 			d.doubt("The address has %s=%d, so this may not be the first page: the items before it are not read.", source.name(), n)
 		}
 	}

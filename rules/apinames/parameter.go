@@ -1,6 +1,9 @@
 package apinames
 
-import "slices"
+import (
+	"slices"
+	"strconv"
+)
 
 // The names of parameters are bare: pageSize, page_size and page[size] are pagesize; see [Alike].
 var (
@@ -103,6 +106,26 @@ func ItemKeyNames() []string { return itemKeyNames }
 func IsPosition(name string) bool {
 	return AlikeAny(name, positionNames) || AlikeAny(name, itemKeyNames)
 }
+
+// IsLater reports whether a parameter of a name with a value asks for a part of a list after its beginning: the second page,
+// the second item, or a position. The names since and token are more often those of times and of credentials.
+func IsLater(name, text string) bool {
+	switch n, err := strconv.Atoi(text); {
+	case AlikeAny(name, pageSizeNames):
+		return false
+	case IsPageNumber(name), IsItemIndex(name):
+		return err == nil && n > 1 && n < HighestCounter
+	}
+	return IsPosition(name) && !Alike(name, "since") && !Alike(name, "token") && IsLaterPosition(text)
+}
+
+// IsLaterPosition reports whether a position is another one than those that APIs have for the beginning of a list.
+func IsLaterPosition(text string) bool {
+	return !slices.Contains([]string{"", "*", "0", "-1", "null"}, text)
+}
+
+// HighestCounter is above every number of a page or an item; larger ones are times.
+const HighestCounter = 10_000_000
 
 // NextURLNames returns the names of keys for the address of the next page, besides those of hints.
 func NextURLNames() []string { return nextURLNames }

@@ -104,9 +104,11 @@ func (t *translation) exchange(method string, s response) (recording.Exchange, e
 	for _, h := range []string{"Content-Encoding", "Transfer-Encoding", "Content-Length"} { // the body is saved without them
 		out.ResponseHeader.Del(h)
 	}
-	if b := request.Body; b != nil && !b.Disabled && b.Mode == "raw" {
-		out.Body = []byte(t.resolved(b.Raw))
-		out.Header.Set("Content-Type", "application/json")
+	if b := request.Body; b != nil && !b.Disabled {
+		if text := b.json(); text != "" {
+			out.Body = []byte(t.resolved(text))
+			out.Header.Set("Content-Type", "application/json")
+		}
 	}
 	return out, err
 }
@@ -136,12 +138,16 @@ func (t *translation) recognized(config value.Object, found *detect.Result) {
 			t.out.Params = append(t.out.Params, importer.Named(m.Name, importer.Constant(m.Value)))
 		}
 	}
+	pagination = t.fromStart(pagination)
 	t.out.Paging = paging(pagination, t.size(pagination))
 	grade := importer.Approximate
 	if t.out.Paging == nil {
 		grade = importer.Partial
 	}
 	for _, doubt := range found.Findings.Doubts {
+		if t.isSettled(doubt) {
+			continue
+		}
 		t.note(grade, "response", "pagination", "Recognized in the saved responses, with a doubt: %s", strings.TrimSuffix(doubt, "."))
 	}
 	if !found.Paged && len(found.Findings.Doubts) == 0 {
@@ -231,9 +237,11 @@ func paging(pagination value.Object, size int) *importer.Paging {
 func (t *translation) byNames() {
 	t.out.AnyList = true
 	const cure = "save a response in Postman and import again, or let stopwhen detect find it"
+	fromZero := false
 	named := func(is func(string) bool) string {
 		for i, m := range t.out.Params {
 			if is(m.Name) {
+				fromZero = m.Value.Const == 0
 				t.out.Params = slices.Delete(t.out.Params, i, i+1)
 				return m.Name
 			}
@@ -244,8 +252,12 @@ func (t *translation) byNames() {
 		t.note(importer.Check, "response", "dataField", "Without a saved response, the list is taken to be the only one in the response")
 	}
 	p := &importer.Paging{First: true, Into: importer.Target{In: importer.InParam}}
+	defer t.fromStart(nil)
 	if p.Into.Name = named(apinames.IsPageNumber); p.Into.Name != "" {
 		p.Kind, p.Start = importer.Pages, 1
+		if fromZero {
+			p.Start = 0
+		}
 	} else if p.Into.Name = named(apinames.IsItemIndex); p.Into.Name != "" {
 		p.Kind = importer.Offset
 	} else {

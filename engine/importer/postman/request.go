@@ -1,6 +1,7 @@
 package postman
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -21,6 +22,7 @@ type translation struct {
 	*entry
 	out      *importer.Stream
 	segments []string // of the path, with the variables of Postman
+	late     []string // parameters that asked for a later page than the first
 }
 
 // translate translates a request if it returns a list, or if the user names it; otherwise it returns nil.
@@ -317,6 +319,25 @@ func (t *translation) bodyMembers(b *body, method string) ([]importer.Member, er
 	return nil, fmt.Errorf("%s.request.body: a body of mode %s is not translated", t.place, b.Mode)
 }
 
+// json returns the JSON text of a body, or "" if it has none.
+func (b *body) json() string {
+	if b.Mode != "graphql" {
+		return b.Raw
+	}
+	query, _ := json.Marshal(b.GraphQL.Query) // a text
+	return fmt.Sprintf(`{"query":%s,"variables":%s}`, query, cmp.Or(b.variables(), "{}"))
+}
+
+// variables returns the JSON text of the variables of GraphQL.
+func (b *body) variables() string {
+	text, isText := b.GraphQL.Variables.(string)
+	if !isText && b.GraphQL.Variables != nil {
+		encoded, _ := json.Marshal(b.GraphQL.Variables) // it was read from JSON
+		text = string(encoded)
+	}
+	return strings.TrimSpace(text)
+}
+
 // graphQL translates a query with its variables.
 func (t *translation) graphQL(b *body) ([]importer.Member, error) {
 	query, err := t.value(b.GraphQL.Query)
@@ -324,15 +345,8 @@ func (t *translation) graphQL(b *body) ([]importer.Member, error) {
 		return nil, err
 	}
 	members := []importer.Member{importer.Named("query", query)}
-	variables, isText := b.GraphQL.Variables.(string)
-	if !isText && b.GraphQL.Variables != nil {
-		text, err := json.Marshal(b.GraphQL.Variables)
-		if err != nil {
-			return nil, err
-		}
-		variables = string(text)
-	}
-	if strings.TrimSpace(variables) == "" {
+	variables := b.variables()
+	if variables == "" {
 		return members, nil
 	}
 	v, err := t.json(variables)
