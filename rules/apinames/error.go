@@ -635,6 +635,13 @@ func (k Key) NamesErrors() bool {
 // MayNameErrors reports whether the key is usual for errors and their messages, or has a word for an error in it.
 func (k Key) MayNameErrors() bool { return k.NamesErrors() || namesErrorByWord(string(k)) }
 
+// ListsFailures reports whether a list under the key, beside the list of the items, is about failures: "executionErrors",
+// "failedLocation", "unreachable", "warnings".
+func (k Key) ListsFailures() bool {
+	_, isSign := ErrorSignBeside(string(k), true)
+	return isSign || namesErrorByWord(string(k)) || haveFailure(wordsOf(splitCamel(string(k))))
+}
+
 // namesErrorByWord reports whether a word of a key, in camel case or snake case, names an error.
 func namesErrorByWord(key string) bool { return errorWord().MatchString(key) }
 

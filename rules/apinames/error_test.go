@@ -112,3 +112,12 @@ func TestAStatusOfALaterPageIsComparedWithPageOne(t *testing.T) {
 		require.Equal(t, c.own, apinames.Key(c.key).IsOwnCode(c.v), "%s: %v", c.key, c.v)
 	}
 }
+
+func TestListsAboutFailuresAreKnownByTheirNames(t *testing.T) {
+	for _, name := range []string{"executionErrors", "failedLocation", "unreachable", "warnings", "partial_failures"} {
+		require.True(t, apinames.Key(name).ListsFailures(), name)
+	}
+	for _, name := range []string{"items", "timeSeries", "messages", "notes", "locations"} {
+		require.False(t, apinames.Key(name).ListsFailures(), name)
+	}
+}

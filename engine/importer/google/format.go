@@ -44,7 +44,7 @@ func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 		if c.ID == "" {
 			c.ID = strings.Join(append(append([]string{d.Name}, c.resources...), c.name), ".")
 		}
-		if c.list = d.listOf(c); r.isStream(c) {
+		if d.findLists(c); r.isStream(c) {
 			r.calls = append(r.calls, c)
 		}
 	}
@@ -62,7 +62,7 @@ type reader struct {
 
 // isStream reports whether a method returns a list: it is paged, or its name is list.
 func (r *reader) isStream(c *call) bool {
-	if c.list == nil || c.HTTPMethod != "GET" && c.HTTPMethod != "POST" {
+	if c.lists == nil || c.HTTPMethod != "GET" && c.HTTPMethod != "POST" {
 		return false
 	}
 	token, _ := r.token(c)
@@ -136,7 +136,7 @@ func (r *reader) stream(c *call) *importer.Stream {
 		t.out.BaseURL = r.BaseURL
 	}
 	t.out.BaseURL = strings.TrimSuffix(t.out.BaseURL, "/") + "/"
-	t.out.Items = c.list.path
+	importer.SetLists(t.out, c.lists, c.others, "response")
 	t.endpoint()
 	t.paging()
 	t.parameters()
@@ -323,7 +323,8 @@ func leastScope(scopes []string) string {
 // key sets the key of an item: its id, or the name of a resource.
 func (t *translation) key() {
 	for _, name := range []string{"id", "name"} {
-		if p := t.property(t.list.item, name); p.Type == "string" && (name == "id" || strings.Contains(t.Path, "{+")) {
+		has := func(l list) bool { return t.property(l.Item, name).Type == "string" }
+		if !slices.ContainsFunc(t.lists, func(l list) bool { return !has(l) }) && (name == "id" || strings.Contains(t.Path, "{+")) {
 			t.out.Key = []string{name}
 			return
 		}

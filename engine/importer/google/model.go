@@ -117,9 +117,10 @@ func (d *document) property(s *schema, name string) *schema {
 // A call is a method with the resources that it is below.
 type call struct {
 	*method
-	resources []string // projects, locations
-	name      string   // of the method: list
-	list      *list
+	resources []string          // projects, locations
+	name      string            // of the method: list
+	lists     []list            // that have the items
+	others    []list            // that may have items, too
 	values    map[string]string // of the parameters of its path, as in an endpoint
 	made      *importer.Stream
 }
@@ -146,51 +147,49 @@ func (r *resource) calls(path []string) []*call {
 	return out
 }
 
-// A list is where the items are in a response.
-type list struct {
-	path string
-	item *schema
-}
+// A list is a list of a response that may have the items.
+type list = importer.Candidate[*schema]
 
-// listOf finds the list of a response: an array of objects, or lists in the values of a map.
-func (d *document) listOf(c *call) *list {
+// findLists finds the lists of the response of a method: arrays, and arrays in the values of a map.
+func (d *document) findLists(c *call) {
 	response := d.resolve(c.Response)
-	var best *list
-	rank := -10
+	var found []list
 	for _, name := range slices.Sorted(maps.Keys(response.Properties)) {
-		found := d.listIn(name, d.property(response, name))
-		if found == nil {
-			continue
-		}
-		likely := 2 * int(apinames.Key(name).ListKind())
-		if d.resolve(found.item).Type == "object" {
-			likely += 3
-		}
-		if n := len(c.resources); n > 0 && apinames.Alike(name, c.resources[n-1]) {
-			likely += 4
-		}
-		if likely > rank {
-			best, rank = found, likely
-		}
+		found = append(found, d.listsIn(name, d.property(response, name))...)
 	}
-	return best
+	nouns := importer.NounsOf(c.name)
+	if n := len(c.resources); n > 0 {
+		nouns = append(nouns, c.resources[n-1])
+	}
+	c.lists, c.others = importer.Likeliest(found, nouns...)
 }
 
-// listIn returns the list of a property: an array, or the arrays in the values of a map.
-func (d *document) listIn(name string, s *schema) *list {
+// listsIn returns the lists of a property: an array, or the arrays of objects in the values of a map.
+func (d *document) listsIn(name string, s *schema) []list {
 	switch {
 	case s.Type == "array":
-		return &list{pathOf(name), d.resolve(s.Items)}
+		return []list{d.listAt(pathOf(name), name, s)}
 	case s.Additional == nil:
 		return nil
 	}
+	var found []list
 	values := d.resolve(s.Additional)
 	for _, inner := range slices.Sorted(maps.Keys(values.Properties)) {
 		if p := d.property(values, inner); p.Type == "array" && d.resolve(p.Items).Type == "object" {
-			return &list{pathOf(name) + ".*." + pathOf(inner), d.resolve(p.Items)}
+			found = append(found, d.listAt(pathOf(name)+".*."+pathOf(inner), inner, p))
 		}
 	}
-	return nil
+	return found
+}
+
+// listAt returns the list at a path.
+func (d *document) listAt(path, name string, array *schema) list {
+	out := list{Path: path, Name: name, Item: d.resolve(array.Items)}
+	out.OfObjects = out.Item.Type == "object"
+	if array.Items != nil {
+		out.Type = array.Items.Ref
+	}
+	return out
 }
 
 // propertyLike returns the property of a schema whose name is alike one of several.

@@ -80,18 +80,19 @@ func (t *translation) parent() map[string]string {
 // identifier returns the member of the items of a list that a parameter of a path means, or "". isName says
 // whether the value of the parameter is the full name of a resource, which has slashes.
 func (t *translation) identifier(c *call, param string, isName bool) string {
-	if len(c.resources) == 0 {
+	if len(c.resources) == 0 || len(c.lists) > 1 {
 		return ""
 	}
+	item := c.lists[0].Item
 	noun := importer.Singular(importer.InputName(c.resources[len(c.resources)-1]))
 	name, member := importer.InputName(param), ""
 	switch {
 	case isName && (name == "parent" || name == "name" || name == noun):
-		member = t.propertyLike(c.list.item, "name")
+		member = t.propertyLike(item, "name")
 	case !isName && (name == noun+"_id" || name == noun):
-		member = t.propertyLike(c.list.item, "id", noun+"Id")
+		member = t.propertyLike(item, "id", noun+"Id")
 	}
-	if member == "" || t.property(c.list.item, member).Type != "string" {
+	if member == "" || t.property(item, member).Type != "string" {
 		return ""
 	}
 	return member

@@ -161,6 +161,9 @@ func (t *translation) child(parent *operation, param, member string) []string {
 
 // identifierIn returns the member of the items of an operation that a parameter of a path names.
 func (t *translation) identifierIn(op *operation, param string) string {
+	if op.list.equal != nil {
+		return ""
+	}
 	noun := importer.Singular(prefixWord(op.path))
 	candidates := []string{param}
 	for _, id := range apinames.IdentifierNames() {

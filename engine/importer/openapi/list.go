@@ -15,53 +15,66 @@ type listPlace struct {
 	found bool
 	keys  []string // of the path
 	item  node     // the schema of an item
+
+	equal, others []candidate // all lists that are as likely, if there are several, and those that may have items, too
 }
+
+// A candidate is a list that may have the items.
+type candidate = importer.Candidate[listPlace]
 
 // maxListDepth is the depth to which a list is searched: data.orders.items.
 const maxListDepth = 3
 
 // findList finds the list of a response: the response itself, or the array that is nearest to its root
-// and has the likeliest name. Arrays of objects come before arrays of scalars.
+// and has the likeliest name. Arrays of objects come before arrays of scalars, and arrays that hardly have items, such as
+// errors, after those that are deeper.
 func (r *reader) findList(op *operation) listPlace {
 	if r.typeOf(op.response) == "array" {
 		return listPlace{found: true, item: r.elements(op.response)}
 	}
+	nouns := append(importer.NounsOf(op.name), prefixWord(op.path))
+	var unlikely listPlace
 	level := []listPlace{{item: op.response}}
 	for range maxListDepth {
-		var best listPlace
-		rank := -10
-		var next []listPlace
-		for _, at := range level {
-			for _, name := range r.properties(at.item) {
-				p := listPlace{keys: append(slices.Clone(at.keys), name), item: r.property(at.item, name)}
-				switch r.typeOf(p.item) {
-				case "array":
-					p.found, p.item = true, r.elements(p.item)
-					if likely := r.likelihood(p, name); likely > rank {
-						best, rank = p, likely
-					}
-				case "object":
-					if apinames.Key(name).ListKind() != apinames.UnlikelyList && len(next) < maxParts {
-						next = append(next, p)
-					}
-				}
+		found, next := r.listsIn(level)
+		switch best, others := importer.Likeliest(found, nouns...); {
+		case best == nil:
+		case !best[0].IsLikely(nouns):
+			if !unlikely.found {
+				unlikely = best[0].Item
 			}
-		}
-		if best.found {
-			return best
+		default:
+			out := best[0].Item
+			out.others = others
+			if len(best) > 1 {
+				out.equal = best
+			}
+			return out
 		}
 		level = next
 	}
-	return listPlace{}
+	return unlikely
 }
 
-// likelihood says how likely a list has the items.
-func (r *reader) likelihood(p listPlace, name string) int {
-	out := 2 * int(apinames.Key(name).ListKind())
-	if r.typeOf(p.item) == "object" {
-		out += 3
+// listsIn returns the lists among the members of objects, and the objects among them.
+func (r *reader) listsIn(level []listPlace) (found []candidate, next []listPlace) {
+	for _, at := range level {
+		for _, name := range r.properties(at.item) {
+			p := listPlace{keys: append(slices.Clone(at.keys), name), item: r.property(at.item, name)}
+			switch r.typeOf(p.item) {
+			case "array":
+				p.found, p.item = true, r.elements(p.item)
+				ref := p.item.get("$ref").text()
+				found = append(found, candidate{Path: itemsPath(p.keys), Name: name, Type: ref[strings.LastIndex(ref, "/")+1:], Item: p,
+					OfObjects: r.typeOf(p.item) == "object"})
+			case "object":
+				if apinames.Key(name).ListKind() != apinames.UnlikelyList && len(next) < maxParts {
+					next = append(next, p)
+				}
+			}
+		}
 	}
-	return out
+	return found, next
 }
 
 // isEnvelope reports whether a response only wraps its list. It does if it is the list, if the list has a
@@ -128,13 +141,22 @@ func (t *translation) format() error {
 
 // keyOfItems sets the key of an item: a property with the name of an identifier.
 func (t *translation) keyOfItems() {
-	t.out.Items = itemsPath(t.list.keys)
+	list := t.list
+	all := list.equal
+	if all == nil {
+		all = []candidate{{Path: itemsPath(list.keys), Item: list}}
+	}
+	importer.SetLists(t.out, all, list.others, "responses")
 	if t.out.Response != nil {
 		t.out.Items = ""
 	}
 	for _, name := range apinames.IdentifierNames() {
-		if p := t.property(t.list.item, name); p.given() {
-			if kind := t.typeOf(p); kind != "object" && kind != "array" {
+		if p := t.property(list.item, name); p.given() {
+			lacks := func(c candidate) bool {
+				p := t.property(c.Item.item, name)
+				return !p.given() || !isScalarType(t.typeOf(p))
+			}
+			if !slices.ContainsFunc(all, lacks) {
 				t.out.Key = []string{keypath.Join(name)}
 			}
 			return
