@@ -177,3 +177,37 @@ streams:
 		require.Contains(t, string(r.Configs[0].Text), "filter: "+want+"\n")
 	}
 }
+
+// TestValuesOfASettingAreAList has partitions whose values are a setting. Whatever is known of its type, it is a text with
+// commas here.
+func TestValuesOfASettingAreAList(t *testing.T) {
+	const manifest = `
+streams:
+- {type: DeclarativeStream, name: orders, retriever: {type: SimpleRetriever,
+    requester: {type: HttpRequester, url_base: "https://api.example.com/", path: orders},
+    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: []}},
+    partition_router: {type: ListPartitionRouter, cursor_field: region, values: "{{ VALUES }}",
+      request_option: {type: RequestOption, inject_into: request_parameter, field_name: region}}}}
+`
+	const untyped, array = "", "spec: {connection_specification: {required: [regions], properties: {regions: {type: array}}}}\n"
+	const text = "spec: {connection_specification: {required: [regions], properties: {regions: {type: string}}}}\n"
+	for _, c := range []struct{ values, spec, want, input string }{
+		{"config['regions']", untyped, "split(input.regions, ',')", "regions: {}"},
+		{"config.get('regions', ['eu', 'us'])", untyped, "split(input.regions, ',')", "regions: {default: 'eu,us'}"},
+		{"config['regions'] or ['eu']", untyped, "split(input.regions, ',')", "regions: {default: eu}"},
+		{"config['regions'].split(',')", untyped, "split(input.regions, ',')", "regions: {}"},
+		{"config['regions']", array, "split(input.regions, ',')", "regions: {}"},
+		{"config['regions']", text, "split(input.regions, ',')", "regions: {}"},
+		{"config['regions'].split('|')", text, "split(input.regions, '|')", "regions: {}"},
+	} {
+		t.Run(c.values+c.spec, func(t *testing.T) {
+			r := imported(t, importer.Options{}, importer.File{Name: "m.yaml", Text: []byte(strings.Replace(manifest, "VALUES", c.values, 1) + c.spec)})
+			require.Equal(t, importer.Exact, r.Report.Streams[0].Grade, r.Report.Streams[0].Notes)
+			require.Contains(t, string(r.Configs[0].Text), "for: {region: {values: \""+c.want+"\"}}")
+			require.Contains(t, string(r.Configs[0].Text), c.input)
+			works(t, r.Configs[0])
+		})
+	}
+	r := imported(t, importer.Options{}, importer.File{Name: "m.yaml", Text: []byte(strings.Replace(manifest, "VALUES", "config['a'] if config['b'] == 'x' else ['c']", 1))})
+	require.Equal(t, importer.Refused, r.Report.Streams[0].Grade)
+}

@@ -80,7 +80,7 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	case "boolean":
 		e.Kind = jinja.Bool
 	case "array":
-		e = jinja.Name("split(input."+in.Name+", ',')", jinja.List)
+		e = e.Split()
 	}
 	if in.Optional || in.Default == nil && r.spec == nil {
 		fill := func(v any) bool { return r.fill(in.Name, v) }

@@ -274,9 +274,16 @@ func (t *translation) listRouter(n node) error {
 			for _, text := range pythonList(fmt.Sprint(e.Const)) {
 				v.Values.List = append(v.Values.List, importer.Constant(text))
 			}
+		case e.Kind == jinja.Any:
+			return fmt.Errorf("%s: the list of values is computed, which is not translated: %s", values.path, values.text())
 		default:
+			if e.Kind != jinja.List {
+				e = e.Split()
+			}
 			v.Values.Source, kind = e.Source, jinja.Any
-			t.note(importer.Check, values, "for", "the values are those of the input, with commas between them")
+			if strings.HasSuffix(e.Source, ", ',')") {
+				t.note(importer.Check, values, "for", "the values are those of the input, with commas between them")
+			}
 		}
 	}
 	t.out.For = append(t.out.For, v)

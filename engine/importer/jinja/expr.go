@@ -124,13 +124,32 @@ var countName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // isOptional reports whether the expression is an optional input.
 func (e Expr) isOptional() bool { return e.fill != nil && e.Absent }
 
-// filled returns an input with a constant as its default, if it can have that.
+// filled returns an input with a constant as its default, if it can have that. A list is a text with commas there.
 func (e Expr) filled(other Expr) (Expr, bool) {
+	if joined, ok := commaSeparated(other.list); ok && e.fill != nil && e.fill(joined) {
+		return e.Split(), true
+	}
 	if e.fill == nil || !other.Known || other.Const == nil || other.Const == "" || !e.fill(other.Const) {
 		return e, false
 	}
 	e.Absent, e.fill = false, nil
 	return e, true
+}
+
+// Split returns the list in a text with commas between the elements.
+func (e Expr) Split() Expr { return Name("split("+e.Source+", ',')", List) }
+
+// commaSeparated returns constants as one text with commas between them, if it can be split again.
+func commaSeparated(list []Expr) (string, bool) {
+	var texts []string
+	for _, e := range list {
+		text := fmt.Sprint(e.Const)
+		if !e.Known || e.Const == nil || text == "" || strings.Contains(text, ",") {
+			return "", false
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ","), len(texts) > 0
 }
 
 // Path returns the expression for a value whose members are read by their paths.
