@@ -127,6 +127,14 @@ func (t *translation) recordScope(n node) jinja.Scope {
 	record := jinja.Members("item", func(keys []string) (jinja.Expr, error) {
 		e, err := t.itemMember("item", keys)
 		e.Absent, e.Root, e.Keys = true, "item", keys
+		switch _, changed := t.overlay[keypath.Join(keys...)]; {
+		case err != nil || e.Known:
+		case changed:
+			e = e.OfRecord(jinja.Literal(true))
+		default:
+			above := append(slices.Clone(t.itemPath), keys[:len(keys)-1]...)
+			e = e.OfRecord(jinja.Has(keypath.Format("item", above), keys[len(keys)-1]))
+		}
 		return e, err
 	})
 	record.Kind = jinja.Any
@@ -171,11 +179,10 @@ func (t *translation) filter(n node) error {
 	if condition.text() == "" {
 		return nil
 	}
-	e, err := jinja.Translate(condition.text(), t.recordScope(condition))
+	truth, err := t.condition(condition)
 	if err != nil {
-		return fmt.Errorf("%s: %w", condition.path, err)
+		return err
 	}
-	truth := e.True()
 	if truth.Known {
 		if truth.Const == false {
 			t.out.Filter = "false"
@@ -184,6 +191,18 @@ func (t *translation) filter(n node) error {
 	}
 	t.out.Filter = truth.Source
 	return nil
+}
+
+// condition reads a condition over a record, and notes the cases in which it differs.
+func (t *translation) condition(n node) (jinja.Expr, error) {
+	truth, doubts, err := jinja.Condition(n.text(), t.recordScope(n))
+	if err != nil {
+		return jinja.Expr{}, fmt.Errorf("%s: %w", n.path, err)
+	}
+	for _, doubt := range doubts {
+		t.note(importer.Approximate, n, "", "%s", doubt)
+	}
+	return truth, nil
 }
 
 // transformation reads one change of the records.
@@ -252,11 +271,11 @@ func (t *translation) addFields(n node) error {
 			if c.text() == "" {
 				continue
 			}
-			condition, err := jinja.Translate(c.text(), t.recordScope(c))
+			truth, err := t.condition(c)
 			if err != nil {
-				return fmt.Errorf("%s: %w", c.path, err)
+				return err
 			}
-			if truth := condition.True(); !truth.Known {
+			if !truth.Known {
 				source = fmt.Sprintf("%s ? %s : %s", truth.Operand(), e.Operand(), keypath.Format("item", keys))
 				t.note(importer.Approximate, c, "",
 					"where the condition is false, the member is not added there; here it is null in an item that lacks it")

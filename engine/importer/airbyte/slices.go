@@ -134,7 +134,8 @@ func (t *translation) substream(n node) error {
 		t.note(importer.Approximate, lazy, "for", "the first page of a child is requested; there, it is a list in the item of the parent")
 	}
 	for _, n := range parent.Notes { // its own report may be missing
-		if strings.HasPrefix(n.Source, settingsPlace) && !slices.Contains(t.out.Notes, n) {
+		ofFilter := strings.HasSuffix(n.Source, ".record_filter.condition")
+		if (ofFilter || strings.HasPrefix(n.Source, settingsPlace)) && !slices.Contains(t.out.Notes, n) {
 			t.out.Note(n)
 		}
 	}

@@ -322,7 +322,7 @@ func method(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 		}
 		v, err := memberOf(e, args[0])
 		if err != nil || len(args) == 1 || args[1].Kind == None || args[1].dict != nil && len(args[1].dict) == 0 {
-			return v, err
+			return v.given(), err
 		}
 		if v.Known {
 			if v.Const == nil {
@@ -369,6 +369,12 @@ func Default(e, other Expr) Expr {
 		if e.Const == nil {
 			return other
 		}
+		return e
+	}
+	if e.has != nil && !e.has.Known {
+		return e.orUndefined(other)
+	}
+	if e.has != nil {
 		return e
 	}
 	if filled, ok := e.filled(other); ok || e.isOptional() && other.Known && other.Const == "" {

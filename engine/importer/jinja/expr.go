@@ -72,6 +72,9 @@ type Expr struct {
 	lag   string           // the duration
 	time  *Expr            // of a text: the time that it writes to the second
 	path  func(keys []string) (Expr, error)
+
+	record bool  // it is a value of a record, whose type is not known
+	has    *Expr // of a member of a record: whether the record has it
 }
 
 // Literal returns the expression for a constant.
@@ -260,6 +263,9 @@ func not(e Expr) Expr {
 	if inner, ok := strings.CutPrefix(e.Source, "not "); ok && e.prec == precNot {
 		return Expr{Source: inner, Kind: Bool, Page: e.Page, prec: precNot}
 	}
+	if e.op == "and" && inverses[e.sides[0].op] != "" && inverses[e.sides[1].op] != "" {
+		return binary("or", precOr, Bool, not(e.sides[0]), not(e.sides[1]))
+	}
 	if inverse, ok := inverses[e.op]; ok {
 		return binary(inverse, precCompare, Bool, e.sides[0], e.sides[1])
 	}
@@ -302,6 +308,8 @@ func (e Expr) True() Expr {
 		return e.inner.True()
 	}
 	switch {
+	case e.record:
+		return pythonTruth(e)
 	case e.Kind == Bool && e.Absent:
 		if filled, ok := e.filled(Literal(false)); ok {
 			return filled

@@ -77,6 +77,10 @@ func or(a, b Expr) Expr {
 		return b
 	case b.Kind == Bool && !b.Known:
 		return binary("or", precOr, Bool, truth, b)
+	case a.record:
+		out, either := choose(truth, a, b), binary("or", precOr, Bool, truth, b.True())
+		out.truth = &either
+		return out
 	case a.Kind == Text || a.Kind == Any && !a.Flag:
 		return choose(call("empty", Bool, a), b, a)
 	}
@@ -125,6 +129,15 @@ func (e Expr) above(other Expr) bool {
 func equal(op string, a, b Expr) Expr {
 	if strings.HasSuffix(a.Source, " ?? false") && a.inner != nil && op == "==" && b.Const == false {
 		return binary("!=", precCompare, Bool, *a.inner, Literal(true))
+	}
+	if b.record {
+		a, b = b, a
+	}
+	if a.record && b.Known && b.Const == nil {
+		if op == "==" {
+			return isNone(a)
+		}
+		return not(isNone(a))
 	}
 	if a.Known && b.Known && (a.Kind == b.Kind || a.Kind == None || b.Kind == None) {
 		return Literal((a.Const == b.Const) == (op == "=="))
@@ -245,11 +258,15 @@ func (t *translator) test(n *nodes.TestExpression) (Expr, error) {
 		if e.Known || e.list != nil || e.dict != nil {
 			return Literal((e.Const == nil && e.Known) == (name != "defined")), nil
 		}
-		op := "=="
-		if name == "defined" {
-			op = "!="
+		switch isDefined := name == "defined"; {
+		case e.has != nil && isDefined:
+			return *e.has, nil
+		case e.has != nil && name == "undefined":
+			return e.has.untrue(), nil
+		case isDefined:
+			return binary("!=", precCompare, Bool, e, Literal(nil)), nil
 		}
-		return binary(op, precCompare, Bool, e, Literal(nil)), nil
+		return isNone(e), nil
 	case "string":
 		return kindIs(e, "string"), nil
 	case "mapping":
@@ -293,6 +310,9 @@ func in(e, list Expr) Expr {
 		if m, err := memberOf(list, e); err == nil {
 			if m.Known {
 				return Literal(m.Const != nil)
+			}
+			if m.has != nil {
+				return *m.has
 			}
 			return binary("!=", precCompare, Bool, m, Literal(nil))
 		}
