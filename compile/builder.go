@@ -54,7 +54,7 @@ func (j *Job) Builder(values ComputedValues) (*Builder, error) {
 		if err := b.set(e.Rule, values[i]); err != nil {
 			return nil, &language.RuleError{Rule: e.Rule, Err: err}
 		}
-		if !e.Rule.Placement.Secret && j.Analysis().MayDerive(e) {
+		if !e.Rule.Sending.Secret && j.Analysis().MayDerive(e) {
 			b.Derived = append(b.Derived, values[i])
 		}
 	}
@@ -82,7 +82,7 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 	var origins []string
 	for _, e := range j.Computed {
-		if e.Rule.Role != rules.RoleAllowedOrigin || !e.Rule.Placement.Common {
+		if e.Rule.Role != rules.RoleAllowedOrigin || !e.Rule.Sending.Common {
 			continue
 		}
 		v, err := new(Builder).setByInputs(e, inputs)
@@ -144,7 +144,7 @@ func quoteAddress(address string, err error) error {
 
 // set sets a part of the request.
 func (b *Builder) set(rule rules.Rule, v any) (err error) {
-	if rule.Placement.Secret {
+	if rule.Sending.Secret {
 		b.Secrets = append(b.Secrets, value.Texts(v)...)
 	}
 	r := &b.First
@@ -160,17 +160,17 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 		if origin, err = addressOf(v); err == nil {
 			err = rules.CheckOrigin(origin)
 		}
-		if !rule.Placement.Common {
+		if !rule.Sending.Common {
 			b.Origins = append(b.Origins, origin)
 		}
 	case rules.RoleEndpoint:
 		r.Endpoint, err = addressOf(v)
 	case rules.RoleParam:
-		if rule.Placement.Common {
+		if rule.Sending.Common {
 			b.common, err = merge(b.common, rule.Target, v)
 			return err
 		}
-		if rule.Target == b.job.Ruleset.LimitBy {
+		if rule.Target == b.job.Ruleset.LimitParam {
 			if b.Limit, err = rules.PageSize(b.job.Ruleset.Dialect, v); err != nil {
 				return err
 			}

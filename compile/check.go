@@ -47,7 +47,7 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 
 // warnOfFilterOfNoItem finds a filter that does not read the item.
 func (c *compilation) warnOfFilterOfNoItem(j *Job) {
-	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, language.Read.VariesByItem) {
+	if f := j.ItemRules.Filter; f != nil && !slices.ContainsFunc(f.Reads, language.Read.VariesByItem) {
 		c.warn(f.Rule, "a key of the item is item.NAME", "%s does not read item: all items of a page pass, or none", f.Rule.Source)
 	}
 }
@@ -76,7 +76,7 @@ func (c *compilation) warnOfPathsInRows(j *Job) {
 	if r.Format != rules.FormatCSV || !r.Header && r.Columns == nil {
 		return
 	}
-	for _, e := range slices.Concat(j.Next, Expressions(j.Stops), j.Parts, j.Keeps, j.Shape.Rules()) {
+	for _, e := range slices.Concat(j.Next, Expressions(j.Stops), j.Parts, j.Keeps, j.ItemRules.Rules()) {
 		for _, keys := range e.PathsInItems() {
 			if len(keys) > 1 {
 				column := strings.Join(keys, ".")
@@ -279,7 +279,7 @@ func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 func (c *compilation) warnOfOverriddenParams(j *Job) {
 	for _, e := range j.FirstParts {
 		param, has := c.set.Job.Params.Get(e.Rule.Target)
-		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Placement.Subsequent || e.Rule.Origin.IsConfig() || j.readsJob(e) {
+		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Sending.Subsequent || e.Rule.Origin.IsConfig() || j.readsJob(e) {
 			continue
 		}
 		text, _ := value.Text(param)
@@ -387,7 +387,7 @@ func (a Analysis) WhyNever(t *Trigger) string {
 
 // comparesAbsentLimit reports whether a trigger reads the page size, although the job has no page size.
 func (j *Job) comparesAbsentLimit(t *Trigger) bool {
-	none := j.Ruleset.Limit == nil && j.Ruleset.LimitBy == ""
+	none := j.Ruleset.Limit == nil && j.Ruleset.LimitParam == ""
 	return none && slices.ContainsFunc(t.Reads, func(r language.Read) bool { return r.Is(rules.ContextLimit) })
 }
 
@@ -506,7 +506,7 @@ func checkKnown(e *language.Expression) error {
 				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
 				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
 			}
-		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Placement.Common && r.Root != rules.ContextInput:
+		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Sending.Common && r.Root != rules.ContextInput:
 			return &language.Fault{
 				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
 				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",

@@ -31,7 +31,7 @@
 //
 // The files, in the order of these steps:
 //
-//   - job.go compiles the rules of a job; message.go their messages, shape.go what changes items,
+//   - job.go compiles the rules of a job; message.go their messages, item_rules.go what changes items,
 //     partition.go the variables of for and the links of parents and children, audit.go the audit,
 //     credential.go the credentials, and derived.go which values may have parts of secrets.
 //   - check.go warns about rules that are probably mistakes. The warnings, and those who request pages

@@ -18,7 +18,7 @@ type Job struct {
 	RequestRules
 	ListRules
 	Partitioning
-	Shape     Shape
+	ItemRules ItemRules
 	Needs     Needs
 	Probe     *Probe              // usually nil
 	Functions []language.Function // added functions that the rules call
@@ -207,12 +207,12 @@ func (c *compilation) job() *Job {
 			ID: string(rules.RoleProbe), Role: rules.RoleProbe, Source: c.probe.Source, Origin: rules.Origin{Path: "the expression"},
 		})
 	}
-	slices.SortStableFunc(job.Parts, func(a, b *language.Expression) int { return addressFirst(a) - addressFirst(b) })
+	slices.SortStableFunc(job.Parts, func(a, b *language.Expression) int { return addressRank(a) - addressRank(b) })
 	for _, e := range job.Parts {
-		if e.Rule.Placement.First {
+		if e.Rule.Sending.First {
 			job.FirstParts = append(job.FirstParts, e)
 		}
-		if e.Rule.Placement.Subsequent {
+		if e.Rule.Sending.Subsequent {
 			job.NextParts = append(job.NextParts, e)
 		}
 	}
@@ -237,7 +237,7 @@ func (c *compilation) add(job *Job, rule rules.Rule) {
 // assign adds an expression to the job's list for its role. It returns an error if the expression
 // reads a value before that value is known.
 func (c *compilation) assign(job *Job, e *language.Expression) error {
-	if e.Rule.Placement.PerPartition {
+	if e.Rule.Sending.PerPartition {
 		job.Computed = append(job.Computed, e)
 		return checkKnown(e)
 	}
@@ -262,7 +262,7 @@ func (c *compilation) assign(job *Job, e *language.Expression) error {
 	case rules.RoleKeep:
 		job.Keeps = append(job.Keeps, e)
 	case rules.RoleFilter, rules.RoleSet, rules.RoleRemove:
-		job.Shape.add(e)
+		job.ItemRules.add(e)
 	case rules.RoleProbe:
 		job.Probe = &Probe{Expression: e, Item: c.probe.Item}
 	default:
@@ -271,9 +271,9 @@ func (c *compilation) assign(job *Job, e *language.Expression) error {
 	return nil
 }
 
-// addressFirst orders the parts of a request: without an address, the others
+// addressRank orders the parts of a request: without an address, the others
 // need not be evaluated.
-func addressFirst(part *language.Expression) int {
+func addressRank(part *language.Expression) int {
 	if part.Rule.Role.Addresses() {
 		return 0
 	}
@@ -352,16 +352,16 @@ func withPath(paths [][]string, path []string) [][]string {
 	return append(paths, path)
 }
 
-// reads reports whether met holds for any read of the rules of the job, except for messages and the
+// reads reports whether f holds for any read of the rules of the job, except for messages and the
 // rules of the variables of for.
-func (j *Job) reads(met func(language.Read) bool) bool {
-	for _, list := range [...][]*language.Expression{j.Computed, j.Init, j.Parts, j.Next, j.Keeps, j.Shape.rules} {
-		if anyReads(list, met) {
+func (j *Job) reads(f func(language.Read) bool) bool {
+	for _, list := range [...][]*language.Expression{j.Computed, j.Init, j.Parts, j.Next, j.Keeps, j.ItemRules.rules} {
+		if anyReads(list, f) {
 			return true
 		}
 	}
-	triggers := func(t *Trigger) bool { return slices.ContainsFunc(t.Reads, met) }
-	return slices.ContainsFunc(j.Stops, triggers) || slices.ContainsFunc(j.OnErrors, triggers)
+	triggerReads := func(t *Trigger) bool { return slices.ContainsFunc(t.Reads, f) }
+	return slices.ContainsFunc(j.Stops, triggerReads) || slices.ContainsFunc(j.OnErrors, triggerReads)
 }
 
 // anyReads reports whether f holds for any read of the expressions.

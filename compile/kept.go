@@ -36,7 +36,7 @@ const (
 // KeptUse returns the use of kept values in the job and its ancestors. If the requests of an ancestor depend on
 // them, the job runs only for the new items of its parent.
 func (a Analysis) KeptUse() KeptUse {
-	use := a.job.ownKeptUse(a.job.Shape.Filter)
+	use := a.job.ownKeptUse(a.job.ItemRules.Filter)
 	for j := a.job.Parent; j != nil; j = j.Parent {
 		use = max(use, j.ownKeptUse(nil))
 	}
@@ -150,8 +150,8 @@ func (a Analysis) SentCursors() (sent []SentCursor) {
 
 // cursorOf returns the cursor of the items whose kept value an expression of the first request sends, or nil.
 func (j *Job) cursorOf(e *language.Expression) *rules.Cursor {
-	if e.Rule.Placement.Since != nil || e.Rule.Placement.Secret {
-		return e.Rule.Placement.Since
+	if e.Rule.Sending.Since != nil || e.Rule.Sending.Secret {
+		return e.Rule.Sending.Since
 	}
 	for _, keep := range j.Keeps {
 		reads := func(r language.Read) bool {
@@ -183,7 +183,7 @@ func (a Analysis) Reread() *Reread {
 				return r.Is(rules.ContextPartition) && slices.Equal(r.Path, []string{v.Name, "to"})
 			})
 		}
-		filters := a.job.Shape.Filter != nil && variables(nil).readKept(a.job.Shape.Filter)
+		filters := a.job.ItemRules.Filter != nil && variables(nil).readKept(a.job.ItemRules.Filter)
 		if slices.ContainsFunc(a.job.Keeps, isEnd) && !filters {
 			return &Reread{v.From, v.Name + ".to", v.Window.Granularity}
 		}
@@ -212,7 +212,7 @@ func (c *compilation) warnOfReread(j *Job) {
 // warnOfNeededKept warns of conditions on items that no item meets in the first run, which has no kept value. The run fails,
 // since the value moves on, and later runs would not read the items that were left out.
 func (c *compilation) warnOfNeededKept(j *Job) {
-	conditions := []*language.Expression{j.Shape.Filter}
+	conditions := []*language.Expression{j.ItemRules.Filter}
 	for _, v := range j.For {
 		conditions = append(conditions, v.When)
 	}

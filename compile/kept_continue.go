@@ -18,7 +18,7 @@ import (
 // lacks names a value that decides, too, and that was nil although the list had items: its key is there, with nil. The run
 // may obtain the items again that the earlier run has obtained before that value; "" says that it does not.
 func (a Analysis) Continues(kept map[string]any, ofChild bool) (continues bool, lacks string) {
-	filter := a.job.Shape.Filter
+	filter := a.job.ItemRules.Filter
 	if ofChild {
 		filter = nil
 	}
@@ -49,7 +49,7 @@ func (a Analysis) Repeats(values, before map[string]any, lacking []*language.Exp
 			stay[name] = nil
 		}
 	}
-	_, lacks := a.continues(stay, a.job.Shape.Filter)
+	_, lacks := a.continues(stay, a.job.ItemRules.Filter)
 	return lacks
 }
 

@@ -73,7 +73,7 @@ func TestAFilterMayNeedAKeptValue(t *testing.T) {
 	} {
 		t.Run(filter, func(t *testing.T) {
 			job := jobsOf(t, "{}", fmt.Sprintf(`{"endpoint": "a", "filter": "%s", %s}`, filter, pagenum))[0]
-			require.Equal(t, want, job.Shape.Filter.NeedsKept())
+			require.Equal(t, want, job.ItemRules.Filter.NeedsKept())
 		})
 	}
 

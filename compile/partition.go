@@ -146,7 +146,7 @@ func (a Analysis) CopiesFromItem(path []string) bool {
 func (a Analysis) FillsFromItem(path []string) bool {
 	reads := a.job.readsOfItem(path)
 	return slices.ContainsFunc(a.job.WithDescendants(), func(below *Job) bool {
-		return slices.ContainsFunc(below.Shape.Fields, func(f ItemField) bool { return slices.ContainsFunc(f.Reads, reads) })
+		return slices.ContainsFunc(below.ItemRules.Fields, func(f ItemField) bool { return slices.ContainsFunc(f.Reads, reads) })
 	})
 }
 
@@ -155,7 +155,7 @@ func (a Analysis) FillsFromItem(path []string) bool {
 func (a Analysis) FiltersByItem(path []string, selects func(*Job) bool) bool {
 	reads := a.job.readsOfItem(path)
 	return slices.ContainsFunc(a.job.WithDescendants(), func(below *Job) bool {
-		f := below.Shape.Filter
+		f := below.ItemRules.Filter
 		return f != nil && !f.ContainsNil() && slices.ContainsFunc(f.Reads, reads) && selects(below)
 	})
 }

@@ -86,7 +86,7 @@ func (d Distribution) Tallies() map[string]*partition.Tally {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Earlier: runtime.Earlier{KeptBefore: e.options.run.KeptBefore}})
+	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), EarlierRuns: runtime.EarlierRuns{KeptBefore: e.options.run.KeptBefore}})
 	tallies := map[string]*partition.Tally{}
 	for _, root := range e.roots() {
 		tallies[root.ID()] = walk.NewTally(root)

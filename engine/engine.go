@@ -54,8 +54,8 @@ func New(c config.Config, options ...Option) (*Engine, error) {
 }
 
 // Load compiles the text of a configuration file: the specification's JSON, with or without the
-// outer `parameters` object. The name appears in messages, and its ending selects the format: JSON,
-// or the format that was passed for this ending to [WithFormat]. Load finds all mistakes; the error
+// outer `parameters` object. The name appears in messages, and its extension selects the format: JSON,
+// or the format that was passed for this extension to [WithFormat]. Load finds all mistakes; the error
 // is then [Diagnostics], with the position of each.
 func Load(name string, text []byte, options ...Option) (*Engine, error) {
 	s, err := newOptionSet(options)
@@ -73,16 +73,16 @@ func Load(name string, text []byte, options ...Option) (*Engine, error) {
 	return build(source, root, s)
 }
 
-// parse parses a text in the format that the ending of its name selects.
+// parse parses a text in the format that the extension of its name selects.
 func (s optionSet) parse(source *diag.Source) (any, error) {
-	ending := strings.ToLower(filepath.Ext(source.Name))
-	if parse, ok := s.formats[ending]; ok {
+	ext := strings.ToLower(filepath.Ext(source.Name))
+	if parse, ok := s.formats[ext]; ok {
 		return parse(source)
 	}
-	if (ending == ".yaml" || ending == ".yml") && !json.Valid([]byte(source.Text)) {
+	if (ext == ".yaml" || ext == ".yml") && !json.Valid([]byte(source.Text)) {
 		found := diag.NewCollector(source)
 		found.Errorf(diag.Offset("", 0), "YAML is read only with an option").
-			WithHint(fmt.Sprintf("pass engine.WithFormat(%q, yaml.Parse), with package rules/yaml", ending))
+			WithHint(fmt.Sprintf("pass engine.WithFormat(%q, yaml.Parse), with package rules/yaml", ext))
 		return nil, found.Diagnostics()
 	}
 	return rules.ParseJSON(source)

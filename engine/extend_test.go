@@ -136,14 +136,14 @@ func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 		{"an unknown variable", changed(func(m *rules.Method) { m.Next.Params[0].Value = "state.raed" }), "unknown name state.raed"},
 		{"an unknown name that an optional setting brings", changed(func(m *rules.Method) {
 			m.Fields = append(m.Fields, rules.Field{Name: "opt", Kind: rules.KindText, Doc: "d"})
-			m.Next.Params = append(m.Next.Params, rules.Part{Name: "o", Value: "nosuch + ${opt}", Only: rules.Conditions{rules.With("opt")}})
+			m.Next.Params = append(m.Next.Params, rules.Part{Name: "o", Value: "nosuch + ${opt}", Only: rules.Conditions{rules.IsSet("opt")}})
 		}), "unknown name nosuch"},
 		{"a condition that is not boolean", changed(func(m *rules.Method) { m.Stops[0].When = "count" }), "want true or false"},
 		{"a taken function", engine.WithFunction("at", func(any) any { return nil }), "at: the name is taken"},
 		{"a function of other types", engine.WithFunction("f", func(chan int) {}), "function f"},
 		{"a nil function", engine.WithFunction("f", (func(int) int)(nil)), "function f"},
 		{"a nil format", engine.WithFormat(".yaml", nil), "WithFormat"},
-		{"a format without a dot", engine.WithFormat("yaml", func(*diag.Source) (any, error) { return nil, nil }), `WithFormat: the ending "yaml" does not begin with a dot`},
+		{"a format without a dot", engine.WithFormat("yaml", func(*diag.Source) (any, error) { return nil, nil }), `WithFormat: the extension "yaml" does not begin with a dot`},
 		{"not a function", engine.WithFunction("f", 1), "function f"},
 		{"a guard without an id", engine.WithGuard(rules.Guard{StopRule: rules.StopRule{When: "true"}}), "ID must not be empty"},
 		{"a guard with an unknown field", engine.WithGuard(rules.Guard{
@@ -255,7 +255,7 @@ func TestAnAddedStopForEveryMemberOfASetting(t *testing.T) {
 	method := from()
 	method.Fields = append(method.Fields, rules.Field{Name: "done", Kind: rules.KindPaths, Doc: "paths that are empty at the end"})
 	method.Stops = []rules.StopRule{{
-		ID: "from.done", Each: "done", When: `empty(at(${each})) or page > 3`, Clause: "all are empty", Message: "all are empty", Only: rules.Conditions{rules.With("done")},
+		ID: "from.done", Each: "done", When: `empty(at(${each})) or page > 3`, Clause: "all are empty", Message: "all are empty", Only: rules.Conditions{rules.IsSet("done")},
 	}}
 	for _, c := range []struct {
 		name  string

@@ -64,10 +64,10 @@ func TestEveryRowOfAnAddedMethodIsTried(t *testing.T) {
 		rules.Field{Name: "a", Kind: rules.KindText, Doc: "d"}, rules.Field{Name: "b", Kind: rules.KindFlag, Default: true, Doc: "d"})
 	for name, row := range map[string]rules.StopRule{
 		"each":           {Each: "ends"},
-		"two settings":   {Only: rules.Conditions{rules.With("a"), rules.With("ends")}},
-		"not a default":  {Only: rules.Conditions{rules.Without("b")}},
-		"a common key":   {Only: rules.Conditions{rules.With("limitStop.count"), rules.With("nextRequest.after")}},
-		"not and a text": {Only: rules.Conditions{rules.Without("a"), rules.With("b")}},
+		"two settings":   {Only: rules.Conditions{rules.IsSet("a"), rules.IsSet("ends")}},
+		"not a default":  {Only: rules.Conditions{rules.IsUnset("b")}},
+		"a common key":   {Only: rules.Conditions{rules.IsSet("limitStop.count"), rules.IsSet("nextRequest.after")}},
+		"not and a text": {Only: rules.Conditions{rules.IsUnset("a"), rules.IsSet("b")}},
 	} {
 		m := each
 		row.ID, row.When, row.Clause, row.Message = "from.other", "cuont < 1", "c", "m"

@@ -126,7 +126,7 @@ func (f *fingerprint) job(job *compile.Job) {
 			part = "items"
 		}
 		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.OnError.Do, r.OnError.OnSuccess,
-			r.Stop.Drop, r.Placement.First, r.Placement.Subsequent)
+			r.Stop.Drop, r.Sending.First, r.Sending.Subsequent)
 	}
 }
 
@@ -247,8 +247,8 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 		}
 	}
 	for _, e := range job.Computed {
-		if e.Rule.Placement.Since != nil {
-			from = append(from, e.Rule.Placement.Since.First)
+		if e.Rule.Sending.Since != nil {
+			from = append(from, e.Rule.Sending.Since.First)
 		}
 	}
 	add("from", from...)
@@ -297,10 +297,10 @@ func nextOfList(job *compile.Job) (parts []any) {
 		pages := slices.ContainsFunc(e.Reads, func(read language.Read) bool {
 			return !read.Is(rules.ContextInput) && !read.Is(rules.ContextPartition)
 		})
-		hidden := r.Placement.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||
+		hidden := r.Sending.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||
 			r.Role == rules.RoleParam && secret.IsName(r.Target)
 		if r.Origin.IsConfig() && r.Role != rules.RoleAfter && !pages && !hidden {
-			parts = append(parts, r.Role, r.Target, r.Source, r.Placement.First)
+			parts = append(parts, r.Role, r.Target, r.Source, r.Sending.First)
 		}
 	}
 	return parts

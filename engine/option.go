@@ -126,19 +126,19 @@ func refused(option string, err error) error {
 
 func (s *runOptionSet) setPrefetch(n int) { s.prefetch, s.Ahead = n, ahead.PolicyFor(n) }
 
-// WithFormat parses configurations whose names have the given ending, such as ".yaml", in a format
-// other than JSON. For YAML pass rules/yaml.Parse; it is not built in, so that programs without
-// YAML do not link it. The empty ending applies to names without an ending. [New] reads no text
-// and ignores formats.
-func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
+// WithFormat parses configurations whose names have the given extension in a format other than
+// JSON: WithFormat(".yaml", yaml.Parse), with package rules/yaml. YAML is not built in, so that
+// programs without YAML do not link it. The empty extension applies to names without one. [New]
+// reads no text and ignores formats.
+func WithFormat(ext string, format func(*diag.Source) (any, error)) Option {
 	return loadOption(func(s *optionSet) error {
-		if ending != "" && ending[0] != '.' {
-			return refused("WithFormat", fmt.Errorf("the ending %q does not begin with a dot", ending))
+		if ext != "" && ext[0] != '.' {
+			return refused("WithFormat", fmt.Errorf("the extension %q does not begin with a dot", ext))
 		}
 		if format == nil {
-			return refused("WithFormat", fmt.Errorf("the format of %q is nil", ending))
+			return refused("WithFormat", fmt.Errorf("the format of %q is nil", ext))
 		}
-		s.formats[strings.ToLower(ending)] = format
+		s.formats[strings.ToLower(ext)] = format
 		return nil
 	})
 }

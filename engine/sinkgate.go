@@ -80,9 +80,9 @@ func (g *sinkGate) end(ctx context.Context, position int, job string, err error)
 
 // report logs that a job failed while the other jobs continue. It returns the error of the job, joined
 // with that of a logger that panics.
-func (g *sinkGate) report(job string, failed error) (err error) {
-	defer func() { err = join(failed, failure.Recovered(job, recover(), nil)) }()
-	g.log.Error(fmt.Sprintf("%v; the other jobs continue", failed), "event", "job_error", "job", job)
+func (g *sinkGate) report(job string, jobErr error) (err error) {
+	defer func() { err = join(jobErr, failure.Recovered(job, recover(), nil)) }()
+	g.log.Error(fmt.Sprintf("%v; the other jobs continue", jobErr), "event", "job_error", "job", job)
 	return nil
 }
 

@@ -118,7 +118,7 @@ func TestAPolledPageDoesNotMeetARuleThatExceptsIt(t *testing.T) {
 // The settings in the condition of a guard are the keys of a pagination object.
 func TestAGuardMayBeInForceOnlyWithASetting(t *testing.T) {
 	guard := rules.Guard{StopRule: rules.StopRule{ID: "endless", When: `page > 9`, Outcome: rules.Guarded,
-		Only: rules.Conditions{rules.Without("forceStop.pages")}, Clause: "there are ten pages", Message: "page {page} is the tenth"},
+		Only: rules.Conditions{rules.IsUnset("forceStop.pages")}, Clause: "there are ten pages", Message: "page {page} is the tenth"},
 		Policy: rules.PolicyStop, Doc: "ten pages without a limit"}
 	catalog, err := rules.Builtin().WithGuard(guard)
 	require.NoError(t, err)
@@ -210,9 +210,9 @@ func TestAnInconsistentMethodIsRefused(t *testing.T) {
 			`unknown setting "forceStop.page"; known settings: pages, time, volume`},
 		{"unclosed brace", func(m *rules.Method) { m.State[0].Init = `${stampKey` }, "${ without }"},
 		{"unknown setting in a name", func(m *rules.Method) { m.Next.Params[0].Name = "${since}" }, `unknown setting "since"`},
-		{"unknown setting in a condition", func(m *rules.Method) { m.Stops[0].Only = rules.Conditions{rules.Without("stampkey")} },
+		{"unknown setting in a condition", func(m *rules.Method) { m.Stops[0].Only = rules.Conditions{rules.IsUnset("stampkey")} },
 			`stop stamp.empty: unknown setting "stampkey"`},
-		{"unknown setting of a condition of the overlay", func(m *rules.Method) { m.Next.ApplyToFirst = rules.If(rules.With("first")) },
+		{"unknown setting of a condition of the overlay", func(m *rules.Method) { m.Next.ApplyToFirst = rules.If(rules.IsSet("first")) },
 			`ApplyToFirst: unknown setting "first"`},
 		{"one of an unknown setting", func(m *rules.Method) { m.OneOf = []string{"stampKey", "x"} }, `OneOf: unknown setting "x"`},
 		{"each of an unknown setting", func(m *rules.Method) { m.Stops[0].Each = "x" }, `unknown setting "x"`},

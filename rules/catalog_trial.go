@@ -45,7 +45,7 @@ func (m Method) allConditions() []Conditions {
 	list := []Conditions{nil, m.Next.ApplyToFirst.when, m.Next.OmitParams.when}
 	row := func(conditions Conditions, each string) {
 		if each != "" {
-			conditions = append(slices.Clone(conditions), With(each))
+			conditions = append(slices.Clone(conditions), IsSet(each))
 		}
 		list = append(list, conditions)
 	}

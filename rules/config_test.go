@@ -189,7 +189,7 @@ func TestDialectKeboolaReadsWhatTheReferenceReads(t *testing.T) {
 	require.Equal(t, 3, sets[0].Limit, "the job's own limit is in force")
 	first := 0
 	for _, r := range lowered.Jobs[0].Rules {
-		if r.Placement.First {
+		if r.Sending.First {
 			first++
 		}
 	}

@@ -39,14 +39,14 @@ var builtinGuards = []Guard{
 		Policy: PolicyStop,
 		Doc:    "a response has the same body as the previous one",
 		Hint:   `if this is how the API ends a list, set "guards": {"samePage": "stop"}`},
-	{StopRule: StopRule{ID: "repeatedExchange", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, Earlier: true},
+	{StopRule: StopRule{ID: "repeatedExchange", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, CauseBefore: true},
 		When:    `repeatedExchange`,
 		Clause:  "a repeated request gets the same body again (a loop)",
 		Message: "page {page} repeats an earlier request and gets the same response: the API is in a loop"},
 		Policy: PolicyFail, KeboolaPolicy: PolicyIgnore,
 		Doc:  "a repeated request gets the same body again (a loop)",
 		Hint: `if this is how the API ends a list, set "guards": {"repeatedExchange": "stop"}`},
-	{StopRule: StopRule{ID: "sameItems", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, Earlier: true},
+	{StopRule: StopRule{ID: "sameItems", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, CauseBefore: true},
 		When:    `sameItems >= 3`,
 		Clause:  "three pages in a row have the same items",
 		Message: "page {page} is the third in a row with the same items: the API makes no progress"},
@@ -54,7 +54,7 @@ var builtinGuards = []Guard{
 		Doc: "three pages in a row have the same items, by their identifiers, in different wrappers",
 		Hint: `if this is how the API ends a list, set "guards": {"sameItems": "stop"}; if each page has the same items at another ` +
 			`time, set "key" to their identifier and the time; if they have no time, set "sameItems" to "ignore"`},
-	{StopRule: StopRule{ID: "repeatedItems", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, Earlier: true},
+	{StopRule: StopRule{ID: "repeatedItems", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, CauseBefore: true},
 		When:    `repeatedItems >= 10`,
 		Clause:  "ten pages in a row have nothing but items of earlier pages",
 		Message: "page {page} is the tenth in a row that has nothing but items of earlier pages: the API is in a loop"},
@@ -62,7 +62,7 @@ var builtinGuards = []Guard{
 		Doc: "ten pages in a row have nothing but items of earlier pages, with identifiers, " +
 			"and unchanged unless whole pages come again (a loop)",
 		Hint: `if this is how the API ends a list, set "guards": {"repeatedItems": "stop"}; if items repeat, set it to "ignore"`},
-	{StopRule: StopRule{ID: "repeatedRequest", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, Earlier: true},
+	{StopRule: StopRule{ID: "repeatedRequest", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, CauseBefore: true},
 		When:    `repeatedRequest`,
 		Clause:  "an earlier request is repeated, and nothing that rules read has changed",
 		Message: "page {page} repeats an earlier request, and nothing that the rules read has changed: the API is in a loop"},
@@ -70,7 +70,7 @@ var builtinGuards = []Guard{
 		Doc: "an earlier request is repeated, and nothing that rules read has changed; do not use it for lists with a constant " +
 			"scroll token",
 		Hint: `if the API expects the same request again, set "guards": {"repeatedRequest": "ignore"}`},
-	{StopRule: StopRule{ID: "emptyPages", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, Earlier: true},
+	{StopRule: StopRule{ID: "emptyPages", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, CauseBefore: true},
 		When:   `emptyPages >= ${guards.emptyPages}`,
 		Clause: "${guards.emptyPages pages} in a row have no item (guards.emptyPages)",
 		Message: "page {page} is the last of ${guards.emptyPages pages} in a row without an item: " +

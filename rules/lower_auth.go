@@ -34,7 +34,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 		}
 	}
 	set := l.ruleset()
-	l.addComputedValues(set, "authentication.params", RoleParam, auth.Params, Placement{})
+	l.addComputedValues(set, "authentication.params", RoleParam, auth.Params, Sending{})
 	out.Params = set.Rules
 	for _, p := range auth.parts {
 		out.Parts = append(out.Parts, l.authRule(p, true))
@@ -56,6 +56,6 @@ func (l *lowerer) authRule(p authPart, hidden bool) Rule {
 	id := strings.TrimPrefix(p.Path, diag.Join(l.cfg.path, "api.authentication")+".")
 	return Rule{
 		ID: id, Role: cmp.Or(p.Role, RoleParam), Target: p.Name, Source: p.Source,
-		Placement: Placement{Secret: hidden}, Clause: "is", Origin: l.configured(p.Path),
+		Sending: Sending{Secret: hidden}, Clause: "is", Origin: l.configured(p.Path),
 	}
 }

@@ -32,12 +32,12 @@ func (l *lowerer) addJobRequest(set *Ruleset) {
 	if c := l.cfg.baseSource; c.Source != "" {
 		l.addAddressRule(set, RoleBaseURL, c.Source, "", c.Path)
 	}
-	l.addComputedValues(set, "http.params", RoleParam, l.cfg.HTTP.Params, Placement{Common: true})
+	l.addComputedValues(set, "http.params", RoleParam, l.cfg.HTTP.Params, Sending{Common: true})
 	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
-	l.addComputedValues(set, "http.headers", RoleHeader, common, Placement{})
-	l.addComputedValues(set, "params", RoleParam, job.Params, Placement{})
-	l.addComputedValues(set, "body", RoleBody, job.Body, Placement{})
-	l.addComputedValues(set, "headers", RoleHeader, job.Headers, Placement{})
+	l.addComputedValues(set, "http.headers", RoleHeader, common, Sending{})
+	l.addComputedValues(set, "params", RoleParam, job.Params, Sending{})
+	l.addComputedValues(set, "body", RoleBody, job.Body, Sending{})
+	l.addComputedValues(set, "headers", RoleHeader, job.Headers, Sending{})
 }
 
 // addAddress adds the rule for an address that holds expressions in braces. In an address without
@@ -74,20 +74,20 @@ func (l *lowerer) addAllowedOrigin(set *Ruleset, path, text string, common bool)
 	}
 	l.addAddressRule(set, RoleAllowedOrigin, source, text, path)
 	rule := &set.Rules[len(set.Rules)-1]
-	rule.ID, rule.Target, rule.Placement.Common = strings.TrimPrefix(path, set.Job.path+"."), text, common
+	rule.ID, rule.Target, rule.Sending.Common = strings.TrimPrefix(path, set.Job.path+"."), text, common
 }
 
 // addAddressRule adds the rule that computes an address. text is the address as the configuration writes it.
 func (l *lowerer) addAddressRule(set *Ruleset, role Role, source, text, path string) {
 	set.Rules = append(set.Rules, Rule{
-		ID: string(role), Role: role, Source: source, Placement: Placement{PerPartition: true},
+		ID: string(role), Role: role, Source: source, Sending: Sending{PerPartition: true},
 		Clause: "is", ValueInWords: text, Origin: l.configured(path),
 	})
 }
 
 // addComputedValues adds the rules for the computed values of an object. They are evaluated once for
 // each partition; the placement says which requests have the values.
-func (l *lowerer) addComputedValues(set *Ruleset, prefix string, role Role, object Object, placement Placement) {
+func (l *lowerer) addComputedValues(set *Ruleset, prefix string, role Role, object Object, placement Sending) {
 	for _, m := range object {
 		found := computedIn(m.Value)
 		if found == nil {
@@ -98,7 +98,7 @@ func (l *lowerer) addComputedValues(set *Ruleset, prefix string, role Role, obje
 		placement.PerPartition, placement.Secret = true, slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
 		set.Rules = append(set.Rules, Rule{
 			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value),
-			Placement: placement, Clause: "is", Origin: l.configured(found[0].Path),
+			Sending: placement, Clause: "is", Origin: l.configured(found[0].Path),
 		})
 	}
 }

@@ -139,7 +139,7 @@ func (p *pager) rule(row StopRule, values settings, origin Origin) (Rule, bool) 
 	if origin.By.Kind == AuthorMethod {
 		only := row.Only
 		if row.Each != "" {
-			only = append(slices.Clone(only), With(row.Each))
+			only = append(slices.Clone(only), IsSet(row.Each))
 		}
 		r.Uses = p.uses(only, row.When)
 	}
@@ -198,7 +198,7 @@ func (p *pager) limitOfJob(name string, size any, limit setting) setting {
 	_, needed := fieldNamed(p.method.Fields, "limit")
 	switch {
 	case computedIn(size) != nil:
-		p.set.LimitBy = name
+		p.set.LimitParam = name
 	case err == nil:
 		return setting{Value: converted, base: path}
 	case needed:
@@ -344,8 +344,8 @@ func (p *pager) phrases() map[string]string {
 	if paths := lists.Map(p.set.Ignore, func(keys []string) string { return keypath.Format(ContextBody, keys) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
-	if p.set.LimitBy != "" {
-		out["theLimit"] = fmt.Sprintf("the limit that the job's parameter %s sets", p.set.LimitBy)
+	if p.set.LimitParam != "" {
+		out["theLimit"] = fmt.Sprintf("the limit that the job's parameter %s sets", p.set.LimitParam)
 	}
 	if p.set.Limit != nil {
 		out["theLimit"] = "the limit of " + textOf(p.set.Limit)

@@ -37,12 +37,12 @@ func (p requestParts) has(role Role) bool {
 // put adds a part. It replaces an earlier part for the same target. If only the earlier part is in
 // the first request, that part stays there.
 func (p *requestParts) put(r Rule) {
-	i := slices.IndexFunc(*p, func(had Rule) bool { return had.ID == r.ID && had.Placement.Subsequent && r.Target != "" })
+	i := slices.IndexFunc(*p, func(had Rule) bool { return had.ID == r.ID && had.Sending.Subsequent && r.Target != "" })
 	switch {
 	case i < 0:
 		*p = append(*p, r)
-	case (*p)[i].Placement.First && !r.Placement.First:
-		(*p)[i].Placement.Subsequent = false
+	case (*p)[i].Sending.First && !r.Sending.First:
+		(*p)[i].Sending.Subsequent = false
 		*p = slices.Insert(*p, i+1, r)
 	default:
 		(*p)[i] = r
@@ -51,7 +51,7 @@ func (p *requestParts) put(r Rule) {
 
 // laterPart returns the rule of a part of the requests after the first.
 func laterPart(role Role, target, source string, origin Origin) Rule {
-	r := Rule{Role: role, Target: target, Source: source, Placement: Placement{Subsequent: true}, Clause: "is", Origin: origin}
+	r := Rule{Role: role, Target: target, Source: source, Sending: Sending{Subsequent: true}, Clause: "is", Origin: origin}
 	r.ID = "nextRequest." + r.partName()
 	return r
 }
@@ -100,10 +100,10 @@ func (p *pager) methodParts() requestParts {
 // applyToFirst sets whether parts are in the first request.
 func (p *pager) applyToFirst(parts requestParts, toggle Toggle) {
 	for i := range parts {
-		parts[i].Placement.First = p.settings.isOn(toggle)
+		parts[i].Sending.First = p.settings.isOn(toggle)
 		for _, c := range toggle.when {
 			if use, known := p.use(c.Setting); known {
-				parts[i].Placement.FirstBy = &use
+				parts[i].Sending.FirstBy = &use
 			}
 		}
 	}
@@ -158,7 +158,7 @@ func (p *pager) userParts() requestParts {
 	case parts.has(RoleURL):
 		p.set.IncludeParams = false
 	}
-	p.applyToFirst(parts, If(With("nextRequest.applyToFirst")))
+	p.applyToFirst(parts, If(IsSet("nextRequest.applyToFirst")))
 	if wait := p.settings.get("nextRequest.after"); wait.Value != nil {
 		parts = append(parts, laterPart(RoleAfter, "", wait.text(), p.lowerer.configured(wait.path())))
 	}

@@ -161,9 +161,9 @@ func TestUserPartsReplaceTheMethods(t *testing.T) {
 					continue
 				}
 				text := strings.TrimPrefix(r.ID, "nextRequest.") + "=" + r.Source
-				if r.Placement.First && r.Placement.Subsequent {
+				if r.Sending.First && r.Sending.Subsequent {
 					text += " both"
-				} else if r.Placement.First {
+				} else if r.Sending.First {
 					text += " first only"
 				}
 				parts = append(parts, text)

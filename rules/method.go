@@ -37,11 +37,11 @@ type Condition struct {
 	Nonzero bool // the number 0 counts as no value
 }
 
-// With returns the condition that a setting has a value.
-func With(setting string) Condition { return Condition{Setting: setting} }
+// IsSet returns the condition that a setting has a value.
+func IsSet(setting string) Condition { return Condition{Setting: setting} }
 
-// Without returns the condition that a setting has no value.
-func Without(setting string) Condition { return Condition{Setting: setting, Not: true} }
+// IsUnset returns the condition that a setting has no value.
+func IsUnset(setting string) Condition { return Condition{Setting: setting, Not: true} }
 
 // Conditions are met if all of them are met. An empty list is always met.
 type Conditions []Condition
@@ -126,8 +126,8 @@ var builtinMethods = []Method{
 				Doc: "start at the job's parameter named like offsetParam"},
 		},
 		State: []StateVariable{
-			{Name: "offset", Only: Conditions{Without("offsetFromJob")}, Init: `0`, Next: `state.offset + limit`},
-			{Name: "offset", Only: Conditions{With("offsetFromJob")},
+			{Name: "offset", Only: Conditions{IsUnset("offsetFromJob")}, Init: `0`, Next: `state.offset + limit`},
+			{Name: "offset", Only: Conditions{IsSet("offsetFromJob")},
 				Init: `number(job.params[${offsetParam}]) ?? 0`,
 				Next: `state.offset + limit`},
 		},
@@ -136,7 +136,7 @@ var builtinMethods = []Method{
 				{Name: "${limitParam}", Value: `limit`},
 				{Name: "${offsetParam}", Value: `state.offset`, Hint: `to begin there, set "offsetFromJob": true`},
 			},
-			ApplyToFirst: If(With("firstPageParams")),
+			ApplyToFirst: If(IsSet("firstPageParams")),
 		},
 		Stops: []StopRule{
 			{ID: "offset.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
@@ -166,17 +166,17 @@ var builtinMethods = []Method{
 				Doc: "continue from the least identifier instead of the greatest"},
 		},
 		State: []StateVariable{
-			{Name: "id", Only: Conditions{Without("reverse")}, Init: `nil`, ValueInWords: "the greatest ${idKey} so far",
+			{Name: "id", Only: Conditions{IsUnset("reverse")}, Init: `nil`, ValueInWords: "the greatest ${idKey} so far",
 				Next: `greatest(items, ${idKey}, state.id)`},
-			{Name: "id", Only: Conditions{With("reverse")}, Init: `nil`, ValueInWords: "the least ${idKey} so far",
+			{Name: "id", Only: Conditions{IsSet("reverse")}, Init: `nil`, ValueInWords: "the least ${idKey} so far",
 				Next: `least(items, ${idKey}, state.id)`},
 		},
 		Next: Overlay{
 			Params: []Part{
 				{Name: "${param}", Only: Conditions{withoutIncrement}, Value: `state.id`},
-				{Name: "${param}", Only: Conditions{withIncrement, Without("reverse")}, Value: `number(state.id) + ${increment}`,
+				{Name: "${param}", Only: Conditions{withIncrement, IsUnset("reverse")}, Value: `number(state.id) + ${increment}`,
 					ValueInWords: "the greatest ${idKey} so far + ${increment}"},
-				{Name: "${param}", Only: Conditions{withIncrement, With("reverse")}, Value: `number(state.id) + ${increment}`,
+				{Name: "${param}", Only: Conditions{withIncrement, IsSet("reverse")}, Value: `number(state.id) + ${increment}`,
 					ValueInWords: "the least ${idKey} so far + ${increment}"},
 			},
 		},
@@ -194,7 +194,7 @@ var builtinMethods = []Method{
 		Stops: []StopRule{
 			{ID: "response.url.end", When: `empty(at(${urlKey}))`,
 				Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
-			{ID: "response.url.noQuery", Only: Conditions{With("paramIsQuery")}, Outcome: Failed,
+			{ID: "response.url.noQuery", Only: Conditions{IsSet("paramIsQuery")}, Outcome: Failed,
 				When:   `not empty(at(${urlKey})) and len(query(at(${urlKey}))) == 0`,
 				Clause: "the value at ${urlKey} has no query, which paramIsQuery asks for",
 				Message: "the value at ${urlKey} of page {page} has no query, so the next page cannot be requested: " +
@@ -218,13 +218,13 @@ var builtinMethods = []Method{
 			}},
 		},
 		Next: Overlay{
-			Endpoint: Part{Value: `${scrollRequest.endpoint}`, Only: Conditions{With("scrollRequest.endpoint")}},
-			Verb:     Part{Value: `${scrollRequest.method}`, Only: Conditions{With("scrollRequest"), With("scrollRequest.method")}},
+			Endpoint: Part{Value: `${scrollRequest.endpoint}`, Only: Conditions{IsSet("scrollRequest.endpoint")}},
+			Verb:     Part{Value: `${scrollRequest.method}`, Only: Conditions{IsSet("scrollRequest"), IsSet("scrollRequest.method")}},
 			Params: []Part{
-				{Each: "scrollRequest.params", Value: `${each}`, Only: Conditions{With("scrollRequest.params")}},
+				{Each: "scrollRequest.params", Value: `${each}`, Only: Conditions{IsSet("scrollRequest.params")}},
 				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, ValueInWords: "the value at ${responseParam}"},
 			},
-			OmitParams: If(Without("includeParams")),
+			OmitParams: If(IsUnset("includeParams")),
 		},
 		Stops: []StopRule{
 			{ID: "response.param.end", When: `empty(at(${responseParam}))`,
@@ -249,17 +249,17 @@ var builtinMethods = []Method{
 		Next: Overlay{
 			Params: []Part{
 				{Each: "responseParams", Value: `empty(at(${each})) ? nil : text(at(${each}))`,
-					Only: Conditions{With("responseParams")}, ValueInWords: "the value at ${each} if there is one"},
-				{Value: `at(${responseObject})`, Only: Conditions{With("responseObject")},
+					Only: Conditions{IsSet("responseParams")}, ValueInWords: "the value at ${each} if there is one"},
+				{Value: `at(${responseObject})`, Only: Conditions{IsSet("responseObject")},
 					ValueInWords: "the members of ${responseObject}"},
 			},
-			OmitParams: If(Without("includeParams")),
+			OmitParams: If(IsUnset("includeParams")),
 		},
 		Stops: []StopRule{
-			{ID: "response.params.end", Only: Conditions{With("responseParams")}, Each: "responseParams", When: `empty(at(${each}))`,
+			{ID: "response.params.end", Only: Conditions{IsSet("responseParams")}, Each: "responseParams", When: `empty(at(${each}))`,
 				Clause:  "the response has none of the values to send",
 				Message: "the response to page {page} has none of the values to send"},
-			{ID: "response.params.end", Only: Conditions{With("responseObject")}, When: `empty(at(${responseObject}))`,
+			{ID: "response.params.end", Only: Conditions{IsSet("responseObject")}, When: `empty(at(${responseObject}))`,
 				Clause:  "the response has no ${responseObject}",
 				Message: "the response to page {page} has no ${responseObject}"},
 		},
@@ -276,13 +276,13 @@ var builtinMethods = []Method{
 		},
 		Next: Overlay{
 			URL:        Part{Value: `link(${rel})`, ValueInWords: "the link with rel=${rel}"},
-			OmitParams: If(Without("includeParams")),
+			OmitParams: If(IsUnset("includeParams")),
 		},
 		Stops: []StopRule{
 			{ID: "header.link.end", When: `empty(link(${rel}))`,
 				Clause:  "the response has no Link header with rel=${rel}",
 				Message: "the response to page {page} has no Link header with rel=${rel}"},
-			{ID: "header.link.more", Only: Conditions{With("moreParam")}, When: `link(${rel}, ${moreParam}) != "true"`,
+			{ID: "header.link.more", Only: Conditions{IsSet("moreParam")}, When: `link(${rel}, ${moreParam}) != "true"`,
 				Clause:  "the link's parameter ${moreParam} is not true",
 				Message: "the link of page {page} does not say that there is more: ${moreParam} is not true"},
 		},
@@ -299,7 +299,7 @@ var builtinMethods = []Method{
 		},
 		Next: Overlay{
 			Params:     []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`, ValueInWords: "the header ${responseHeader}"}},
-			OmitParams: If(Without("includeParams")),
+			OmitParams: If(IsUnset("includeParams")),
 		},
 		Stops: []StopRule{
 			{ID: "header.param.end", When: `empty(header(${responseHeader}))`,
@@ -319,10 +319,10 @@ var builtinMethods = []Method{
 		State: pageNumberState,
 		Next:  pageNumberNext,
 		Stops: []StopRule{
-			{ID: "pagecount.last", Only: Conditions{With("pagesField")}, When: `page >= number(at(${pagesField}))`,
+			{ID: "pagecount.last", Only: Conditions{IsSet("pagesField")}, When: `page >= number(at(${pagesField}))`,
 				Clause:  "the number of pages reaches ${pagesField} of the response",
 				Message: "${pagesField} says that page {page} is the last"},
-			{ID: "pagecount.last", Only: Conditions{With("pagesHeader")}, When: `page >= number(header(${pagesHeader}))`,
+			{ID: "pagecount.last", Only: Conditions{IsSet("pagesHeader")}, When: `page >= number(header(${pagesHeader}))`,
 				Clause:  "the number of pages reaches the header ${pagesHeader}",
 				Message: "the header ${pagesHeader} says that page {page} is the last"},
 			{ID: "pagecount.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
@@ -346,7 +346,7 @@ var builtinMethods = []Method{
 		},
 		Stops: []StopRule{
 			{ID: "keyset.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
-			{ID: "keyset.short", Only: Conditions{With("shortPageEnds")}, When: `count < limit`,
+			{ID: "keyset.short", Only: Conditions{IsSet("shortPageEnds")}, When: `count < limit`,
 				Clause: shortClause, Message: shortMessage},
 			{ID: "keyset.lost", When: `count > 0 and empty(at(items[-1], ${idKey}))`, Outcome: Failed,
 				Clause:  "the last item of a page that does not end the list has no ${idKey}",
@@ -440,7 +440,7 @@ var pageNumberNext = Overlay{
 		{Name: "${pageParam}", Value: `state.page`, Hint: `to begin there, set "firstPage" in the pagination`},
 		{Name: "${limitParam}", Value: `limit`},
 	},
-	ApplyToFirst: If(With("firstPageParams")),
+	ApplyToFirst: If(IsSet("firstPageParams")),
 }
 
 func responseURLFields(delimiter string) []Field {
@@ -453,10 +453,10 @@ func responseURLFields(delimiter string) []Field {
 }
 
 var responseURLNext = Overlay{
-	URL: Part{Value: `at(${urlKey})`, Only: Conditions{Without("paramIsQuery")}, ValueInWords: "the link at ${urlKey}"},
+	URL: Part{Value: `at(${urlKey})`, Only: Conditions{IsUnset("paramIsQuery")}, ValueInWords: "the link at ${urlKey}"},
 	Params: []Part{
 		{Value: `query(at(${urlKey}))`,
-			Only: Conditions{With("paramIsQuery")}, ValueInWords: "the query string at ${urlKey}"},
+			Only: Conditions{IsSet("paramIsQuery")}, ValueInWords: "the query string at ${urlKey}"},
 	},
-	OmitParams: If(Without("includeParams")),
+	OmitParams: If(IsUnset("includeParams")),
 }

@@ -24,10 +24,10 @@ type Rule struct {
 	Guard    bool    // the stopping rule is a guard: if it fails the run, the class is policy
 	ForIndex int     // of a rule of for, or of a stopping rule that splits windows: the position of the variable in for
 
-	Stop      Stopping  // of [RoleStop]
-	OnError   Handling  // of [RoleOnError]
-	Placement Placement // of the parts of requests: see [Role.Builds]
-	Audit     *Auditing // of [RoleAudit]; shared by all jobs, and never changed
+	Stop    Stopping  // of [RoleStop]
+	OnError Handling  // of [RoleOnError]
+	Sending Sending   // of the parts of requests: see [Role.Builds]
+	Audit   *Auditing // of [RoleAudit]; shared by all jobs, and never changed
 
 	// The other fields are for people. They have no effect on the requests and the end of a list.
 
@@ -63,7 +63,7 @@ func (r Rule) DefaultMessage(why string) string {
 type Stopping struct {
 	Drop         bool   // the items of the page on which the rule is met are not emitted; the Clause of a guard does not mention it
 	ExceptPolled bool   // the rule is not met by a poll: a request that is repeated after a wait, and expects the same response again
-	Earlier      bool   // of a guard: its cause is on pages before the last, so that a list that it fails must be read from the start
+	CauseBefore  bool   // of a guard: its cause is on pages before the last, so that a list that it fails must be read from the start
 	ExpectsRead  bool   // responses have the values that it reads: if no response has them, the configuration is probably wrong
 	Signal       Signal // what it reads of the response, if a key of the configuration names it
 }
@@ -85,8 +85,8 @@ type Handling struct {
 	OnSuccess bool // the rule judges responses with a status of success, instead of error responses
 }
 
-// Placement holds the fields of rules that are parts of requests: see [Role.Builds].
-type Placement struct {
+// Sending holds the fields of rules that are parts of requests: see [Role.Builds].
+type Sending struct {
 	First      bool // the first request has it
 	Subsequent bool // the requests after the first have it
 	FirstBy    *Use // the setting that says whether the first request has it; may be nil
@@ -319,17 +319,17 @@ func outcomeNames() []string {
 
 // Ruleset holds the rules of one job, with the settings of the job that no rule expresses.
 type Ruleset struct {
-	Job       Job
-	Path      string // config path of the pagination object
-	Method    string // "" if the job is not paged
-	Scroller  string // the job's scroller, if the method is multiple
-	Parent    string // id of the parent of the job; may be empty
-	Dialect   Dialect
-	Limit     any    // page size in force: an int, or nil
-	LimitFrom Origin // origin of the page size, or of a parameter of the job that overrides it and is not a number
-	LimitBy   string // the parameter of the job that sets it, if the parameter is computed; Limit is nil then
-	ItemsFrom Origin // origin of the path of the items; zero if the path is found automatically
-	Rules     []Rule // in the order of evaluation, for each role
+	Job        Job
+	Path       string // config path of the pagination object
+	Method     string // "" if the job is not paged
+	Scroller   string // the job's scroller, if the method is multiple
+	Parent     string // id of the parent of the job; may be empty
+	Dialect    Dialect
+	Limit      any    // page size in force: an int, or nil
+	LimitFrom  Origin // origin of the page size, or of a parameter of the job that overrides it and is not a number
+	LimitParam string // the parameter of the job that sets it, if the parameter is computed; Limit is nil then
+	ItemsFrom  Origin // origin of the path of the items; zero if the path is found automatically
+	Rules      []Rule // in the order of evaluation, for each role
 
 	// The names that expressions may select from state, kept, input and partition. ForNames
 	// has the names of the job's ancestors first.

@@ -51,9 +51,9 @@ func (r *listRun) noAddress() trace.Verdict {
 	verdict := trace.Verdict{Rule: ReasonNextRequest, Met: true}
 	var because []string
 	for _, part := range r.job.Parts {
-		if role := part.Rule.Role; part.Rule.Placement.Subsequent && role.Addresses() {
-			because = append(because, string(role)+" = "+part.Because(r.context()))
-			verdict.Missing = append(verdict.Missing, part.Missing(r.context())...)
+		if role := part.Rule.Role; part.Rule.Sending.Subsequent && role.Addresses() {
+			because = append(because, string(role)+" = "+part.Because(r.pageContext()))
+			verdict.Missing = append(verdict.Missing, part.Missing(r.pageContext())...)
 		}
 	}
 	verdict.Because = r.Redactor.Shown(strings.Join(because, ", "))
@@ -63,7 +63,7 @@ func (r *listRun) noAddress() trace.Verdict {
 // nextRequest changes the variables and makes the request for the next page. It reports false if
 // the rules give no address.
 func (r *listRun) nextRequest() (request requests.Request, more bool, err error) {
-	c := r.context()
+	c := r.pageContext()
 	variables, parts, more, err := r.job.Advance(&r.workspace.machine, c)
 	if err == nil && more {
 		request, err = r.builder.Apply(parts, r.state.Base)

@@ -24,7 +24,7 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 	findings := r.watcher.Audit(evidence.End{
 		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,
-		Unseen: r.shaper.missing(decides),
+		Unseen: r.itemEditor.missing(decides),
 		Kept:   compile.SelectKept(r.state.Result.Kept, r.keepKey), Siblings: r.list.Siblings,
 		Stays: r.keptStays,
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// deliver delivers a page. failed is the error of the run on that page, or nil.
-func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
+// deliver delivers a page. pageErr is the error of the run on that page, or nil.
+func (r *listRun) deliver(ctx context.Context, page *Page, pageErr error) error {
 	if page.Decision == trace.Stop {
 		page.Kept, page.Known = r.state.Result.Kept, r.state.Result.Known+r.current.known
 	}
@@ -21,7 +21,7 @@ func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
 		return nil
 	}
 	d := &r.current.delivery
-	d.Page, d.Checkpoint, d.Result = page, r.checkpoint, func() ListResult { return r.after(failed) }
+	d.Page, d.Checkpoint, d.Result = page, r.checkpoint, func() ListResult { return r.after(pageErr) }
 	r.current.items = page.Items.Len()
 	delivered, err := r.receiver(ctx, d)
 	if delivered {
@@ -46,10 +46,10 @@ func (r *listRun) resultWithPage() Result {
 	return result
 }
 
-// after returns the result of the list after the page that is being delivered. failed is the error
+// after returns the result of the list after the page that is being delivered. pageErr is the error
 // of the run on that page, or nil.
-func (r *listRun) after(failed error) ListResult {
-	return r.withSeen(r.conclude(r.resultWithPage(), r.addPlace(failed)))
+func (r *listRun) after(pageErr error) ListResult {
+	return r.withSeen(r.conclude(r.resultWithPage(), r.addPlace(pageErr)))
 }
 
 // endIfEnough ends the list, and audits it, if [List.Enough] says that the rest can be skipped. It reports

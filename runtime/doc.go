@@ -7,8 +7,8 @@
 //		page := read(response)
 //		// judge.go; packages compile and language: every rule; the first rule that is met decides
 //		judge(page)
-//		// shape.go: filter and fields change the items
-//		shape(page)
+//		// edit.go: filter and fields change the items
+//		edit(page)
 //		// advance.go: the variables of the method, and the next request
 //		request, more = advance(page)
 //		// audit.go; package evidence, after the last page: is the list complete?
@@ -20,7 +20,7 @@
 //	}
 //
 // [Loop.RunList] runs this loop, and the method step is one turn of it (loop.go). Each step processes one page
-// in five phases: fetch, read, decide (judge, shape, advance and audit), offer, deliver. Package
+// in five phases: fetch, read, decide (judge, edit, advance and audit), offer, deliver. Package
 // partition runs the loop for every partition of a job and of its children. Package redact removes
 // secrets from all output, and package failure defines the errors.
 //

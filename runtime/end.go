@@ -62,7 +62,7 @@ func (r *listRun) failedPage(fault *trace.Fault, err error) *trace.Record {
 		}
 	}
 	record := r.newRecord(r.current.request, f, r.sender.shownCall(r.current.request, f.call))
-	record.Page, record.Verdicts = r.context().Page+1, []trace.Verdict{}
+	record.Page, record.Verdicts = r.pageContext().Page+1, []trace.Verdict{}
 	record.Decision, record.Outcome, record.StoppedBy, record.Reason = trace.Stop, rules.Failed, []string{ReasonError}, ReasonError
 	record.Error = fault
 	if known, ok := errors.AsType[*failure.Error](err); ok && record.Status == 0 {
@@ -104,7 +104,7 @@ func (r *listRun) logs(level slog.Level) bool { return r.Log.Enabled(context.Bac
 // logEnd logs why the job ended.
 func (r *listRun) logEnd() {
 	if r.logs(stopLevel(r.job)) {
-		LogStop(r.Log, r.job, r.name(), r.context().Page, r.state.Result)
+		LogStop(r.Log, r.job, r.name(), r.pageContext().Page, r.state.Result)
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *listRun) stopFailure(page *Page) error {
 	e := &failure.Error{Class: failure.Response, Job: r.job.ID(), Page: page.Page,
 		Op: failure.OpRule(result.Reason), Message: result.Message}
 	if reason := reasonOf(r.job, *result); reason.Guard {
-		e.Class, e.Hint, e.Earlier = failure.Policy, reason.Hint, reason.Stop.Earlier
+		e.Class, e.Hint, e.CauseBefore = failure.Policy, reason.Hint, reason.Stop.CauseBefore
 	}
 	return e
 }

@@ -15,9 +15,9 @@ import (
 
 // pageError adds job and page to an error of a rule or of a response.
 func (r *listRun) pageError(class failure.Class, err error) error {
-	page := r.context().Page
+	page := r.pageContext().Page
 	return CompleteError(r.workspace.machine.Context, r.Redactor, &failure.Error{
-		Class: class, Job: r.job.ID(), Page: page, Err: err, Earlier: page == 0 && r.job.Parent != nil,
+		Class: class, Job: r.job.ID(), Page: page, Err: err, CauseBefore: page == 0 && r.job.Parent != nil,
 	})
 }
 
@@ -29,8 +29,8 @@ func (r *listRun) exchangeError(f fetchResult, err error) error {
 		return err
 	}
 	e = e.With(func(e *failure.Error) { e.Job, e.Page = f.call.Job, f.call.Page })
-	if f.action.failed != nil {
-		return r.onErrorFailure(e, f.action.failed)
+	if f.action.err != nil {
+		return r.onErrorFailure(e, f.action.err)
 	}
 	return e
 }
@@ -45,7 +45,7 @@ func (r *listRun) onErrorFailure(refused *failure.Error, err error) error {
 // responseError returns the error for a response of size bytes that is not a page.
 func (r *listRun) responseError(f fetchResult, size int, err error) error {
 	e := &failure.Error{
-		Class: failure.Response, Job: r.job.ID(), Page: r.context().Page + 1, Op: "read",
+		Class: failure.Response, Job: r.job.ID(), Page: r.pageContext().Page + 1, Op: "read",
 		URL: r.Redactor.Shown(f.URL), Status: f.Status, Err: err,
 	}
 	if known, ok := errors.AsType[*failure.Error](err); ok { // the error of a temporary file
@@ -110,7 +110,7 @@ func (r *listRun) warn(code, message string) {
 	}
 	r.reported[code] = true
 	r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.name(), message),
-		"event", "warn", "code", code, "job", r.job.ID(), "page", r.context().Page)
+		"event", "warn", "code", code, "job", r.job.ID(), "page", r.pageContext().Page)
 }
 
 // note records a remark on the values that an expression read for its verdict, and logs the first

@@ -35,7 +35,7 @@ type errorAction struct {
 	outcome rules.Outcome     // outcome of the rule, if it ends the list
 	text    string            // message of the rule
 	because string            // the rule with the values that it read
-	failed  error             // reason why a rule could not be evaluated; the run then fails
+	err     error             // reason why a rule could not be evaluated; the run then fails
 }
 
 // transportActions maps the decision of an onError rule to the decision of the transport.
@@ -85,12 +85,12 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 // callFor returns the call of a request for the next page.
 func (r *listRun) callFor(request requests.Request) (transport.Call, error) {
 	call, withheld, err := r.sender.encode(request)
-	call.Page = r.context().Page + 1
+	call.Page = r.pageContext().Page + 1
 	if refused, ok := errors.AsType[*failure.Error](err); ok {
 		refused.Job, refused.Page = r.job.ID(), call.Page
 		return call, err
 	}
-	if err != nil && r.context().Page == 0 { // an address may have values of a parent's item, as {+order.link}
+	if err != nil && r.pageContext().Page == 0 { // an address may have values of a parent's item, as {+order.link}
 		return call, r.pageError(r.list.Partition.Blame(), err)
 	}
 	if err != nil {
@@ -139,22 +139,22 @@ func (r *listRun) onError(request requests.Request, sentAt time.Time, response *
 	c.Sent = r.sender.sentFacts(request, r.sender.shown(request))
 	c.Now = func() time.Time { return sentAt }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
-	for _, rule := range r.job.OnErrors {
-		if rule.Rule.OnError.OnSuccess != requests.IsPage(response.Status) {
+	for _, trigger := range r.job.OnErrors {
+		if trigger.Rule.OnError.OnSuccess != requests.IsPage(response.Status) {
 			continue
 		}
-		evaluate := rule.EvalBool
-		if rule.Rule.OnError.Do == rules.ErrorStop {
-			evaluate = rule.Ends
+		evaluate := trigger.EvalBool
+		if trigger.Rule.OnError.Do == rules.ErrorStop {
+			evaluate = trigger.Ends
 		}
 		ok, err := evaluate(&r.workspace.machine, &c)
 		if err != nil {
-			return errorAction{do: rules.ErrorFail, failed: err}
+			return errorAction{do: rules.ErrorFail, err: err}
 		}
 		if ok {
 			return errorAction{
-				do: rule.Rule.OnError.Do, rule: rule.Rule.ID, outcome: rule.Rule.Outcome,
-				text: r.message(rule, &c), because: r.Redactor.Shown(rule.Because(&c)),
+				do: trigger.Rule.OnError.Do, rule: trigger.Rule.ID, outcome: trigger.Rule.Outcome,
+				text: r.message(trigger, &c), because: r.Redactor.Shown(trigger.Because(&c)),
 			}
 		}
 	}
@@ -185,21 +185,21 @@ func (r *listRun) errorBody(response *transport.Response) []byte {
 // items, so that the trace shows why the list ended.
 func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f fetchResult) error {
 	page := &Page{Record: r.newRecord(request, f, r.sender.shownCall(request, f.call))}
-	page.Page = r.context().Page + 1
+	page.Page = r.pageContext().Page + 1
 	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
 	page.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
-	failed := r.carryOver(page)
+	pageErr := r.carryOver(page)
 	r.watcher.NoticeEndStatus(f.Status)
 	page.Findings = r.audit(ctx, r.obtained())
-	if failed != nil {
-		page.fail(failed)
+	if pageErr != nil {
+		page.fail(pageErr)
 	}
-	page.Error, r.current = trace.FaultOf(failed, r.Redactor), pageWork{}
-	if err := r.deliver(ctx, page, failed); err != nil {
+	page.Error, r.current = trace.FaultOf(pageErr, r.Redactor), pageWork{}
+	if err := r.deliver(ctx, page, pageErr); err != nil {
 		return err
 	}
 	r.logEnd()
-	return failed
+	return pageErr
 }
 
 // prefetch starts to request pages ahead of their turn, if several requests may be in flight.
@@ -228,7 +228,7 @@ func (r *listRun) noteResponse(ctx context.Context, response *transport.Response
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
 	source := ahead.Source{
-		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.workspace.reader,
+		Job: r.job, Builder: r.builder, Context: r.pageContext(), Client: r.Client, Clock: r.Clock, Reader: r.workspace.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
 	if r.converter != nil { // the responses must be converted first
@@ -241,7 +241,7 @@ func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
 // its turn. No page is requested before the first was read, since it may state the length of the
 // list.
 func (r *listRun) mayFollow(page int) bool {
-	if r.lastPage == 0 && r.context().Page > 0 {
+	if r.lastPage == 0 && r.pageContext().Page > 0 {
 		r.lastPage = r.knownEnd()
 	}
 	return page < r.lastPage
@@ -255,7 +255,7 @@ func (r *listRun) knownEnd() int {
 		end = math.MaxInt
 	}
 	total := r.watcher.FirstTotal()
-	if perPage, _ := r.context().Limit.(int); total > 0 && perPage > 0 {
+	if perPage, _ := r.pageContext().Limit.(int); total > 0 && perPage > 0 {
 		end = min(end, (total+perPage-1)/perPage)
 	}
 	return end

@@ -22,7 +22,7 @@ func judged(tb testing.TB, items int) *listRun {
 	r := newListRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
 	_, err := r.firstRequest()
 	require.NoError(tb, err)
-	c := r.context()
+	c := r.pageContext()
 	c.Page, c.Count, c.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}
 	c.Body = map[string]any{"isLast": false, "items": make([]any, items)}
 	return r

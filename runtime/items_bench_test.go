@@ -59,11 +59,11 @@ func BenchmarkItemRules(b *testing.B) {
 				b.SetBytes(int64(len(body)))
 				for b.Loop() {
 					copy(copied, body) // the reader modifies it
-					r.context().Page = 0
+					r.pageContext().Page = 0
 					response := &transport.Response{Status: http.StatusOK, Body: copied, Header: http.Header{}}
 					reading, err := r.workspace.reader.Read(document.Response{Status: response.Status, Body: copied})
 					require.NoError(b, err)
-					c := r.context()
+					c := r.pageContext()
 					c.Page, c.Count, c.Body, c.Values = 1, reading.Items.Len(), reading.Body, reading.Values
 					c.Total = rules.Total{Pages: 1, Items: items}
 					page := Page{Record: trace.Record{Decision: trace.Continue}}

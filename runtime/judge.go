@@ -15,13 +15,13 @@ func (r *listRun) judge(page *Page) error {
 	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))
 	for _, stop := range r.job.Stops {
 		r.current.notes = nil
-		met, err := stop.Ends(&r.workspace.machine, r.context())
+		met, err := stop.Ends(&r.workspace.machine, r.pageContext())
 		if err != nil {
 			return r.pageError(failure.Response, err)
 		}
 		verdict := trace.Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.current.notes}
 		if met || r.VerdictValues {
-			verdict.Because, verdict.Missing = r.Redactor.Shown(stop.Because(r.context())), stop.Missing(r.context())
+			verdict.Because, verdict.Missing = r.Redactor.Shown(stop.Because(r.pageContext())), stop.Missing(r.pageContext())
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
 		if !met {
@@ -43,7 +43,7 @@ func (r *listRun) judge(page *Page) error {
 		}
 	}
 	if first != nil {
-		r.stop(page, page.StoppedBy, first.Rule.Outcome, r.message(first, r.context()))
+		r.stop(page, page.StoppedBy, first.Rule.Outcome, r.message(first, r.pageContext()))
 	}
 	return nil
 }

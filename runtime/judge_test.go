@@ -24,8 +24,8 @@ func TestAfterTheAuditExpressionsCanBeInterrupted(t *testing.T) {
 	r := judged(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	r.workspace.machine.Context = ctx
-	r.context().Header = func(string) any { return nil }
-	r.context().Link = func(string, ...string) any { return nil }
+	r.pageContext().Header = func(string) any { return nil }
+	r.pageContext().Link = func(string, ...string) any { return nil }
 	r.audit(ctx, 1)
 	cancel()
 	require.ErrorIs(t, r.workspace.machine.Context.Err(), context.Canceled)
@@ -59,7 +59,7 @@ func TestEveryStoppingRuleIsEvaluatedAndTheFirstThatIsMetIsTheReason(t *testing.
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, page := pageOne(t, c.pagination)
-			r.context().SamePage = c.samePage
+			r.pageContext().SamePage = c.samePage
 			require.NoError(t, r.judge(page))
 			require.Len(t, page.Verdicts, len(r.job.Stops))
 			require.Equal(t, c.stoppedBy, page.StoppedBy)
@@ -92,7 +92,7 @@ func pageOne(t *testing.T, pagination string) (*listRun, *Page) {
 	r := newListRun(t.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
 	_, err := r.firstRequest()
 	require.NoError(t, err)
-	c := r.context()
+	c := r.pageContext()
 	c.Page, c.Count, c.Body = 1, 2, map[string]any{"last": false, "text": "no"}
 	return r, &Page{Items: document.NewItems([]byte("1\n2\n"), 2, nil)}
 }

@@ -20,7 +20,7 @@ func (r *listRun) carryOver(page *Page) error {
 	if r.state.Result.Outcome != rules.Complete {
 		return nil
 	}
-	values, lacking, err := r.job.KeptValues(&r.workspace.machine, r.context(), r.state.KeptSoFar.Value, page.Page)
+	values, lacking, err := r.job.KeptValues(&r.workspace.machine, r.pageContext(), r.state.KeptSoFar.Value, page.Page)
 	if err != nil {
 		return r.pageError(failure.Response, err)
 	}
@@ -44,7 +44,7 @@ func (r *listRun) carryOver(page *Page) error {
 
 // keepSoFar returns the values for the next run that are about the items of all pages, up to this page.
 func (r *listRun) keepSoFar() (map[string]any, error) {
-	values, err := r.job.KeptSoFar(&r.workspace.machine, r.context(), r.state.KeptSoFar.Value)
+	values, err := r.job.KeptSoFar(&r.workspace.machine, r.pageContext(), r.state.KeptSoFar.Value)
 	if err == nil {
 		values, err = saved.Variables(values)
 	}
@@ -55,7 +55,7 @@ func (r *listRun) keepSoFar() (map[string]any, error) {
 }
 
 // hadItems reports whether the list had items, which the filter may have left out.
-func (r *listRun) hadItems() bool { return r.obtained() > 0 || r.context().Count > 0 }
+func (r *listRun) hadItems() bool { return r.obtained() > 0 || r.pageContext().Count > 0 }
 
 // NothingKept says what follows from a value for the next run that is nil, and was nil in the run before.
 const NothingKept = "it is not saved, so the next run starts without it, as this one did"

@@ -35,8 +35,8 @@ type Observers struct {
 	Evaluated func(e *language.Expression, v any) // called with the value of every expression, if not nil
 }
 
-// Earlier holds what earlier runs have left for a [Loop].
-type Earlier struct {
+// EarlierRuns holds what earlier runs have left for a [Loop].
+type EarlierRuns struct {
 	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint follows its
 	// last page does not run again.
 	Resume map[string]json.RawMessage
@@ -62,7 +62,7 @@ type Loop struct {
 	// goroutine reads it meanwhile. Arriving may be called concurrently. Nil means that it is not called.
 	Arriving func()
 
-	Earlier
+	EarlierRuns
 
 	// Inputs holds the values that this run sets, by name.
 	Inputs map[string]any
@@ -168,55 +168,64 @@ func (r *listRun) step(ctx context.Context, request requests.Request) (next requ
 		return next, false, err
 	}
 	work.fetched, work.unread, work.restarts = fetchResult{}, false, nil
-	next, failed := r.decide(ctx, page)
-	if errors.Is(failed, failure.ErrCancelled) { // the page was not judged
-		return next, false, failed
+	next, pageErr := r.decide(ctx, page)
+	if errors.Is(pageErr, failure.ErrCancelled) { // the page was not judged
+		return next, false, pageErr
 	}
-	more = failed == nil && page.Decision == trace.Continue
+	more = pageErr == nil && page.Decision == trace.Continue
 	if more {
 		r.queue.Offer(next)
 	}
-	if err := r.deliver(ctx, page, failed); err != nil {
+	if err := r.deliver(ctx, page, pageErr); err != nil {
 		return next, false, err
 	}
 	r.logPage(page)
-	return next, more && !r.endIfEnough(ctx), failed
+	return next, more && !r.endIfEnough(ctx), pageErr
 }
 
-// decide judges a page, shapes its items and, if the list continues, makes the next request.
+// decide judges a page, edits its items and, if the list continues, makes the next request.
 // Otherwise it audits the list. If the error is not nil, the run fails with it after the page was
 // delivered.
-func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request, failed error) {
+func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request, err error) {
 	r.probe(page)
-	failed = r.judge(page)
-	failed = r.shape(ctx, page, failed)
+	err = r.editItems(ctx, page, r.judge(page))
 	if !page.Dropped {
 		r.watcher.NoticeWritten(page.Lists)
 	}
 	if r.PagingValues {
 		page.PagingValues = r.watcher.PagingValues()
 	}
-	if failed == nil && page.Decision == trace.Continue {
-		next, failed = r.proceed(page)
+	if err == nil {
+		next, err = r.settle(page)
 	}
-	if failed == nil && page.Decision == trace.Stop {
-		failed = r.carryOver(page)
+	if errors.Is(err, failure.ErrCancelled) {
+		return next, err
 	}
-	if errors.Is(failed, failure.ErrCancelled) {
-		return next, failed
-	}
-	if failed != nil {
-		page.fail(failed)
+	if err != nil {
+		page.fail(err)
 	}
 	if page.Decision == trace.Stop {
-		r.shaper.warn()
+		r.itemEditor.warn()
 		page.Findings = r.audit(ctx, r.obtained()+page.Items.Len()+r.current.filtered)
 	}
-	if failed == nil {
-		failed = r.stopFailure(page)
+	if err == nil {
+		err = r.stopFailure(page)
 	}
-	page.Error = trace.FaultOf(failed, r.Redactor)
-	return next, failed
+	page.Error = trace.FaultOf(err, r.Redactor)
+	return next, err
+}
+
+// settle makes the next request, or saves the state of a list that ends. proceed may find that the page is the last one.
+func (r *listRun) settle(page *Page) (next requests.Request, err error) {
+	if page.Decision == trace.Continue {
+		if next, err = r.proceed(page); err != nil {
+			return next, err
+		}
+	}
+	if page.Decision == trace.Stop {
+		err = r.carryOver(page)
+	}
+	return next, err
 }
 
 // stop makes a page the last one, and sets the reason why the job ended.

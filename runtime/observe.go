@@ -58,7 +58,7 @@ func (r *listRun) observe(ctx context.Context, e Event) {
 	}
 	e.Job, e.Partition = r.job.ID(), r.shownLabel()
 	if e.Page == 0 {
-		e.Page = r.context().Page
+		e.Page = r.pageContext().Page
 	}
 	e.Time = r.Clock.Now()
 	r.Observer.Observe(ctx, e)

@@ -41,9 +41,9 @@ func newWorkspace(r *listRun, reading document.Options) workspace {
 // readerOptions returns the options for reading the responses of a job.
 func (l *Loop) readerOptions(job *compile.Job) document.Options {
 	return document.Options{
-		Paths: job.Needs.Body, Items: job.Needs.Items, Places: job.Shape.Places, Decode: job.Needs.Past, Ignore: job.Ruleset.Ignore,
+		Paths: job.Needs.Body, Items: job.Needs.Items, Places: job.ItemRules.Places, Decode: job.Needs.Past, Ignore: job.Ruleset.Ignore,
 		Key:       lists.Map(job.Spec().Key, keypath.Split),
-		DataField: job.Spec().DataField, Members: job.Shape.ReadsKey(), Switches: job.Ruleset.Dialect.Switches(),
+		DataField: job.Spec().DataField, Members: job.ItemRules.ReadsKey(), Switches: job.Ruleset.Dialect.Switches(),
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Arriving: l.Arriving,
 	}
 }

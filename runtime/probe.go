@@ -20,7 +20,7 @@ func (r *listRun) probe(page *Page) {
 	if p == nil {
 		return
 	}
-	c, result := r.context(), &trace.Evaluation{}
+	c, result := r.pageContext(), &trace.Evaluation{}
 	page.probed = result
 	defer func() { c.Item, c.Key = nil, nil }()
 	switch {
@@ -62,7 +62,7 @@ func (r *listRun) probeItem(page *Page, number int) error {
 		if n++; n < number {
 			continue
 		}
-		c := r.context()
+		c := r.pageContext()
 		if page.members != nil {
 			c.Key = page.members[n-1]
 		}

@@ -29,7 +29,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	}
 	reading.Original = r.converter.Original()
 	r.state.Hints.Value = nil
-	shown, c := r.sender.shownCall(request, f.call), r.context()
+	shown, c := r.sender.shownCall(request, f.call), r.pageContext()
 	record := r.newRecord(request, f, shown)
 	r.describePage(reading, f)
 	c.Sent = r.sender.sentFacts(request, shown)
@@ -57,7 +57,7 @@ func (r *listRun) landed(f fetchResult) string {
 
 // describePage sets the part of the context that describes a page and the list up to it.
 func (r *listRun) describePage(reading document.Reading, f fetchResult) {
-	c := r.context()
+	c := r.pageContext()
 	c.Page++
 	c.Body, c.Count, c.Bytes = reading.Body, reading.Items.Len(), reading.Bytes
 	c.Items, c.Values = reading.Decoded, nil
@@ -76,7 +76,7 @@ func (r *listRun) describePage(reading document.Reading, f fetchResult) {
 
 // remember adds the page and the digest of its request to the state, for the rules on later pages.
 func (r *listRun) remember(requestDigest document.Digest) {
-	c := r.context()
+	c := r.pageContext()
 	r.state.Request = requestDigest
 	r.state.Last.Value = r.past(r.workspace.readsPrev)
 	if c.First == nil {
@@ -154,7 +154,7 @@ func bodyOf(response *transport.Response, data []byte) format.Body {
 // compare compares a response and its items with earlier responses, and counts the repetitions in the
 // context. It returns the number of an earlier page with the same request and response, or 0.
 func (r *listRun) compare(reading document.Reading, request document.Digest) (repeats int) {
-	c := r.context()
+	c := r.pageContext()
 	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
 	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Analysis().Ends() && r.nextRequestDiffers(request)
 	c.EmptyPages++
@@ -171,7 +171,7 @@ func (r *listRun) compare(reading document.Reading, request document.Digest) (re
 
 // earlierPage returns the number of an earlier page with the same request and response, or 0.
 func (r *listRun) earlierPage(exchange document.Digest) (page int) {
-	c := r.context()
+	c := r.pageContext()
 	earlier, known := r.state.Exchanges.Get(exchange)
 	c.RepeatedExchange = known
 	if !known {
@@ -183,7 +183,7 @@ func (r *listRun) earlierPage(exchange document.Digest) (page int) {
 // countSameItems counts consecutive pages with the same items, and warns of them.
 // A page with changed items for the same request does not count: it may tell of progress.
 func (r *listRun) countSameItems(page document.Reading, request document.Digest) {
-	c := r.context()
+	c := r.pageContext()
 	switch {
 	case c.Count == 0:
 		c.SameItems = 0
@@ -200,7 +200,7 @@ func (r *listRun) countSameItems(page document.Reading, request document.Digest)
 
 // compareWithFirst warns of a page that equals the first page.
 func (r *listRun) compareWithFirst(content document.Digest) {
-	c := r.context()
+	c := r.pageContext()
 	if c.Page == 1 {
 		r.state.FirstContent = content
 	} else if c.Page > 2 && content == r.state.FirstContent && c.Count > 0 && !c.SamePage && !c.Polled {

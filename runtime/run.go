@@ -40,13 +40,13 @@ type listRun struct {
 
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
 	// again after a resume: they are caches of the state, requests in flight, and past warnings.
-	state    state
-	watcher  evidence.Watcher // changes state.Memory
-	shaper   *shaper          // nil if items are passed on unchanged
-	queue    *ahead.Queue     // nil until a page is requested ahead of its turn
-	lastPage int              // the number of the last page, if it is known; otherwise 0
-	label    string           // the label of the partition; empty until it is first needed
-	reported map[string]bool  // codes of the warnings that were logged
+	state      state
+	watcher    evidence.Watcher // changes state.Memory
+	itemEditor *itemEditor      // nil if items are passed on unchanged
+	queue      *ahead.Queue     // nil until a page is requested ahead of its turn
+	lastPage   int              // the number of the last page, if it is known; otherwise 0
+	label      string           // the label of the partition; empty until it is first needed
+	reported   map[string]bool  // codes of the warnings that were logged
 
 	current pageWork // the work on the page that was requested last
 }
@@ -58,10 +58,10 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	// The run is reused in place, see Pool.free.
 	*r = listRun{Loop: l, list: list, job: job, workspace: r.workspace, receiver: receiver, switches: job.Ruleset.Dialect.Switches()}
 	r.watcher = evidence.NewWatcher(evidence.WatcherOptions{
-		Subject: r.workspace.subject, Memory: &r.state.Memory, Context: r.context(), Machine: &r.workspace.machine,
+		Subject: r.workspace.subject, Memory: &r.state.Memory, Context: r.pageContext(), Machine: &r.workspace.machine,
 		Redactor: l.Redactor, Unsplit: list.Unsplit, Warn: r.warn,
 	})
-	r.shaper = newShaper(r)
+	r.itemEditor = newItemEditor(r)
 	r.converter = l.newConverter(job)
 	r.sender = sender{job: job, client: l.Client, redactor: l.Redactor, converter: r.converter}
 	if l.observesRequests() {
@@ -84,8 +84,8 @@ func (l *Loop) newConverter(job *compile.Job) *format.Converter {
 	})
 }
 
-// context returns the context of rules.
-func (r *listRun) context() *rules.Context { return &r.state.Context.Value }
+// pageContext returns the page context, which is part of the state.
+func (r *listRun) pageContext() *rules.Context { return &r.state.Context.Value }
 
 // reset discards the state of all pages: the next request is the first one, and the totals of the
 // list start at zero. The running time and the number of restarts remain. The state is replaced in place, since the watcher has
@@ -110,14 +110,14 @@ func (r *listRun) reset() {
 // bind computes the values of the job's own request. A value that the checkpoint holds stays as it
 // is; the checkpoint holds every value that is not secret.
 func (r *listRun) bind() error {
-	values, err := r.job.Compute(&r.workspace.machine, r.context())
+	values, err := r.job.Compute(&r.workspace.machine, r.pageContext())
 	if err != nil {
 		return err
 	}
 	computed := slices.Clone(values)
 	for i, e := range r.job.Computed {
 		switch {
-		case e.Rule.Placement.Secret:
+		case e.Rule.Sending.Secret:
 			computed[i] = nil
 		case len(r.state.Computed.Value) == len(values):
 			computed[i], values[i] = r.state.Computed.Value[i], r.state.Computed.Value[i]
@@ -139,7 +139,7 @@ func (r *listRun) bind() error {
 
 // describeJob sets the part of the context that describes the job's own request.
 func (r *listRun) describeJob() {
-	c := r.context()
+	c := r.pageContext()
 	c.Limit = r.builder.Limit
 	c.Job.Endpoint, c.Job.Params = r.Redactor.Text(r.builder.First.Endpoint), r.sender.redacted(r.builder.First.Params)
 }
@@ -147,8 +147,8 @@ func (r *listRun) describeJob() {
 // close cancels the requests made ahead and returns the reader and the buffers to the pool.
 func (r *listRun) close() {
 	r.queue.Close()
-	if r.shaper != nil {
-		r.shaper.out.Release()
+	if r.itemEditor != nil {
+		r.itemEditor.out.Release()
 	}
 	r.Pool.put(r)
 }
@@ -156,14 +156,14 @@ func (r *listRun) close() {
 // begin returns the first request of the run, or the next request of a resumed one. It reports
 // false for a job that had already ended.
 func (r *listRun) begin(ctx context.Context) (request requests.Request, more bool, err error) {
-	if r.keepKey, err = r.KeepKey(&r.workspace.machine, r.job, r.context()); err != nil {
+	if r.keepKey, err = r.KeepKey(&r.workspace.machine, r.job, r.pageContext()); err != nil {
 		return request, false, r.pageError(r.list.Partition.Blame(), err)
 	}
 	r.state.Result.Kept = compile.NestKept(r.selectKept(r.job, r.keepKey), r.concealedKey(r.keepKey))
 	if r.keptBefore, err = r.RevealKept(ctx, r.job, r.keepKey); err != nil {
 		return request, false, err
 	}
-	r.context().Kept = r.keptBefore
+	r.pageContext().Kept = r.keptBefore
 	if r.list.From != nil {
 		return r.resume(ctx, r.list.From)
 	}
@@ -174,7 +174,7 @@ func (r *listRun) begin(ctx context.Context) (request requests.Request, more boo
 // firstRequest returns the first request of the list, and computes the values of the job's own
 // request if they are not known yet.
 func (r *listRun) firstRequest() (request requests.Request, err error) {
-	c := r.context()
+	c := r.pageContext()
 	if r.builder == nil {
 		if err := r.bind(); err != nil {
 			return request, r.pageError(r.list.Partition.Blame(), err)
@@ -213,13 +213,13 @@ func (r *listRun) name() string { return r.Redactor.Shown(r.list.Partition.Name(
 // was lost. The record of the next page lists the restart.
 func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Request, error) {
 	r.current.restarts = append(r.current.restarts, trace.Restart{
-		Rule: f.action.rule, Because: f.action.because, Page: r.context().Page + 1,
+		Rule: f.action.rule, Because: f.action.because, Page: r.pageContext().Page + 1,
 		Request: r.sender.recorded(request, r.sender.shownCall(request, f.call)),
 		Status:  f.Status, Attempts: f.Attempts, Waits: trace.WaitsOf(f.waits, r.Redactor),
 	})
 	if r.state.Restarts++; r.state.Restarts > compile.MaxRestarts {
 		return requests.Request{}, &failure.Error{
-			Class: failure.Policy, Job: r.job.ID(), Page: r.context().Page + 1, Op: failure.OpRule(f.action.rule), Earlier: true,
+			Class: failure.Policy, Job: r.job.ID(), Page: r.pageContext().Page + 1, Op: failure.OpRule(f.action.rule), CauseBefore: true,
 			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts),
 		}
 	}

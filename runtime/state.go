@@ -106,7 +106,7 @@ func (r *listRun) resume(ctx context.Context, checkpoint json.RawMessage) (reque
 	fresh := r.state.Context.Value // the values that come from the configuration
 	r.state = from
 	r.watcher.Resume(from.Hints.Value)
-	c := r.context()
+	c := r.pageContext()
 	saved.RestoreUnsaved(c, fresh)
 	c.Header, c.Link = fresh.Header, fresh.Link
 	r.started = r.Clock.Now().Add(-from.Elapsed)
@@ -130,7 +130,7 @@ func withoutQuery(address string) string {
 // past returns the current page as the rules of later pages see it. It includes the body and the items only
 // if a rule reads the page.
 func (r *listRun) past(isRead bool) *rules.Past {
-	c := r.context()
+	c := r.pageContext()
 	p := &rules.Past{Page: c.Page, Count: c.Count, Bytes: c.Bytes, Status: c.Status, Total: c.Total}
 	if isRead {
 		p.Body, p.Items, p.Sent = c.Body, c.Items, c.Sent

@@ -19,7 +19,7 @@ import (
 func TestACheckpointRestoresTheState(t *testing.T) {
 	r := judged(t, 1)
 	r.state.Result.Kept = map[string]any{"since": 9007199254740993}
-	c := r.context()
+	c := r.pageContext()
 	c.First = &rules.Past{Page: 1, Count: 2, Total: rules.Total{Seconds: 1}, Items: []any{json.Number("123456789012345678901234567890")}}
 	r.state.Last.Value = c.First
 	r.state.Exchanges.Put(document.DigestOf([]byte("a"), document.Digest{}), 1)
@@ -88,7 +88,7 @@ func TestAnUnusableCheckpointIsRefused(t *testing.T) {
 func TestKeptValuesNeedNoRedactor(t *testing.T) {
 	job := compiletest.Jobs(t, `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "single", "keep": {"since": "greatest(items, 'at')"}}},
 		"config": {"jobs": [{"id": "a", "endpoint": "a/{v}", "for": {"v": {"values": ["x"]}}, "keepFor": "v"}]}}`)[0]
-	loop := &Loop{Earlier: Earlier{KeptBefore: map[string]map[string]any{"a": {"since": map[string]any{"x": "2026"}}}}}
+	loop := &Loop{EarlierRuns: EarlierRuns{KeptBefore: map[string]map[string]any{"a": {"since": map[string]any{"x": "2026"}}}}}
 	key, err := loop.KeepKey(&language.Machine{}, job, &rules.Context{Partition: map[string]any{"v": "x"}})
 	require.NoError(t, err)
 	kept, err := loop.RevealKept(t.Context(), job, key)

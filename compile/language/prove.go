@@ -168,7 +168,7 @@ func (p Prover) isNil(node ast.Node) Truth {
 		return Always
 	}
 	if isIdentifier(node, rules.ContextLimit) {
-		if p.Set.LimitBy != "" {
+		if p.Set.LimitParam != "" {
 			return Sometimes
 		}
 		return truthOf(p.Set.Limit == nil)

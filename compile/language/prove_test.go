@@ -40,7 +40,7 @@ func TestAConditionIsProvenWithoutAPage(t *testing.T) {
 		{"body.last", "body.last", Prover{Set: unlimited}, Sometimes},
 		{"limit == nil without a limit", "limit == nil", Prover{Set: unlimited}, Always},
 		{"limit == nil with a limit", "limit == nil", Prover{Set: limited}, Never},
-		{"limit == nil with a limit that a parameter of the job may set", "limit == nil", Prover{Set: &rules.Ruleset{LimitBy: "size"}}, Sometimes},
+		{"limit == nil with a limit that a parameter of the job may set", "limit == nil", Prover{Set: &rules.Ruleset{LimitParam: "size"}}, Sometimes},
 		{"count < limit with a limit", "count < limit", Prover{Set: limited}, Sometimes},
 		{"count < limit with a limit on an empty page", "count < limit", Prover{Set: limited, Assume: empty}, Always},
 		{"count < limit without a limit on an empty page", "count < limit", Prover{Set: unlimited, Assume: empty}, Never},

@@ -152,7 +152,7 @@ func (r *Run) enqueueFailed(ctx context.Context, entry *store.Entry) (queued boo
 		return false, err
 	}
 	if e.Ending != nil {
-		if failed, ok := errors.AsType[*engine.Error](e.Ending.Failure()); ok && failed.Earlier {
+		if failed, ok := errors.AsType[*engine.Error](e.Ending.Failure()); ok && failed.CauseBefore {
 			return false, nil
 		}
 	}

@@ -64,7 +64,7 @@ func (r *RuleExplanation) identity() string {
 	}
 	return fmt.Sprintf("%q", []any{
 		in.Role, in.Target, in.Source, r.Outcome, in.OnError.Do, in.OnError.OnSuccess, in.Stop.Drop, in.Guard,
-		in.Placement.First, in.Placement.Subsequent, in.Placement.Common, in.Stop.ExpectsRead, message, r.Never != "",
+		in.Sending.First, in.Sending.Subsequent, in.Sending.Common, in.Stop.ExpectsRead, message, r.Never != "",
 	})
 }
 

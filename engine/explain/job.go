@@ -88,7 +88,7 @@ func (x *JobExplanation) describeRules(j explainer) {
 		to *[]RuleExplanation
 	}{
 		{j.Computed, &x.Computed}, {j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {compile.Expressions(j.Stops), &x.Stops},
-		{compile.Expressions(j.OnErrors), &x.OnError}, {j.keepRules(), &x.Keep}, {j.Shape.Rules(), &x.Shape},
+		{compile.Expressions(j.OnErrors), &x.OnError}, {j.keepRules(), &x.Keep}, {j.ItemRules.Rules(), &x.Shape},
 		{compile.Expressions(j.AuditTriggers()), &x.Audit},
 	} {
 		for _, e := range group.of {
@@ -189,7 +189,7 @@ const samePage = "samePage"
 // missingInWords says which paths the audit misses if no response has them.
 func (j explainer) missingInWords() string {
 	var paths, links []string
-	for _, watch := range slices.Concat(j.Watches(), j.Shape.Watches()) {
+	for _, watch := range slices.Concat(j.Watches(), j.ItemRules.Watches()) {
 		switch name := j.redact(pathIn(watch.String())); {
 		case watch.Optional, watch.InItem() && watch.Rule.Role == rules.RoleSet, watch.Rule.Stop.ExpectsRead && !j.endsWithout(watch.Rule):
 		case watch.Link:
@@ -301,7 +301,7 @@ func isAddress(e *language.Expression) bool { return e.Rule.Role.Addresses() }
 // limitInWords describes the value of a parameter with the page size. It reports whether the parameter is left
 // out.
 func (j explainer) limitInWords() (text string, leftOut bool) {
-	if j.Ruleset.LimitBy != "" {
+	if j.Ruleset.LimitParam != "" {
 		return "as the job computes it", false
 	}
 	if j.Ruleset.Limit == nil {
@@ -317,11 +317,11 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		ID: r.ID, Source: redact(r.Source), ValueInWords: redact(r.ValueInWords),
 		Outcome: r.Outcome, Do: string(r.OnError.Do), Success: r.OnError.OnSuccess, Drop: r.Stop.Drop,
 		clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
-		First: r.Placement.First, FirstOnly: r.Role.Builds() && !r.Placement.Subsequent, perPartition: r.Placement.PerPartition,
+		First: r.Sending.First, FirstOnly: r.Role.Builds() && !r.Sending.Subsequent, perPartition: r.Sending.PerPartition,
 		Guard: r.Guard, rule: r, Status: statusOf(r), calls: e.Calls(),
 	}
-	if r.Placement.FirstBy != nil {
-		by := *r.Placement.FirstBy
+	if r.Sending.FirstBy != nil {
+		by := *r.Sending.FirstBy
 		x.FirstBy = &by
 	}
 	for _, read := range e.Reads {

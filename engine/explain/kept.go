@@ -66,7 +66,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	}
 	if ofAll != nil {
 		filtered := ""
-		if j.Shape.Filter != nil {
+		if j.ItemRules.Filter != nil {
 			filtered = " (also those that the filter leaves out)"
 		}
 		sentences = append(sentences, fmt.Sprintf("The value of %s is computed after each page, from its items%s and the value so far "+

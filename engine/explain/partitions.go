@@ -71,7 +71,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	if x.Reads != nil {
 		reads := strings.Join(x.Reads, ", ")
 		filtered, split := "", ""
-		if j.Parent.Shape.Filter != nil {
+		if j.Parent.ItemRules.Filter != nil {
 			filtered = ", also if the filter of " + x.Parent + " leaves the item out"
 		}
 		if j.Parent.Analysis().SplitVariable() != nil {

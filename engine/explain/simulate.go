@@ -98,7 +98,7 @@ func (s *simulation) first() (request requests.Request, err error) {
 		return request, err
 	}
 	if s.limit != "" {
-		s.builder.Limit, s.builder.First.Params = s.Ruleset.Limit, s.builder.First.Params.With(s.Ruleset.LimitBy, s.limit)
+		s.builder.Limit, s.builder.First.Params = s.Ruleset.Limit, s.builder.First.Params.With(s.Ruleset.LimitParam, s.limit)
 	}
 	s.page.Limit, s.page.Job.Endpoint, s.page.Job.Params = s.builder.Limit, s.builder.First.Endpoint, s.builder.First.Params
 	s.page.State, request, err = s.builder.Begin(s.machine(), &s.page)
@@ -144,7 +144,7 @@ func (s *simulation) sendsKept(first requests.Request) bool {
 // the form that its role needs: an address, an object or a number. It reports false if the expression
 // can be evaluated.
 func (s *simulation) placeholderFor(e *language.Expression, c *rules.Context) (any, bool) {
-	if !e.Rule.Placement.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, c) }) {
+	if !e.Rule.Sending.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, c) }) {
 		return nil, false
 	}
 	for name, v := range c.State {
@@ -153,9 +153,9 @@ func (s *simulation) placeholderFor(e *language.Expression, c *rules.Context) (a
 		}
 	}
 	switch role := e.Rule.Role; {
-	case e.Rule.Placement.PerPartition && role == rules.RoleEndpoint && isWhole(e.Rule.ValueInWords):
+	case e.Rule.Sending.PerPartition && role == rules.RoleEndpoint && isWhole(e.Rule.ValueInWords):
 		return "https://" + rules.ExpandAddress(e.Rule.ValueInWords, s.placeholder) + placeholderHost, true
-	case e.Rule.Placement.PerPartition && role == rules.RoleBaseURL && strings.HasPrefix(e.Rule.ValueInWords, "{+"): // it gives the host, too
+	case e.Rule.Sending.PerPartition && role == rules.RoleBaseURL && strings.HasPrefix(e.Rule.ValueInWords, "{+"): // it gives the host, too
 		host := placeholderHost
 		return "https://" + rules.ExpandAddress(e.Rule.ValueInWords, func(source string) string {
 			mark := s.placeholder(source) + host
@@ -164,9 +164,9 @@ func (s *simulation) placeholderFor(e *language.Expression, c *rules.Context) (a
 		}), true
 	case role == rules.RoleAllowedOrigin:
 		return "https://" + s.placeholder(e.Rule.ValueInWords) + placeholderHost, true
-	case e.Rule.Placement.PerPartition && (role == rules.RoleBaseURL || role == rules.RoleEndpoint):
+	case e.Rule.Sending.PerPartition && (role == rules.RoleBaseURL || role == rules.RoleEndpoint):
 		return rules.ExpandAddress(e.Rule.ValueInWords, s.placeholder), true
-	case e.Rule.Placement.PerPartition && role == rules.RoleParam && e.Rule.Target == s.Ruleset.LimitBy:
+	case e.Rule.Sending.PerPartition && role == rules.RoleParam && e.Rule.Target == s.Ruleset.LimitParam:
 		s.limit = s.placeholder(s.phrase(e, c))
 		return 1, true // the builder checks it
 	case role == rules.RoleURL:
@@ -178,7 +178,7 @@ func (s *simulation) placeholderFor(e *language.Expression, c *rules.Context) (a
 	case e.Rule.Target == "" && role.Builds() && role != rules.RoleEndpoint:
 		return rules.Object{{Name: s.placeholder(s.phrase(e, c)), Value: ""}}, true
 	}
-	if !e.Rule.Placement.Secret && e.Rule.Role.Builds() {
+	if !e.Rule.Sending.Secret && e.Rule.Role.Builds() {
 		if v, ok := e.Composite(func(source string) any {
 			return s.placeholderOf(source, strings.ReplaceAll(source, rules.ContextPartition+".", "")) // as it is written
 		}); ok {
@@ -309,7 +309,7 @@ func (s *simulation) windowsInWords(v *compile.ForVariable) string {
 		case unknown && e == v.To && !slices.ContainsFunc(e.Reads, isKept):
 			open = true
 			return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), nil
-		case unknown || e.Rule.Placement.Secret:
+		case unknown || e.Rule.Sending.Secret:
 			return nil, errUnknownWindow
 		}
 		firstRun = firstRun || s.kept == nil && slices.ContainsFunc(e.Reads, isKept)

@@ -156,7 +156,7 @@ func (x *JobExplanation) resumes(saved string) string {
 func (x *JobExplanation) startsOver() string {
 	var causes []string
 	for _, r := range x.stops(groupSafety) {
-		if r.rule.Stop.Earlier && r.Outcome == rules.Failed {
+		if r.rule.Stop.CauseBefore && r.Outcome == rules.Failed {
 			causes = append(causes, r.ID)
 		}
 	}

@@ -295,7 +295,7 @@ func (p *Publisher) refusedRoots(result *engine.Result) map[string]bool {
 	for _, job := range result.Jobs {
 		info := p.engine.Job(job.Job)
 		repeatable := job.Outcome != rules.Limited || len(job.Evidence()) > 0 || len(info.Keepers) > 0
-		if job.Refused && repeatable || job.Error != nil && job.Error.Earlier || slices.Contains(p.publications.unmerged.jobs, job.Job) {
+		if job.Refused && repeatable || job.Error != nil && job.Error.CauseBefore || slices.Contains(p.publications.unmerged.jobs, job.Job) {
 			refused[info.Root] = true
 		}
 	}

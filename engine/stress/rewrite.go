@@ -122,7 +122,7 @@ func (l *loss) asExpression(p value.Object, advance advance) value.Object {
 	}
 	for _, e := range l.job.Parts {
 		r := e.Rule
-		if r.Placement.First != l.job.Parts[0].Rule.Placement.First {
+		if r.Sending.First != l.job.Parts[0].Rule.Sending.First {
 			return nil
 		}
 		path := []string{string(r.Role)}
@@ -135,7 +135,7 @@ func (l *loss) asExpression(p value.Object, advance advance) value.Object {
 		return nil
 	}
 	request = request.With("includeParams", l.job.Ruleset.IncludeParams)
-	if l.job.Parts[0].Rule.Placement.First {
+	if l.job.Parts[0].Rule.Sending.First {
 		request = request.With("applyToFirst", true)
 	}
 	return l.withSettings(p, state, request)

@@ -49,7 +49,7 @@ func (s *subject) run(ctx context.Context, a *api, most int) *run {
 func plain(job *compile.Job) *compile.Job {
 	changed, set := *job, *job.Ruleset
 	set.Job.Response = rules.ResponseFormat{Format: rules.FormatJSON}
-	changed.Ruleset, changed.Shape = &set, compile.Shape{}
+	changed.Ruleset, changed.ItemRules = &set, compile.ItemRules{}
 	return &changed
 }
 

@@ -50,13 +50,13 @@ func (w *Watcher) NoticeHad(key string) { w.history.Had = append(w.history.Had, 
 
 // Suggest returns a suggestion for a path that the last response lacks: see [document.Suggest].
 func (w *Watcher) Suggest(path []string) string {
-	return document.Suggest(w.latest.reading.Names, path)
+	return document.Suggest(w.list.reading.Names, path)
 }
 
 // Seen returns what the list, which has ended with an outcome, contributes to the signs across all partitions of
 // its job.
 func (w *Watcher) Seen(outcome rules.Outcome) Seen {
-	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.latest.subject.job)}
+	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.list.subject.job)}
 	if w.history.Replaced != nil {
 		seen.Headers = []string{strings.Join(w.history.Replaced, ",")}
 	}
@@ -193,7 +193,7 @@ func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
 }
 
 // promisesMore reports whether the last response says that there are more items than were read.
-func (p *latestPage) promisesMore(hints *rules.Hints) bool {
+func (p *listView) promisesMore(hints *rules.Hints) bool {
 	total, hasTotal := hints.Total.(int)
 	return hints.More == true || hints.Next != nil || hasTotal && total > p.context.Total.Items
 }

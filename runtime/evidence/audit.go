@@ -24,21 +24,21 @@ const maxInFuture = 24 * time.Hour
 // Audit evaluates the audit rules after the last page of a list. Most of them apply to complete
 // lists only. A finding says why the list may be incomplete.
 func (w *Watcher) Audit(end End) []trace.Finding {
-	m, c := w.machine, w.latest.context
+	m, c := w.machine, w.list.context
 	if c.Page == 0 {
 		return nil
 	}
 	defer func(total int) { c.Total.Items, c.Hints, c.List = total, nil, nil }(c.Total.Items)
-	w.latest.end = end
-	c.Total.Items = end.Items - w.latest.facts.Rewritten
+	w.list.end = end
+	c.Total.Items = end.Items - w.list.facts.Rewritten
 	c.Hints = w.Hints()
 	w.listHints().noticeTotal(c.Hints)
 	c.List = w.facts(c.Hints)
-	w.latest.settleHints(c.Hints)
+	w.list.settleHints(c.Hints)
 	facts := rules.FactsIn(c)
 	var findings []trace.Finding
-	for i := range w.latest.subject.job.Ruleset.Rules {
-		listed := &w.latest.subject.job.Ruleset.Rules[i]
+	for i := range w.list.subject.job.Ruleset.Rules {
+		listed := &w.list.subject.job.Ruleset.Rules[i]
 		if listed.Role != rules.RoleAudit || listed.Audit.Requires&^facts != 0 ||
 			end.Outcome != rules.Complete && !slices.Contains(listed.Audit.Also, end.Outcome) {
 			continue
@@ -50,7 +50,7 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 		}
 		findings = append(findings, trace.Finding{
 			ID: rule.Rule.ID, Weight: rule.Weight(m, c),
-			Message: w.latest.redactor.Shown(rule.Message.Text(m, c)), Because: w.latest.redactor.Shown(rule.Because(c)),
+			Message: w.list.redactor.Shown(rule.Message.Text(m, c)), Because: w.list.redactor.Shown(rule.Because(c)),
 		})
 	}
 	return findings
@@ -117,7 +117,7 @@ func findingIf(job *compile.Job, listed *rules.Rule, c *rules.Context) *trace.Fi
 
 // facts returns the facts about the list as a whole.
 func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
-	p, c, h := &w.latest, w.latest.context, w.history
+	p, c, h := &w.list, w.list.context, w.history
 	if c.Count > 0 { // a page without items has been judged when it was read
 		w.errors().noticeChange()
 	}
@@ -156,7 +156,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 // howEnded reports whether nothing but a guard that the configuration does not mention has ended the list, because a page
 // came again, and whether a rule of the configuration has. A rule that reads the total counts the items of that page, although
 // they are dropped.
-func (p *latestPage) howEnded() (again, chosen bool) {
+func (p *listView) howEnded() (again, chosen bool) {
 	for i, id := range p.end.StoppedBy {
 		by := slices.IndexFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool { return stop.Rule.ID == id })
 		if by < 0 {
@@ -171,7 +171,7 @@ func (p *latestPage) howEnded() (again, chosen bool) {
 }
 
 // isShort reports whether all rules that ended the list read the number of items on a page.
-func (p *latestPage) isShort() bool {
+func (p *listView) isShort() bool {
 	return !slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
 		readsCount := slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return r.Is(rules.ContextCount) })
 		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && !readsCount
@@ -180,7 +180,7 @@ func (p *latestPage) isShort() bool {
 
 // settleHints changes hints that the end of the list explains: a flag that did not end it says that there is more, and a total
 // that is a lower bound and has been reached says nothing.
-func (p *latestPage) settleHints(hints *rules.Hints) {
+func (p *listView) settleHints(hints *rules.Hints) {
 	if at := p.unmetFlag(); hints.More == nil && at != "" {
 		hints.More, hints.MoreAt, hints.MoreRead = true, at, true
 	}
@@ -191,7 +191,7 @@ func (p *latestPage) settleHints(hints *rules.Hints) {
 
 // unmetFlag returns the path of the first flag of the last response by which a setting would have ended the list, but did not, so
 // that the flag says that there is more; "" if there is none.
-func (p *latestPage) unmetFlag() string {
+func (p *listView) unmetFlag() string {
 	for _, stop := range p.subject.job.Stops {
 		if stop.Rule.Stop.Signal != rules.SignalFlag || slices.Contains(p.end.StoppedBy, stop.Rule.ID) {
 			continue
@@ -207,7 +207,7 @@ func (p *latestPage) unmetFlag() string {
 
 // uncountable returns the first total or number of pages that is negative or a fraction, with its path, by which rules ended
 // the list, or "" if one of these rules has read none.
-func (p *latestPage) uncountable() string {
+func (p *listView) uncountable() string {
 	return p.countThatEnded(func(v any) bool {
 		text, isText := value.Text(v)
 		n, err := strconv.ParseFloat(text, 64)
@@ -217,7 +217,7 @@ func (p *latestPage) uncountable() string {
 
 // bound returns the first total or number of pages, with its path, by which rules ended the list although the response
 // says that there may be more, or "" if one of these rules has read no such number.
-func (p *latestPage) bound(hints *rules.Hints) string {
+func (p *listView) bound(hints *rules.Hints) string {
 	if !hints.TotalIsLeast || !hints.TotalRead && hints.Pages == nil {
 		return ""
 	}
@@ -226,7 +226,7 @@ func (p *latestPage) bound(hints *rules.Hints) string {
 
 // countThatEnded returns the first value with a property among the totals and numbers of pages by which rules ended the list,
 // with its path, or "" if one of these rules has read no such value.
-func (p *latestPage) countThatEnded(has func(v any) bool) (first string) {
+func (p *listView) countThatEnded(has func(v any) bool) (first string) {
 	for _, stop := range p.subject.job.Stops {
 		if !slices.Contains(p.end.StoppedBy, stop.Rule.ID) {
 			continue
@@ -244,7 +244,7 @@ func (p *latestPage) countThatEnded(has func(v any) bool) (first string) {
 
 // keptAhead returns the first value for the next run that is a time of the items and too late, with its
 // name, or "" if there is none.
-func (p *latestPage) keptAhead() string {
+func (p *listView) keptAhead() string {
 	for _, e := range p.subject.job.Keeps {
 		ofItems := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(rules.ContextItems) || r.Is(rules.ContextFirst) })
 		v := p.end.Kept[e.Rule.Target]

@@ -44,7 +44,7 @@ func (s cursorSearch) noticeCursor(fresh bool) {
 
 // firstOfMany returns the identifier of the first item of a page, or "" if the item has no identifier or
 // is the only item.
-func (p *latestPage) firstOfMany() string {
+func (p *listView) firstOfMany() string {
 	items := p.reading.Compared
 	if len(items) < 2 {
 		return ""
@@ -103,7 +103,7 @@ func (s cursorSearch) noticeTie() {
 
 // endMembers returns the members of the last item of a full page, and those of the objects in it. They are nil if no value is
 // shared with the item before it.
-func (p *latestPage) endMembers() (ends []endMember) {
+func (p *listView) endMembers() (ends []endMember) {
 	c, n := p.context, len(p.reading.Compared)
 	limit, hasLimit := c.Limit.(int)
 	if n < 2 || hasLimit && c.Count < limit || !hasLimit && c.Count < *p.largest || p.subject.severalLists() != nil {

@@ -49,7 +49,7 @@ func (s errorSearch) notice() {
 		}
 		s.memory.Partial = ""
 	}
-	if s.hasError() || c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
+	if s.hasCertainError() || c.Status >= http.StatusBadRequest || !s.reading.HasContent() {
 		return
 	}
 	s.rememberColumns()
@@ -57,10 +57,10 @@ func (s errorSearch) notice() {
 	s.noticeOpenEnd()
 	s.noticeHeaderAgain()
 	s.noticeDifferentItem()
-	if !s.hasError() {
+	if !s.hasCertainError() {
 		s.noticeLastLine()
 	}
-	if s.hasError() {
+	if s.hasCertainError() {
 		return
 	}
 	isSmall := s.reading.Bytes <= maxErrorBody
@@ -89,8 +89,8 @@ func (s errorSearch) noticeOpenEnd() {
 	s.memory.Ended = s.memory.Ended || s.reading.Ended
 }
 
-// hasError reports whether an error is known that is certainly one.
-func (s errorSearch) hasError() bool {
+// hasCertainError reports whether an error is known that is certainly one.
+func (s errorSearch) hasCertainError() bool {
 	return s.facts.Error != "" && s.facts.ErrorDoubt == rules.DoubtNone
 }
 
@@ -101,7 +101,7 @@ func (s errorSearch) reportError(text string, doubt rules.ErrorDoubt) {
 
 // reportErrorOf records an error on a page, unless a certain one is known already.
 func (s errorSearch) reportErrorOf(page int, text string, doubt rules.ErrorDoubt) {
-	if f := s.facts; !s.hasError() {
+	if f := s.facts; !s.hasCertainError() {
 		f.Error, f.ErrorPage, f.ErrorDoubt = text, page, doubt
 	}
 }
@@ -140,10 +140,10 @@ func (s errorSearch) noticeErrorBesideItems() {
 
 // noticePartial notices a warning beside items that they are a part of the results. It counts on the last page with items
 // alone.
-func (s errorSearch) noticePartial(c *rules.Context) {
+func (s errorSearch) noticePartial(page *rules.Context) {
 	for _, sign := range s.subject.beside {
 		read := language.Read{Root: rules.ContextBody, Path: sign.Keys}
-		if v, present := read.Lookup(c); present && sign.Kind == apinames.ErrorCut && s.facts.Error == "" && apinames.SaysPartial(v) {
+		if v, present := read.Lookup(page); present && sign.Kind == apinames.ErrorCut && s.facts.Error == "" && apinames.SaysPartial(v) {
 			s.reportError(read.String()+" is "+shortText(v)+", and nothing else says that the list is complete", rules.DoubtItem)
 			s.memory.Partial = s.facts.Error
 		}
@@ -151,7 +151,7 @@ func (s errorSearch) noticePartial(c *rules.Context) {
 }
 
 // emptyList returns the path of the first of several lists that is empty, or "".
-func (p *latestPage) emptyList() string {
+func (p *listView) emptyList() string {
 	for i, list := range p.subject.severalLists() {
 		if p.reading.Lists[i].Items.Len() == 0 {
 			return list.Text
@@ -165,7 +165,7 @@ func (s errorSearch) noticeErrorWithoutItems() {
 	c := s.context
 	page := s.pageOfErrors(nil)
 	s.noticeSign(apinames.ErrorSignsIn(page.Body), page)
-	if s.noticeListForObject(); s.hasError() {
+	if s.noticeListForObject(); s.hasCertainError() {
 		return
 	}
 	switch {
@@ -185,7 +185,7 @@ func (s errorSearch) noticeErrorWithoutItems() {
 			s.noticeMessage("there is no list of items", apinames.SaysTrouble, rules.DoubtEmpty)
 		}
 	}
-	if !s.reading.HasField && !s.hasError() {
+	if !s.reading.HasField && !s.hasCertainError() {
 		s.noticeErrorBelow()
 	}
 	s.noticeDoubt(page)
@@ -193,15 +193,15 @@ func (s errorSearch) noticeErrorWithoutItems() {
 
 // noticeDoubt notices a member beside an empty list that may say why it is empty, given the page. A value that the request
 // sent, or page 1 has, says nothing, and a rule that decides knows what it means.
-func (s errorSearch) noticeDoubt(c *rules.Context) {
-	for _, path := range apinames.DoubtsIn(c.Body) {
+func (s errorSearch) noticeDoubt(page *rules.Context) {
+	for _, path := range apinames.DoubtsIn(page.Body) {
 		read := language.Read{Root: rules.ContextBody, Path: path}
-		v, _ := read.Lookup(c)
+		v, _ := read.Lookup(page)
 		if slices.ContainsFunc(s.subject.decisives, s.readsTo(path)) {
 			continue
 		}
-		if s.facts.Error == "" && !s.isKnown(read.String()) && !s.saysEmpty(v, c) && !s.wasSent(v) {
-			s.reportError(read.String()+" is "+shortText(v)+errorMessage(c, path)+", and there are no items", rules.DoubtItem)
+		if s.facts.Error == "" && !s.isKnown(read.String()) && !s.saysEmpty(v, page) && !s.wasSent(v) {
+			s.reportError(read.String()+" is "+shortText(v)+errorMessage(page, path)+", and there are no items", rules.DoubtItem)
 		}
 	}
 }
@@ -215,7 +215,7 @@ func saysSuccess(body any) bool {
 // noticeErrorBelow notices an error in the objects to which a page without the list leads, as documents of XML
 // do: {"soap:Envelope": {"soap:Body": {"soap:Fault": …}}}. Only words of failure count as a message there.
 func (s errorSearch) noticeErrorBelow() {
-	for path := []string{}; len(path) < maxErrorDepth && !s.hasError(); {
+	for path := []string{}; len(path) < maxErrorDepth && !s.hasCertainError(); {
 		v, _ := s.lookup(path)
 		object, ok := value.Members(v)
 		if !ok || slices.ContainsFunc(namesOf(object), apinames.IsIdentifier) { // an item
@@ -224,7 +224,7 @@ func (s errorSearch) noticeErrorBelow() {
 		s.noticeErrorIn(object, path, "", scan.Null)
 		for _, m := range object {
 			inner, ok := value.Members(m.Value)
-			if ok && apinames.Key(m.Name).HoldsErrors() && !s.hasError() {
+			if ok && apinames.Key(m.Name).HoldsErrors() && !s.hasCertainError() {
 				s.noticeErrorIn(inner, append(slices.Clip(path), m.Name), "", scan.Null)
 			}
 		}
@@ -276,7 +276,7 @@ func (s errorSearch) noticeSign(signs []apinames.ErrorSign, page *rules.Context)
 }
 
 // wasSent reports whether the request has a text as a parameter, so that the response may only repeat it.
-func (p *latestPage) wasSent(v any) bool {
+func (p *listView) wasSent(v any) bool {
 	text, ok := v.(string)
 	return ok && contains(p.context.Sent.Params, text)
 }
@@ -284,53 +284,53 @@ func (p *latestPage) wasSent(v any) bool {
 // isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the
 // list and a message that there are no items, nor is a denial of success if the message says nothing else. After
 // page 1, such a message excuses any sign of a page without items, and so does one within the error.
-func (s errorSearch) isError(sign apinames.ErrorSign, v any, c *rules.Context, hasList bool) bool {
-	if !sign.Matches(v) || sign.IsCode() && hasList && s.saysEmpty(v, c) ||
-		sign.Kind == apinames.ErrorDenial && hasList && s.context.Count == 0 && hasMessage(c, apinames.SaysNoMore) {
+func (s errorSearch) isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
+	if !sign.Matches(v) || sign.IsCode() && hasList && s.saysEmpty(v, page) ||
+		sign.Kind == apinames.ErrorDenial && hasList && s.context.Count == 0 && hasMessage(page, apinames.SaysNoMore) {
 		return false
 	}
-	return s.context.Page == 1 || s.context.Count > 0 || !s.isExcused(v, c)
+	return s.context.Page == 1 || s.context.Count > 0 || !s.isExcused(v, page)
 }
 
 // isExcused reports whether a page has a message that there are no items, beside an error or within it.
-func (s errorSearch) isExcused(v any, c *rules.Context) bool {
+func (s errorSearch) isExcused(v any, page *rules.Context) bool {
 	object, _ := value.Members(v)
 	code, _ := object.Get("code")
 	if text, _ := v.(string); apinames.SaysPastEnd(text) {
 		return true
 	}
-	return s.saysEmpty(v, c) || s.saysEmpty(code, &rules.Context{Body: object})
+	return s.saysEmpty(v, page) || s.saysEmpty(code, &rules.Context{Body: object})
 }
 
 // saysEmpty reports whether a page has a message that there are no items, beside a code. After page 1, where the API has
 // shown what a page is, the message must say nothing else, except beside a code of 404.
-func (s errorSearch) saysEmpty(code any, c *rules.Context) bool {
+func (s errorSearch) saysEmpty(code any, page *rules.Context) bool {
 	says := func(message string) bool { return !apinames.SaysTrouble(message) }
 	if s.context.Page > 1 && code != http.StatusNotFound && code != "404" {
 		says = func(message string) bool { return apinames.SaysNoMore(message) || apinames.SaysPastEnd(message) }
 	}
-	return hasMessage(c, says)
+	return hasMessage(page, says)
 }
 
 // hasMessage reports whether a page has a message with a meaning.
-func hasMessage(c *rules.Context, says func(message string) bool) bool {
+func hasMessage(page *rules.Context, says func(message string) bool) bool {
 	isMessage := func(path []string) bool {
-		message, _ := language.Read{Root: rules.ContextBody, Path: path}.Lookup(c)
+		message, _ := language.Read{Root: rules.ContextBody, Path: path}.Lookup(page)
 		text, _ := message.(string)
 		return text != "" && says(text)
 	}
-	return slices.ContainsFunc(apinames.ErrorMessagesIn(c.Body), isMessage) || isMessage([]string{"error"}) ||
+	return slices.ContainsFunc(apinames.ErrorMessagesIn(page.Body), isMessage) || isMessage([]string{"error"}) ||
 		isMessage([]string{"error", "message"})
 }
 
 // readsRoot reports whether the response itself is the only item.
-func (p *latestPage) readsRoot() bool {
+func (p *listView) readsRoot() bool {
 	field := p.subject.job.Spec().DataField
 	return field != nil && field.Lists == nil && len(field.Keys) == 0 && p.context.Count == 1
 }
 
 // hasOnlyErrors reports whether all members of the root of the page are usual for errors and their messages.
-func (p *latestPage) hasOnlyErrors() bool {
+func (p *listView) hasOnlyErrors() bool {
 	names := p.reading.Names(nil)
 	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.Key(name).NamesErrors() })
 }
@@ -346,7 +346,7 @@ func listsErrors(job *rules.Job, beside []apinames.ErrorSign) bool {
 
 // pageOfErrors returns a context whose body has the values of the last response at the paths of errors and
 // their messages, or all values if the page has no items.
-func (p *latestPage) pageOfErrors(paths *document.Paths) *rules.Context {
+func (p *listView) pageOfErrors(paths *document.Paths) *rules.Context {
 	if p.context.Count == 0 {
 		root, _ := p.lookup(nil)
 		return &rules.Context{Body: root}
@@ -382,7 +382,7 @@ func (s errorSearch) noticeErrorAbove(keys []string, found scan.Kind) {
 	for depth := 1; depth < len(keys); depth++ {
 		v, _ := s.lookup(keys[:depth])
 		if object, ok := value.Members(v); ok {
-			if s.noticeErrorIn(object, keys[:depth], keys[depth], found); s.hasError() {
+			if s.noticeErrorIn(object, keys[:depth], keys[depth], found); s.hasCertainError() {
 				return
 			}
 			continue
@@ -428,10 +428,10 @@ func (s errorSearch) noticeErrorIn(object rules.Object, parent []string, key str
 
 // errorMessage returns the text of a body that describes the error at a path, apart from the value
 // there.
-func errorMessage(c *rules.Context, sign []string) string {
-	for _, path := range apinames.ErrorMessagesIn(c.Body) {
+func errorMessage(page *rules.Context, sign []string) string {
+	for _, path := range apinames.ErrorMessagesIn(page.Body) {
 		read := language.Read{Root: rules.ContextBody, Path: path}
-		if v, present := read.Lookup(c); present && !slices.Equal(path, sign) {
+		if v, present := read.Lookup(page); present && !slices.Equal(path, sign) {
 			if text, ok := v.(string); ok && text != "" {
 				return " (" + read.String() + ": " + wording.Clip(text, 120) + ")"
 			}

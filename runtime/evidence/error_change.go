@@ -12,14 +12,14 @@ import (
 // {"code": 50001} after {"code": 0}. Since page 1 shows how the API describes a good page, an API's own codes tell
 // of an error here, and so do signs next to items that may mean something else on page 1.
 func (s errorSearch) noticeChange() {
-	if s.hasError() || s.context.Page == 1 || len(s.first.FirstPaths) == 0 || !s.reading.HasContent() || s.reading.Bytes > maxErrorBody ||
-		s.subject.listsErrors {
+	if s.hasCertainError() || s.context.Page == 1 || len(s.first.FirstPaths) == 0 || !s.reading.HasContent() ||
+		s.reading.Bytes > maxErrorBody || s.subject.listsErrors {
 		return
 	}
-	statuses := s.statuses()
-	member := func(found status) rules.Member { return rules.Member{Name: found.name, Value: found.value} }
-	page := &rules.Context{Body: rules.Object(lists.Map(statuses, member))}
-	for _, found := range statuses {
+	members := s.errorMembers()
+	member := func(found errorMember) rules.Member { return rules.Member{Name: found.name, Value: found.value} }
+	page := &rules.Context{Body: rules.Object(lists.Map(members, member))}
+	for _, found := range members {
 		first, known := s.first.FirstStatuses[found.at]
 		text := shortText(found.value)
 		switch {

@@ -39,9 +39,9 @@ func (s errorSearch) noticeUnknownHeader() {
 	case len(columns) == 1 && apinames.SaysFailure(line) && !strings.Contains(line, "_") &&
 		(single || isSentence(columns) && strings.Contains(line, ": ")):
 		s.reportError("its first line is "+shortText(line)+", which might not be a header", rules.DoubtItem)
-	case single && len(columns) == 1 && apinames.SaysTrouble(line) && !s.hasError():
+	case single && len(columns) == 1 && apinames.SaysTrouble(line) && !s.hasCertainError():
 		s.reportError("its only line is "+shortText(line)+", which might not be a header", rules.DoubtItem)
-	case s.context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !s.hasError():
+	case s.context.Page == 1 && len(columns) > 0 && isData(columns[0]) && !s.hasCertainError():
 		s.reportError("its first line, "+shortText(line)+", is taken for the header and may be a row that is lost "+
 			"(response.header false, and response.columns)", rules.DoubtItem)
 	}

@@ -49,7 +49,7 @@ func (s errorSearch) noticeErrorItem(item []byte) {
 	case len(names) == 0 || slices.ContainsFunc(object, isMember):
 		return
 	}
-	if !s.hasError() {
+	if !s.hasCertainError() {
 		s.reportError("an item is "+shortText(object), mayBeItemIf(isMild))
 	}
 }

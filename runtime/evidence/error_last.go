@@ -137,7 +137,7 @@ func isFailureText(line []byte) bool {
 const maxShown = 120
 
 // isNew reports whether no line of the page has a member with the given name, apart from the last line.
-func (p *latestPage) isNew(name string) bool {
+func (p *listView) isNew(name string) bool {
 	lines := p.reading.Compared
 	return !slices.ContainsFunc(lines[:len(lines)-1], func(line []byte) bool {
 		object, _ := membersOf(line)
@@ -217,7 +217,7 @@ var (
 
 // totalRow returns the number in the last line of the page if the line counts or adds up the others: Total,11. It has a word
 // for a total, one whole number and nothing else. The number may be that of the items, or the sum of a column.
-func (p *latestPage) totalRow() (total any, ok bool) {
+func (p *listView) totalRow() (total any, ok bool) {
 	lines := p.reading.Compared
 	if !p.reading.Lines || len(lines) < 2 || hasTotalWord(valuesIn(lines[len(lines)-2])) {
 		return nil, false

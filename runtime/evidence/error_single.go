@@ -77,7 +77,7 @@ func (s errorSearch) noticeDifferentItem() {
 
 // reportDifferentItem reports the only item of a page, given the pages without such an item.
 func (s errorSearch) reportDifferentItem(item *singleItem, page int, others string) {
-	if s.hasError() || s.facts.Error != "" && !item.Error {
+	if s.hasCertainError() || s.facts.Error != "" && !item.Error {
 		return
 	}
 	s.reportErrorOf(page, "its only item is "+item.Text+", which has no member of the items of "+others,

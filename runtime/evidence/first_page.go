@@ -26,7 +26,7 @@ type firstPage struct {
 
 // A comparison compares the last page with the first one.
 type comparison struct {
-	*latestPage
+	*listView
 	first *firstPage
 }
 
@@ -91,7 +91,7 @@ func (s comparison) firstNames(index int) []string {
 // rememberStatuses remembers the statuses of page 1.
 func (s comparison) rememberStatuses() {
 	s.first.FirstFailures, s.first.FirstStatuses = nil, nil
-	for _, found := range s.statuses() {
+	for _, found := range s.errorMembers() {
 		switch {
 		case apinames.Key(found.name).IsFailedStatus(found.value):
 			s.first.FirstFailures = append(s.first.FirstFailures, found.at)

@@ -20,7 +20,7 @@ import (
 // A hintSearch finds the values of the last response that APIs commonly use to describe a list, and compares
 // them with those of page 1.
 type hintSearch struct {
-	*latestPage
+	*listView
 	memory *totalMemory
 	state  *hintState
 }
@@ -300,7 +300,7 @@ func (s hintSearch) noticeTotal(hints *rules.Hints) {
 
 // readsTo returns a function that reports whether a rule reads the value at a path of the body, a part of it that
 // the last response has, or a value that contains it.
-func (p *latestPage) readsTo(keys []string) func(language.Read) bool {
+func (p *listView) readsTo(keys []string) func(language.Read) bool {
 	return func(read language.Read) bool {
 		n := min(len(read.Path), len(keys))
 		if !read.InBody() || n == 0 || !slices.Equal(read.Path[:n], keys[:n]) {
@@ -320,7 +320,7 @@ func readsHeader(name string) func(language.Read) bool {
 
 // readsNextLink reports whether a rule reads the next link of the Link header. A link with another relation may lead
 // through the list, too, but not if page 1 lacks it.
-func (p *latestPage) readsNextLink(read language.Read) bool {
+func (p *listView) readsNextLink(read language.Read) bool {
 	return read.Root == rules.ContextLink && (p.context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
 }
 
@@ -414,7 +414,7 @@ func noteMore(hints *rules.Hints, hint foundHint, read bool) {
 }
 
 // countOf returns the number of items that the last page has of some lists.
-func (p *latestPage) countOf(lists []int) (count int) {
+func (p *listView) countOf(lists []int) (count int) {
 	if len(lists) == len(p.subject.lists) {
 		return p.context.Count
 	}
@@ -426,7 +426,7 @@ func (p *latestPage) countOf(lists []int) (count int) {
 
 // isNext reports whether a value points to another page: text or a number that is not part of the
 // request for this page.
-func (p *latestPage) isNext(key string, v any) bool {
+func (p *listView) isNext(key string, v any) bool {
 	c := p.context
 	if links, _ := v.([]any); len(links) > 0 { // as HAL may have them: {"next": [{"href": "/users?page=2"}]}
 		v = links[0]
@@ -448,7 +448,7 @@ func (p *latestPage) isNext(key string, v any) bool {
 }
 
 // wasRequested reports whether an address is that of the page. In a recording, values of parameters such as token may be hidden.
-func (p *latestPage) wasRequested(address string) bool {
+func (p *listView) wasRequested(address string) bool {
 	sent := p.context.Sent.URL
 	return p.redactor.Text(address) == p.redactor.Text(sent) || address == p.redactor.Shown(address) && address == p.redactor.Shown(sent)
 }

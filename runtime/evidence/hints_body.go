@@ -13,8 +13,8 @@ import (
 
 // hintsInBody returns the hints in the body of the last response, nearest to the root first.
 // The list is not nil.
-func (p *latestPage) hintsInBody() []foundHint {
-	s := bodySearch{latestPage: p, found: []foundHint{}}
+func (p *listView) hintsInBody() []foundHint {
+	s := bodySearch{listView: p, found: []foundHint{}}
 	if !p.reading.HasContent() || p.isItem() {
 		return s.found
 	}
@@ -38,7 +38,7 @@ func (p *latestPage) hintsInBody() []foundHint {
 
 // isItem reports whether the body describes no list, since it is the only item of a job that is not paged: it has an identifier,
 // or no list of objects. Its members are those of the item, such as "done": false.
-func (p *latestPage) isItem() bool {
+func (p *listView) isItem() bool {
 	if !p.readsRoot() || p.subject.job.Paged() {
 		return false
 	}
@@ -53,7 +53,7 @@ func (p *latestPage) isItem() bool {
 
 // A bodySearch collects the hints in the body of a response.
 type bodySearch struct {
-	*latestPage
+	*listView
 	trailer rules.Object // last line of the page, if it describes the list
 	rough   bool         // whether that line has other members, so that it may be an item
 	found   []foundHint
@@ -153,7 +153,7 @@ func (s *bodySearch) addRecords() {
 // trailer returns the last line of a page in NDJSON if it describes the list, as {"truncated": true} does, and whether it
 // has other members, too: {"type": "summary", "total": 250}. No other line that is compared has one of its members, except
 // the name of a kind, and it has no identifier. It is nil for any other page.
-func (p *latestPage) trailer() (last rules.Object, rough bool) {
+func (p *listView) trailer() (last rules.Object, rough bool) {
 	lines := p.reading.Compared
 	if !p.reading.Lines {
 		return nil, false

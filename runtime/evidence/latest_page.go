@@ -19,15 +19,21 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A latestPage is the page of a list that was read last, with the facts about the list, and its end once it has ended.
-type latestPage struct {
+// A listView is a list with the facts about it, the page that was read last, and its end once it has ended.
+type listView struct {
 	subject  *Subject
 	facts    *rules.ListFacts // the facts of the list, which the searches record
 	largest  *int             // number of items on the largest page
 	context  *rules.Context   // context of the page
 	redactor *redact.Redactor
 	warn     func(code, message string)
+	end      End // how the list ended, once it has
 
+	latestPage
+}
+
+// A latestPage is the page of a list that was read last.
+type latestPage struct {
 	reading   document.Reading
 	header    http.Header
 	trailers  http.Header     // the headers after its body
@@ -36,11 +42,10 @@ type latestPage struct {
 	sent      trace.Request   // the request for the page, without its secrets
 	errorItem []byte          // its first item that has no identifier, and only members of errors
 	repeats   bool            // whether an earlier page has the same items
-	end       End             // how the list ended, once it has
 }
 
 // decisive returns the digest of the values that determine how the list continues.
-func (p *latestPage) decisive() document.Digest {
+func (p *listView) decisive() document.Digest {
 	var d document.Digest
 	for _, read := range p.subject.decisives {
 		switch {
@@ -57,7 +62,7 @@ func (p *latestPage) decisive() document.Digest {
 }
 
 // misspelt reports whether the last response has a value at a similar path.
-func (p *latestPage) misspelt(path []string) bool {
+func (p *listView) misspelt(path []string) bool {
 	near := document.Nearest(p.reading.Names, path)
 	if near == nil {
 		return false
@@ -67,7 +72,7 @@ func (p *latestPage) misspelt(path []string) bool {
 }
 
 // lookup returns the value at a path of the last response, and whether there is one.
-func (p *latestPage) lookup(path []string) (any, bool) {
+func (p *listView) lookup(path []string) (any, bool) {
 	body, err := p.reading.Lookup(document.NewPaths([][]string{path}))
 	if err != nil {
 		return nil, false
@@ -76,7 +81,7 @@ func (p *latestPage) lookup(path []string) (any, bool) {
 }
 
 // placesOfItems returns the paths of the values in the root of a page, and next to its items.
-func (p *latestPage) placesOfItems() (places [][]string) {
+func (p *listView) placesOfItems() (places [][]string) {
 	if !p.reading.HasContent() {
 		return nil
 	}
@@ -93,7 +98,7 @@ func (p *latestPage) placesOfItems() (places [][]string) {
 }
 
 // listsObjects reports whether a page has a list of objects at a path. A list of errors does not count.
-func (p *latestPage) listsObjects(path []string) bool {
+func (p *listView) listsObjects(path []string) bool {
 	if slices.ContainsFunc(p.subject.beside, func(sign apinames.ErrorSign) bool { return slices.Equal(path, sign.Keys) }) {
 		return false
 	}
@@ -107,7 +112,7 @@ func (p *latestPage) listsObjects(path []string) bool {
 }
 
 // outline returns the paths of a page at which items may be, or nil if there are too many.
-func (p *latestPage) outline() (outline []string) {
+func (p *listView) outline() (outline []string) {
 	places := p.placesOfItems()
 	switch {
 	case len(places) > maxFirstPaths:
@@ -126,7 +131,7 @@ const maxFirstPaths = 256
 
 // namesOfItem returns the names of the members of a usual item of a list of the page, given the index of the list; see
 // [usualNames].
-func (p *latestPage) namesOfItem(index int) []string {
+func (p *listView) namesOfItem(index int) []string {
 	if p.reading.Found[index] == scan.Object {
 		return nil
 	}
@@ -167,7 +172,7 @@ func namesOf(object rules.Object) []string {
 }
 
 // hasOneNull reports whether a list of the page has nothing but a single null, given its index.
-func (p *latestPage) hasOneNull(index int) bool {
+func (p *listView) hasOneNull(index int) bool {
 	for item := range p.reading.Lists[index].Items.All() {
 		return item[0] == 'n' && p.reading.Lists[index].Items.Len() == 1
 	}
@@ -175,7 +180,7 @@ func (p *latestPage) hasOneNull(index int) bool {
 }
 
 // isEmptyObject reports whether the page is {}.
-func (p *latestPage) isEmptyObject() bool {
+func (p *listView) isEmptyObject() bool {
 	if p.reading.Bytes > maxErrorBody || len(p.reading.Names(nil)) > 0 {
 		return false
 	}
@@ -185,7 +190,7 @@ func (p *latestPage) isEmptyObject() bool {
 }
 
 // nameOfList returns the path of a list, given its index.
-func (p *latestPage) nameOfList(index int) string {
+func (p *listView) nameOfList(index int) string {
 	if lists := p.subject.lists; lists != nil {
 		return lists[index].text
 	}
@@ -193,33 +198,33 @@ func (p *latestPage) nameOfList(index int) string {
 }
 
 // listIsNull reports whether the page has null in the place of the list.
-func (p *latestPage) listIsNull() bool {
+func (p *listView) listIsNull() bool {
 	return len(p.reading.Found) == 1 && p.reading.Found[0] == scan.Null
 }
 
 // isBareList reports whether the last response has nothing but a list whose name is usual for lists of items, and
 // members that describe a list.
-func (p *latestPage) isBareList() bool {
+func (p *listView) isBareList() bool {
 	return !slices.ContainsFunc(p.reading.Names(nil), func(name string) bool {
 		return apinames.Key(name).ListKind() != apinames.LikelyList && apinames.Key(name).Hints() == nil && !apinames.Key(name).HoldsHints()
 	})
 }
 
 // endedBy reports whether a rule that ended the job has such a read.
-func (p *latestPage) endedBy(reads func(language.Read) bool) bool {
+func (p *listView) endedBy(reads func(language.Read) bool) bool {
 	return slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
 		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads)
 	})
 }
 
-// A status is a value of a page, in its root or next to its items, whose name tells of an error or its message.
-type status struct {
+// An errorMember is a member of a page, in its root or next to its items, whose name is usual for an error or its message.
+type errorMember struct {
 	at, name string
 	value    any
 }
 
-// statuses returns the statuses of the last page. They are nil if it has none.
-func (p *latestPage) statuses() (statuses []status) {
+// errorMembers returns these members of the last page. They are nil if it has none.
+func (p *listView) errorMembers() (members []errorMember) {
 	paths := slices.DeleteFunc(p.placesOfItems(), func(path []string) bool {
 		isItems := func(list itemList) bool { return slices.Equal(list.keys, path) }
 		return !apinames.Key(path[len(path)-1]).MayNameErrors() || slices.ContainsFunc(p.subject.lists, isItems)
@@ -230,8 +235,8 @@ func (p *latestPage) statuses() (statuses []status) {
 	body, _ := p.reading.Lookup(document.NewPaths(paths))
 	for _, path := range paths {
 		if v, present := (language.Read{Root: rules.ContextBody, Path: path}).Lookup(&rules.Context{Body: body}); present {
-			statuses = append(statuses, status{keypath.Format(rules.ContextBody, path), path[len(path)-1], v})
+			members = append(members, errorMember{keypath.Format(rules.ContextBody, path), path[len(path)-1], v})
 		}
 	}
-	return statuses
+	return members
 }

@@ -15,7 +15,7 @@ import (
 
 // A nestedSearch finds truncated lists within items.
 type nestedSearch struct {
-	*latestPage
+	*listView
 	memory *nestedMemory
 }
 
@@ -97,5 +97,5 @@ func (s *Subject) passesOver(list document.NestedList) bool {
 				return slices.Equal(read[:n], path[:n]) && (n == len(path) || n >= len(list.Outer) && n > 0 && list.Outer != nil)
 			})
 	}
-	return slices.ContainsFunc(job.Shape.Fields, removes) || slices.ContainsFunc(job.Children, reads)
+	return slices.ContainsFunc(job.ItemRules.Fields, removes) || slices.ContainsFunc(job.Children, reads)
 }

@@ -22,9 +22,10 @@ type Page struct {
 
 // Notice compares a page with the facts about its list, and logs oddities that affect the rules.
 func (w *Watcher) Notice(page Page) {
-	p, c := &w.latest, w.latest.context
-	p.reading, p.header, p.request, p.before, p.sent = page.Reading, page.Header, page.Request, page.Previous, page.Sent
-	p.trailers, p.errorItem, p.repeats = page.Trailer, nil, false
+	p, c := &w.list, w.list.context
+	p.latestPage = latestPage{
+		reading: page.Reading, header: page.Header, trailers: page.Trailer, request: page.Request, before: page.Previous, sent: page.Sent,
+	}
 	w.hints.resumed, w.hints.found = nil, nil
 	if c.Page == 1 {
 		w.history.First = page.Sent
@@ -52,7 +53,7 @@ func (w *Watcher) Notice(page Page) {
 
 // noticeRepeats compares the items and the request of a page with those of earlier pages.
 func (w *Watcher) noticeRepeats() {
-	p, repeats, cursors := &w.latest, w.repeats(), w.cursors()
+	p, repeats, cursors := &w.list, w.repeats(), w.cursors()
 	isRepeat := repeats.noticeRepeat()
 	hasIdentity := func(item []byte) bool { return document.Identity(item) != nil }
 	cursors.noticeTie()
@@ -72,7 +73,7 @@ func (w *Watcher) noticeRepeats() {
 // NoticeContinued records what only later pages are compared with. It must be called when the list goes on after a page,
 // before the variables change.
 func (w *Watcher) NoticeContinued() {
-	c := w.latest.context
+	c := w.list.context
 	if c.Page == 1 {
 		w.listHints().noticeTotal(w.Hints())
 		w.comparison().rememberFirst()
@@ -80,13 +81,13 @@ func (w *Watcher) NoticeContinued() {
 		w.errors().rememberAlone()
 	}
 	if !c.Polled && !c.RepeatedRequest {
-		w.history.Requests.Put(w.latest.request, w.latest.decisive().Half())
+		w.history.Requests.Put(w.list.request, w.list.decisive().Half())
 	}
 }
 
 // NoticeWritten records that the items of the last page are written, as filter and fields leave them. It notices items whose
 // key an earlier item of the same type has, and items without a key. The keys of the latest items are remembered; see [Recall].
 func (w *Watcher) NoticeWritten(lists []document.TypedItems) {
-	w.latest.facts.RepeatWritten = w.latest.facts.RepeatWritten || w.latest.repeats
+	w.list.facts.RepeatWritten = w.list.facts.RepeatWritten || w.list.repeats
 	w.repeats().noticeKeys(lists)
 }

@@ -14,7 +14,7 @@ import (
 
 // A placeSearch finds the items of a list that a page lacks at other places in it.
 type placeSearch struct {
-	*latestPage
+	*listView
 	memory *placeMemory
 }
 
@@ -113,7 +113,7 @@ func (p place) hint(configured string) string {
 
 // elsewhere returns where a body may have the items of a list that it lacks: under a similar name, in XML under
 // another one, under the same name in another object, or in the only list of objects.
-func (p *latestPage) elsewhere(body any, steps []rules.PathStep) place {
+func (p *listView) elsewhere(body any, steps []rules.PathStep) place {
 	v, path := body, []string{}
 	for i, step := range steps {
 		if step.All {
@@ -165,7 +165,7 @@ func firstIn(v any) any {
 }
 
 // similar returns the place of items under a name that is similar to the first of some steps, in an object at a path.
-func (p *latestPage) similar(object rules.Object, path []string, steps []rules.PathStep) place {
+func (p *listView) similar(object rules.Object, path []string, steps []rules.PathStep) place {
 	names := map[string]string{} // by their local names
 	for _, m := range object {
 		if m.Name != steps[0].Key && !p.subject.reads(append(slices.Clip(path), m.Name)) {
@@ -200,7 +200,7 @@ const minSimilar = 3
 // otherElements returns the place of the elements of XML that may be the items under another name: the only ones in
 // their parent that occur several times and are like items. They are the items if the parent has nothing else, except
 // what describes a list. There, a single element may be an item.
-func (p *latestPage) otherElements(parent rules.Object, path []string, name string) place {
+func (p *listView) otherElements(parent rules.Object, path []string, name string) place {
 	if !p.reading.Elements {
 		return place{}
 	}
@@ -225,7 +225,7 @@ func (p *latestPage) otherElements(parent rules.Object, path []string, name stri
 
 // deeperElements returns the place of the elements of XML that have the name of the items, but are in elements of other names:
 // after a star, which stands for the elements of the name before it, these need another star.
-func (p *latestPage) deeperElements(parent rules.Object, path []string, name string) place {
+func (p *listView) deeperElements(parent rules.Object, path []string, name string) place {
 	if !p.reading.Elements || !slices.Contains(path, "*") {
 		return place{}
 	}
@@ -262,7 +262,7 @@ func isLikeItem(v any) bool {
 
 // sameName returns the place of a list of objects that has the given name, in an object at a path or in the objects
 // within it.
-func (p *latestPage) sameName(v any, path []string, name string) place {
+func (p *listView) sameName(v any, path []string, name string) place {
 	object, _ := value.Members(v)
 	if len(path) == maxNestedPlaces || p.subject.reads(append(slices.Clip(path), name)) && len(path) > 0 {
 		return place{}

@@ -43,7 +43,7 @@ func (m *repeatMemory) overlap(job *compile.Job) *Overlap {
 
 // firstList returns the digest by which the first pages of partitions are compared. For the items of a parent, identifiers
 // may begin anew, and the rest of an item may be an address.
-func (p *latestPage) firstList() document.Digest {
+func (p *listView) firstList() document.Digest {
 	if p.subject.job.Parent != nil {
 		return p.reading.ItemsDigest
 	}

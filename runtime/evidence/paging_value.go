@@ -30,9 +30,9 @@ func (w *Watcher) PagingValues() []PagingValue {
 	named = slices.DeleteFunc(named, func(hint PagingValue) bool {
 		return hint.Value == nil || w.hints.counted && hint.At == hints.TotalAt
 	})
-	for _, read := range w.latest.subject.paging {
+	for _, read := range w.list.subject.paging {
 		isNamed := func(hint PagingValue) bool { return readsHeader(hint.At)(read) }
-		if v, ok := read.Lookup(w.latest.context); ok && !slices.ContainsFunc(named, isNamed) {
+		if v, ok := read.Lookup(w.list.context); ok && !slices.ContainsFunc(named, isNamed) {
 			add(read.String(), v)
 		}
 	}

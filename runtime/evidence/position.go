@@ -13,7 +13,7 @@ import (
 
 // A positionSearch finds responses that state another position than their request.
 type positionSearch struct {
-	*latestPage
+	*listView
 	memory *positionMemory
 }
 
@@ -60,7 +60,7 @@ func (s positionSearch) notice() {
 }
 
 // statedPosition returns where a response states the position that is one of some parameters, or nil.
-func (p *latestPage) statedPosition(params rules.Object) *statedPosition {
+func (p *listView) statedPosition(params rules.Object) *statedPosition {
 	var paths [][]string
 	for _, name := range p.reading.Names(nil) {
 		paths = append(paths, []string{name})

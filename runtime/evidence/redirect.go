@@ -13,7 +13,7 @@ import (
 
 // A redirectSearch finds pages without items that come from elsewhere than the pages before them.
 type redirectSearch struct {
-	*latestPage
+	*listView
 	memory *redirectMemory
 }
 

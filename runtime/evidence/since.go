@@ -22,7 +22,7 @@ type since struct {
 
 // sinceOf returns the kept value with which items are compared, given the values of [compile.Job.Computed]. In the
 // first run, which has no kept value, the list may begin where it likes.
-func (p *latestPage) sinceOf(values compile.ComputedValues) (s since) {
+func (p *listView) sinceOf(values compile.ComputedValues) (s since) {
 	for _, c := range p.subject.sent {
 		kept := p.context.Kept[c.Kept]
 		if kept == nil {
@@ -46,7 +46,7 @@ func (p *latestPage) sinceOf(values compile.ComputedValues) (s since) {
 
 // notice counts the items from before the kept value that was sent. Such items show that the API ignores the
 // parameter.
-func (s since) notice(p *latestPage) {
+func (s since) notice(p *listView) {
 	if s.sent == nil {
 		return
 	}

@@ -12,22 +12,22 @@ import (
 
 // warnOfRules logs oddities of a page that affect the rules.
 func (w *Watcher) warnOfRules() {
-	c := w.latest.context
-	if c.Page == 1 && w.latest.reading.HasContent() {
+	c := w.list.context
+	if c.Page == 1 && w.list.reading.HasContent() {
 		w.absences().warnOfMissing()
 	}
-	for _, stop := range w.latest.subject.job.Stops {
-		w.latest.warnOfTextFlags(w.machine, stop)
+	for _, stop := range w.list.subject.job.Stops {
+		w.list.warnOfTextFlags(w.machine, stop)
 	}
 	if limit, ok := c.Limit.(int); ok && limit > 0 && c.Count > limit {
-		w.latest.warn("limit_ignored",
+		w.list.warn("limit_ignored",
 			fmt.Sprintf("page %d has %d items, more than the limit of %d; the API seems to ignore the limit", c.Page, c.Count, limit))
 	}
 }
 
 // warnOfTextFlags logs a flag that is the text "false": as a boolean it is true (specification
 // 2.2), which is seldom the intention of the API.
-func (p *latestPage) warnOfTextFlags(m *language.Machine, stop *compile.Trigger) {
+func (p *listView) warnOfTextFlags(m *language.Machine, stop *compile.Trigger) {
 	for _, flag := range stop.Flags() {
 		if flag.Has || !flag.InBody() {
 			continue
@@ -89,8 +89,8 @@ func (s absenceSearch) warnOfMisspelt(e *language.Expression) {
 // warnOfShortPage warns that new items follow the page after which the list was resumed, although that page was short: it may
 // have been the last one, and have more items now. An API may also have a short page in the middle, so this is not a finding.
 func (w *Watcher) warnOfShortPage() {
-	if c := w.latest.context; w.shortPage > 0 && c.Count > 0 && !w.latest.repeats {
-		w.latest.warn("resumed_short", fmt.Sprintf("page %d, after which the run was interrupted, was short, and page %d has items: "+
+	if c := w.list.context; w.shortPage > 0 && c.Count > 0 && !w.list.repeats {
+		w.list.warn("resumed_short", fmt.Sprintf("page %d, after which the run was interrupted, was short, and page %d has items: "+
 			"items that were added to page %d since then are not read; start over if the list grows, or page by a cursor",
 			w.shortPage, c.Page, w.shortPage))
 	}

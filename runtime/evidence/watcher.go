@@ -17,7 +17,7 @@ import (
 // The other methods may come between them. A Watcher must not be used by several goroutines at once.
 type Watcher struct {
 	machine   *language.Machine
-	latest    latestPage
+	list      listView
 	history   *history
 	hints     hintState
 	since     since     // the kept value that the request sends
@@ -41,14 +41,14 @@ type WatcherOptions struct {
 // NewWatcher returns the watcher of a list.
 func NewWatcher(o WatcherOptions) Watcher {
 	h := &o.Memory.History.content
-	return Watcher{machine: o.Machine, unsplit: o.Unsplit, history: h, latest: latestPage{
+	return Watcher{machine: o.Machine, unsplit: o.Unsplit, history: h, list: listView{
 		subject: o.Subject, facts: &h.Facts, largest: &o.Memory.LargestPage, context: o.Context, redactor: o.Redactor, warn: o.Warn,
 	}}
 }
 
 // The methods below return the searches of the watcher, which live until the next page.
 
-func (w *Watcher) comparison() comparison { return comparison{&w.latest, &w.history.firstPage} }
+func (w *Watcher) comparison() comparison { return comparison{&w.list, &w.history.firstPage} }
 
 func (w *Watcher) repeats() repeatSearch {
 	return repeatSearch{w.comparison(), &w.history.repeatMemory}
@@ -59,38 +59,38 @@ func (w *Watcher) cursors() cursorSearch { return cursorSearch{w.repeats(), &w.h
 func (w *Watcher) sizes() sizeSearch { return sizeSearch{w.comparison(), &w.history.sizeMemory} }
 
 func (w *Watcher) positions() positionSearch {
-	return positionSearch{&w.latest, &w.history.positionMemory}
+	return positionSearch{&w.list, &w.history.positionMemory}
 }
 
 func (w *Watcher) redirects() redirectSearch {
-	return redirectSearch{&w.latest, &w.history.redirectMemory}
+	return redirectSearch{&w.list, &w.history.redirectMemory}
 }
 
-func (w *Watcher) nested() nestedSearch { return nestedSearch{&w.latest, &w.history.nestedMemory} }
+func (w *Watcher) nested() nestedSearch { return nestedSearch{&w.list, &w.history.nestedMemory} }
 
 func (w *Watcher) gaps() gapSearch {
 	return gapSearch{w.comparison(), &w.history.gapMemory, w.history.HadItems}
 }
 
 func (w *Watcher) absences() absenceSearch {
-	return absenceSearch{w.comparison(), &w.history.pathMemory, placeSearch{&w.latest, &w.history.placeMemory}}
+	return absenceSearch{w.comparison(), &w.history.pathMemory, placeSearch{&w.list, &w.history.placeMemory}}
 }
 
 func (w *Watcher) errors() errorSearch { return errorSearch{w.comparison(), &w.history.errorMemory} }
 
 func (w *Watcher) listHints() hintSearch {
-	return hintSearch{&w.latest, &w.history.totalMemory, &w.hints}
+	return hintSearch{&w.list, &w.history.totalMemory, &w.hints}
 }
 
 // Resume continues the list after the page of the context, with its hints, which may be nil.
 func (w *Watcher) Resume(hints *rules.Hints) {
 	w.hints.resumed = hints
-	w.shortPage = w.latest.onlyShortPage()
+	w.shortPage = w.list.onlyShortPage()
 }
 
 // onlyShortPage returns the number of the last page if it is shorter than all pages before it, which are full, and requests
 // name positions in the list: rows that are added to the list fill the page up. It returns 0 otherwise.
-func (p *latestPage) onlyShortPage() int {
+func (p *listView) onlyShortPage() int {
 	c, full := p.context, *p.largest
 	if limit, ok := c.Limit.(int); ok {
 		full = max(full, limit)
@@ -103,8 +103,8 @@ func (p *latestPage) onlyShortPage() int {
 
 // SetValues sets the values of the job's own request, those of [compile.Job.Computed].
 func (w *Watcher) SetValues(values compile.ComputedValues) {
-	w.nilValues = w.latest.subject.NilCounts(values)
-	w.since = w.latest.sinceOf(values)
+	w.nilValues = w.list.subject.NilCounts(values)
+	w.since = w.list.sinceOf(values)
 }
 
 // An End describes how a list ended.

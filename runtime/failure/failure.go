@@ -102,9 +102,9 @@ type Error struct {
 	Hint    string // remedy, if one is known
 	Err     error  // the cause; may be nil
 
-	// Earlier reports whether the cause is on pages before this one, or in an item of the parent. A run that continues
+	// CauseBefore reports whether the cause is on pages before this one, or in an item of the parent. A run that continues
 	// from a checkpoint of the list would fail again, or leave out items; one from its beginning need not.
-	Earlier bool
+	CauseBefore bool
 
 	Remedy remedy.Remedy // the hint, for a front end with its own wording: see [Error.WithRemedy]
 }

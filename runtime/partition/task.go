@@ -58,7 +58,9 @@ func (e *Ending) Failure() error {
 	var errs []error
 	for _, r := range e.Results {
 		if f := r.Error; f != nil && !r.Skipped {
-			errs = append(errs, &failure.Error{Class: failure.Class(f.Class), Op: "task", Message: f.Message, Hint: f.Hint, Earlier: f.Earlier})
+			errs = append(errs, &failure.Error{
+				Class: failure.Class(f.Class), Op: "task", Message: f.Message, Hint: f.Hint, CauseBefore: f.CauseBefore,
+			})
 		}
 	}
 	return errors.Join(errs...)

@@ -97,6 +97,6 @@ func (t *tree) ruleContext(ctx context.Context, p runtime.Partition, e *language
 // fault returns the error of a rule of a variable.
 func (t *tree) fault(ctx context.Context, p runtime.Partition, err error) error {
 	return runtime.CompleteError(ctx, t.walk.Redactor, &failure.Error{
-		Class: p.Blame(), Job: p.Job.ID(), Partition: t.walk.Redactor.Shown(p.Label()), Op: "for", Err: err, Earlier: p.Job.Parent != nil,
+		Class: p.Blame(), Job: p.Job.ID(), Partition: t.walk.Redactor.Shown(p.Label()), Op: "for", Err: err, CauseBefore: p.Job.Parent != nil,
 	})
 }

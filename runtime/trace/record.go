@@ -76,9 +76,9 @@ type Fault struct {
 	Message string `json:"message"`         // one sentence, with the job and the page
 	Hint    string `json:"hint,omitempty"`  // how to fix it
 
-	// Earlier reports whether the cause is on pages before the last one, or in an item of the parent, so that a
+	// CauseBefore reports whether the cause is on pages before the last one, or in an item of the parent, so that a
 	// checkpoint of the list is of no use.
-	Earlier bool `json:"earlier,omitempty"`
+	CauseBefore bool `json:"earlier,omitempty"`
 
 	Remedy remedy.Remedy `json:"-"` // the hint, for a front end with its own wording
 }
@@ -184,7 +184,7 @@ func FaultOf(err error, secrets *redact.Redactor) *Fault {
 	}
 	fault := &Fault{
 		Class: string(known.Class), Message: secrets.Text(known.WithHint("").Error()), Hint: secrets.Text(known.Hint),
-		Earlier: known.Earlier,
+		CauseBefore: known.CauseBefore,
 	}
 	if fault.Hint == known.Hint {
 		fault.Remedy = known.Remedy

@@ -11,9 +11,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Shape holds the changes that a job makes to every item: filter and fields. The zero Shape passes
+// ItemRules holds the changes that a job makes to every item: filter and fields. The zero value passes
 // items on as they are.
-type Shape struct {
+type ItemRules struct {
 	Filter *language.Expression // nil if every item passes
 	Fields []ItemField          // fields in the order of the configuration
 	Reads  [][]string           // the paths of an item that are decoded; an empty path is the whole item
@@ -44,17 +44,17 @@ func (f ItemField) JSON(m *language.Machine, c *rules.Context) (any, error) {
 }
 
 // Empty reports whether items are passed on as they are.
-func (s *Shape) Empty() bool { return len(s.rules) == 0 }
+func (s *ItemRules) Empty() bool { return len(s.rules) == 0 }
 
 // Rules returns the rules: filter first, then the fields.
-func (s *Shape) Rules() []*language.Expression { return s.rules }
+func (s *ItemRules) Rules() []*language.Expression { return s.rules }
 
 // ReadsKey reports whether a rule reads the name of the member that an item comes from.
-func (s *Shape) ReadsKey() bool {
+func (s *ItemRules) ReadsKey() bool {
 	return anyReads(s.rules, func(r language.Read) bool { return r.Is(rules.ContextKey) })
 }
 
-func (s *Shape) add(e *language.Expression) {
+func (s *ItemRules) add(e *language.Expression) {
 	s.rules = append(s.rules, e)
 	if e.Rule.Role == rules.RoleFilter {
 		s.Filter = e
@@ -73,7 +73,7 @@ func (s *Shape) add(e *language.Expression) {
 
 // Watches returns the paths of items, of the body and of that of the first page, and the headers, that the rules read, each
 // once. A path that no item has, or no response, is probably misspelt, unless it is optional.
-func (s *Shape) Watches() []Watch {
+func (s *ItemRules) Watches() []Watch {
 	var found watches
 	for _, e := range s.rules {
 		found.add(e, language.Read.InItem, func(r language.Read) Watch { return Watch{Optional: checksPresence(e, r)} })
@@ -91,7 +91,7 @@ func inResponses(r language.Read) bool {
 }
 
 // addReads notes the paths of the item that an expression reads. A list on a path is decoded as a whole.
-func (s *Shape) addReads(e *language.Expression) {
+func (s *ItemRules) addReads(e *language.Expression) {
 	for _, r := range e.Reads {
 		if !r.InItem() {
 			continue

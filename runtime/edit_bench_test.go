@@ -68,7 +68,7 @@ func BenchmarkShape(b *testing.B) {
 			reading, err := v.run.workspace.reader.Read(document.Response{Status: http.StatusOK, Body: copied})
 			require.NoError(b, err)
 			page := &Page{Items: reading.Items, Lists: reading.Lists, values: reading.Values}
-			require.NoError(b, v.run.shape(b.Context(), page, nil))
+			require.NoError(b, v.run.editItems(b.Context(), page, nil))
 			require.Equal(b, v.written, page.Items.Len())
 			_, err = page.Items.WriteTo(io.Discard)
 			require.NoError(b, err)
