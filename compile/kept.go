@@ -200,7 +200,9 @@ func (c *compilation) warnOfReread(j *Job) {
 	}
 	kept := "kept." + r.From.KeptAsIs()
 	later := kept + " + " + r.Unit.String()
-	if r.Unit.IsTime() {
+	if r.Unit.Months > 0 || r.Unit.Days > 0 {
+		later = fmt.Sprintf("date(%s).AddDate(0, %d, %d)", kept, r.Unit.Months, r.Unit.Days)
+	} else if r.Unit.IsTime() {
 		later = fmt.Sprintf("date(%s) + duration('%s')", kept, r.Unit)
 	}
 	c.warn(r.From.Rule, fmt.Sprintf("set key, and merge the rows by it; or, only if the last unit is over when the run begins, begin one "+

@@ -38,7 +38,7 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 	}
 	if evidence == nil && !t.full {
 		t.writeHeading("audit, at the end of a list")
-		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
+		t.writeParagraph(4, fmt.Sprintf("%s if it finds a sign of missing or repeated items%s", auditWarns, signNames(hints)))
 		return
 	}
 	if evidence != nil {
@@ -49,11 +49,7 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 		}
 		rest := ""
 		if !t.full && hints != nil {
-			var ids []string
-			for _, r := range hints {
-				ids = lists.AppendNew(ids, strings.TrimPrefix(r.ID, "audit."))
-			}
-			rest = fmt.Sprintf("Other signs (audit.*) only warn: %s; --full describes them.", wording.AndList(ids))
+			rest = "Other signs only warn" + signNames(hints)
 		}
 		if text := strings.TrimSpace(x.Items.signs(t.full) + x.auditOfCutOff(evidence) + rest); text != "" {
 			t.writeParagraph(4, text)
@@ -67,26 +63,39 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 	}
 }
 
+// signNames names signs of the audit, as the end of a sentence.
+func signNames(signs []RuleExplanation) string {
+	example := ""
+	var names []string
+	for _, r := range signs {
+		if r.ID == "audit.twice" {
+			example = ", also that " + r.Clause
+		}
+		names = lists.AppendNew(names, strings.TrimPrefix(r.ID, "audit."))
+	}
+	return fmt.Sprintf("%s: %s (audit.NAME; --full describes them).", example, strings.Join(names, ", "))
+}
+
 // conditionsOfEvidence says when a finding of the audit fails the run, and when it only warns. It returns nothing if the finding
 // always fails the run.
 func (x *JobExplanation) conditionsOfEvidence(r RuleExplanation) (sentences []string) {
 	var fails, warns []string
 	if r.again {
-		fails = append(fails, "if samePage has ended the list")
+		fails = append(fails, "samePage has ended the list")
 	}
 	if exception, isException := strings.CutPrefix(r.except, "unless "); isException {
 		warns = append(warns, "if "+exception)
 	} else if r.except != "" {
-		fails = append(fails, r.except)
+		fails = append(fails, strings.TrimPrefix(r.except, "if "))
 	}
 	if r.rule.Audit.Adds {
-		fails = append(fails, "if the rows are added to a file")
+		fails = append(fails, "the rows are added to a file")
 	}
 	if r.rule.Audit.Sign != "" && !r.again {
 		warns = append(warns, x.decides(r)...)
 	}
 	if fails != nil {
-		sentences = append(sentences, "fails the run only "+strings.Join(fails, ", and only "))
+		sentences = append(sentences, "only warns unless "+strings.Join(fails, ", and "))
 	}
 	if warns != nil {
 		sentences = append(sentences, "only warns "+strings.Join(warns, "; or "))
@@ -106,7 +115,7 @@ func (x *JobExplanation) decides(r RuleExplanation) (conditions []string) {
 		conditions = append(conditions, "after an end by "+wording.OrList(ends))
 	}
 	if x.signs != nil {
-		read := fmt.Sprintf("if rules read that %s (they read %s)", r.rule.Audit.Sign, strings.Join(x.signs, ", "))
+		read := fmt.Sprintf("if it is one that rules read (%s)", strings.Join(x.signs, ", "))
 		if x.failsAfterSamePage(r) {
 			read += ", unless samePage has ended the list" + r.rule.Audit.ReadToo
 		}

@@ -32,7 +32,7 @@ func explainedConfig(t *testing.T, config string, l *language.Language) *Explana
 func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 	const expression = `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": `
 	for _, c := range []struct{ name, pagination, want string }{
-		{"a page number", `{"method": "pagenum"}`, "Sends GET https://x.example/users?sort=id&page=1, then increments page. Ends normally when"},
+		{"a page number", `{"method": "pagenum"}`, "Sends GET https://x.example/users?sort=id&page=1 (no api.authentication), then increments page. Ends normally when"},
 		{"a page number that the first request does not have", `{"method": "pagenum", "firstPage": 0, "firstPageParams": false, "limit": 20}`,
 			"then sends page (increasing by 1), limit = 20. Ends"},
 		{"another verb", `{"method": "response.param", "responseParam": "next", "queryParam": "cursor", "scrollRequest": {"endpoint": "scroll", "method": "POST"}}`,
@@ -52,9 +52,9 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 		{"a parameter of the first request only", expression + `{"url": "page == 0 ? nil : body.next", "applyToFirst": true,
 			"params": {"full": "page == 0 ? true : nil"}}}`, "then requests body.next, without the job's own params. Ends"},
 		{"a limit of one page", `{"method": "pagenum", "forceStop": {"pages": 1}}`,
-			"&page=1 once. Is cut off when the limit of 1 page is reached"},
+			"&page=1 (no api.authentication) once. Is cut off when the limit of 1 page is reached"},
 		{"no address", `{"method": "expression", "nextRequest": {"url": "nil"}}`,
-			"Sends GET https://x.example/users?sort=id once. Ends normally when there is no next request: nextRequest.url is nil. Bounds: one page: nextRequest.url is nil."},
+			"Sends GET https://x.example/users?sort=id (no api.authentication) once. Ends normally when there is no next request: nextRequest.url is nil. Bounds: one page: nextRequest.url is nil."},
 		{"no address, in parentheses", `{"method": "expression", "nextRequest": {"url": "(nil)"}}`,
 			"once. Ends normally when there is no next request: nextRequest.url is nil. Bounds: one page: nextRequest.url is nil."},
 		{"a rule about pages", `{"method": "pagenum", "onError": [{"on": "success", "when": "body.error != nil", "do": "fail"}]}`,
@@ -118,7 +118,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"which finding fails the run?", `{"method": "pagenum"}`,
 			"audit, at the end of a list: each of these fails the run (exit status 9), unless a condition below it says otherwise audit.begin page 1 says that pages are before it only warns if it is a link that names no lower position, or a page 0, which may not exist audit.total"},
 		{"and which does not?", `{"method": "pagecount", "pagesField": "meta.pages"}`,
-			"or if rules read that token or link (they read meta.pages), unless samePage has ended the list and it is not the one that was sent"},
+			"or if it is one that rules read (meta.pages), unless samePage has ended the list and the token or link differs from the one that was sent"},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},
 		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "state.offset also in the first request [method offset]"},
 		{"and why not?", `{"method": "offset", "limit": 5, "firstPageParams": false}`, "not in the first request (firstPageParams at"},
@@ -137,7 +137,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"and without its params?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'", "includeParams": false}}`,
 			"next request: without the job's endpoint and params, with nextRequest.endpoint 'next'"},
 		{"and does the audit say so?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`, "since a parameter of the job overrides its own"},
-		{"is a missing path evidence?", `{"method": "pagenum"}`, "audit.missing no response has the list of items fails the run only if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects in another place: in its root, or as its only one"},
+		{"is a missing path evidence?", `{"method": "pagenum"}`, "audit.missing no response has the list of items only warns unless the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects in another place: in its root, or as its only one"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing or null"},
 	} {
 		t.Run(c.question, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 
 func TestTheAuditOnlyWarnsInDialectKeboola(t *testing.T) {
 	text := (&Explanation{Dialect: rules.Keboola, Jobs: []JobExplanation{explained(t, `{"method": "pagenum"}`)}}).Text(TextOptions{})
-	require.Contains(t, text, "warns (outcome and exit status unchanged) if one of")
+	require.Contains(t, text, "warns (outcome and exit status unchanged) if it finds a sign of missing or repeated items, also\n")
 	require.NotContains(t, text, "(exit status 9)")
 }
 

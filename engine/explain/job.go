@@ -68,14 +68,14 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	case len(j.Children) > 0 && j.SplitVariable() == nil:
 		x.whyNotAhead = "not by default, as the requests of the partitions come before the next page; "
 	case cfg.MaxPartitions > 0:
-		x.whyNotAhead = "not by default, because of limits.partitions; "
+		x.whyNotAhead = "not by default, because the configuration has limits.partitions; "
 	case j.Request.Verb() != http.MethodGet && !slices.ContainsFunc(j.Parts, setsMethod):
 		x.whyNotAhead = fmt.Sprintf("not by default, as the method is %s; ", j.Request.Verb())
 	}
 	for _, f := range j.Functions {
 		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
 	}
-	x.Summary = j.summary(&x)
+	x.Summary = j.summary(&x, cfg)
 	x.path, x.paging = set.Job.Path(), set.Path
 	x.endpoint, x.properties = set.Job.Method+" "+set.Job.Endpoint, j.properties(&x)
 	return x
@@ -488,6 +488,9 @@ func (j explainer) items() ItemsExplanation {
 		x.Where += " (XML)"
 		if field != nil && len(field.Text) > 0 && field.Text != "." {
 			x.Where += ", whose first name is that of the root element"
+			if field.Lists == nil && len(field.Keys) == 1 {
+				x.Where += ", so that this is the only item"
+			}
 		}
 	case rules.FormatAuto:
 		const detected = "(the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by how the body begins"

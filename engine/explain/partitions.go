@@ -78,7 +78,8 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 			split = "; for those of a window that may be read in halves, it runs when the window has ended"
 		}
 		sentences = append(sentences, fmt.Sprintf("For each item of %s, called %s, the job reads %s, as sent by the API%s. "+
-			"It runs for the items of a page before the next page of %[1]s%[5]s.", x.Parent, j.redact(j.For[0].Name), reads, filtered, split))
+			"It runs for the items of a page%[6]s before the next page of %[1]s%[5]s.",
+			x.Parent, j.redact(j.For[0].Name), reads, filtered, split, j.afterChildren()))
 	}
 	sentences = append(sentences, j.withoutValue()...)
 	if slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.When != nil }) {
@@ -123,6 +124,25 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	}
 	return append(sentences,
 		"If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
+}
+
+// afterChildren names the other children of its parent that run before the job, if there are any.
+func (j explainer) afterChildren() string {
+	var names []string
+	for _, child := range j.Parent.Children {
+		if child == j.Job {
+			break
+		}
+		names = append(names, child.ID())
+	}
+	if names == nil {
+		return ""
+	}
+	have := "have"
+	if len(names) == 1 {
+		have = "has"
+	}
+	return fmt.Sprintf(", after %s %s run for all of them,", wording.AndList(names), have)
 }
 
 // exceptChildren says that the errors of jobs for the items of the job are other ones, if there are any.

@@ -14,8 +14,11 @@ import (
 )
 
 // summary describes a job in a few sentences: its requests, its ends, its bounds.
-func (j explainer) summary(x *JobExplanation) string {
+func (j explainer) summary(x *JobExplanation, cfg *rules.Config) string {
 	first := fmt.Sprintf("Sends %s %s", x.First.Method, x.First.URL)
+	if cfg.Auth == nil {
+		first += " (no api.authentication)"
+	}
 	switch {
 	case x.First.fails != "" && x.FirstKept == nil:
 		return "The " + x.First.fails

@@ -129,8 +129,9 @@ func (u usedNames) terms() (terms []TermExplanation) {
 	}
 	if u.lacks {
 		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing or null, such as items[-1] of an empty page, or " +
-			"a member of a text: a comparison with it is false, unless it is == or !=; arithmetic with it gives nil, and so does a function, " +
-			"unless its text says otherwise; a condition that is nil is false, and one that is neither true nor false fails the rule; " +
+			"a member of a text: a comparison with it is false, unless it is == or !=, and it is in no list; arithmetic with it " +
+			"gives nil, and so does a function, unless its text says otherwise; a condition that is nil is false, and one that is " +
+			"neither true nor false fails the rule; " +
 			"a part of a request that is nil is left out; the log names a path that " +
 			"page 1 lacks, unless it is a link or the rule tests whether it is there"})
 	}

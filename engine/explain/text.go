@@ -149,7 +149,7 @@ func (t *textWriter) writeFailureOfJob() {
 		order = "Jobs run one after another, and with --jobs N up to N at a time. "
 	}
 	if e.serial {
-		order, beside = "Because of limits.partitions, jobs run one after another, also with --jobs. ", ""
+		order, beside = "Because the configuration has limits.partitions, jobs run one after another, also with --jobs. ", ""
 	}
 	apart := ""
 	if len(e.Trees) > 1 {

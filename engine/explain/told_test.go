@@ -87,7 +87,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
 			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.errorBody and audit.contract can fail the run; the others above are not sought."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
-			"audit.total the total of the last page, or else of page 1, exceeds the items read fails the run only if samePage has ended the list only warns if it is an estimate or, as beside currency, an amount of money audit.pages"},
+			"audit.total the total of the last page, or else of page 1, exceeds the items read only warns unless samePage has ended the list only warns if it is an estimate or, as beside currency, an amount of money audit.pages"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
@@ -127,11 +127,11 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a wait", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, users+"}"),
 			"a negative wait, one of more than 24 hours, or another text than a number or a duration, such as a date, fails the run (exit status 5); each response is a page"},
 		{"fetching ahead with a limit on partitions", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `}]}}`,
-			"not by default, because of limits.partitions; --prefetch N"},
+			"not by default, because the configuration has limits.partitions; --prefetch N"},
 		{"windows from a kept value", config("", users+`, "for": {"w": {"from": "kept.id", "to": 5}}, "params": {"w": {"expr": "w.from"}}, "incremental": {"cursor": "id"}}`),
 			"Without kept values, the windows of w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
 		{"a full page that is the last", config(`, "pagination": {"method": "offset", "limit": 2, "limitStop": {"count": 2}}`, users+"}"),
-			"Sends GET https://x.example/v1/users?limit=2&offset=0 once."},
+			"Sends GET https://x.example/v1/users?limit=2&offset=0 (no api.authentication) once."},
 		{"a short page that is not the last", config(`, "pagination": {"method": "pagenum", "limit": 2, "limitStop": {"count": 2}}`, users+"}"),
 			"second request GET https://x.example/v1/users?page=2&limit=2"},
 		{"no address of a second page", config(`, "pagination": {"method": "expression", "nextRequest": {"url": "nil"}, "stopRules": ["count == 0"]}`, users+"}"),
@@ -227,7 +227,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`,
 			"limits.partitions the items of a page need more partitions than are left of the 3 of a run [config.limits.partitions]"},
 		{"jobs and the limit on partitions", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `}, {"endpoint": "teams"}]}}`,
-			"Because of limits.partitions, jobs run one after another, also with --jobs."},
+			"Because the configuration has limits.partitions, jobs run one after another, also with --jobs."},
 		{"two jobs", config("", users+`}, {"endpoint": "teams"}`), "Jobs run one after another, and with --jobs N up to N at a time."},
 		{"a job that has ended", config("", users+`}, {"endpoint": "teams"}`), "requests what is not complete, and does not repeat jobs that have ended without evidence, also by a limit; after exit status 0"},
 		{"another job in dialect keboola", config(`, "dialect": "keboola"`, users+`}, {"endpoint": "teams"}`), ", and does not repeat jobs that have ended, also by a limit; after exit status 0"},
@@ -236,8 +236,8 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages with all items of a total audit.contract"},
 		{"a body that reports an error", config("", users+"}"), `audit.errorBody a successful response reports an error, or has a message other than "no items" in place of the list`},
 		{"a flag that is missing", config(`, "pagination": {"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`, users+"}"),
-			"audit.missing one of these is in no response: the list of items, last fails the run only if the last page has a sign of more that no rule reads"},
-		{"a contract", config("", users+"}"), "audit.contract the data differ from a contract file fails the run only if it is frozen"},
+			"audit.missing one of these is in no response: the list of items, last only warns unless the last page has a sign of more that no rule reads"},
+		{"a contract", config("", users+"}"), "audit.contract the data differ from a contract file only warns unless it is frozen"},
 		{"the signs of CSV", config("", users+`, "response": {"format": "csv"}}`), "Signs of more are read from headers, such as Link and X-Total-Count, not from rows."},
 		{"a star in dialect keboola", config(`, "dialect": "keboola"`, users+`, "dataField": "data.*"}`), "at data.* of the response (* is a member of that name)"},
 		{"a date in a form that is given", config("", users+`, "incremental": {"cursor": "at", "param": "since", "format": "2006-01-02"}}`),
@@ -320,16 +320,16 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 		_, ends, _ := strings.Cut(strings.Join(strings.Fields(x.Text(TextOptions{Full: true})), " "), "If several rules are true")
 		return ends
 	}
-	require.NotContains(t, told(`{"method": "pagenum"}`, "", "spec"), "if rules read that", "no rule reads a sign")
+	require.NotContains(t, told(`{"method": "pagenum"}`, "", "spec"), "if it is one that rules read", "no rule reads a sign")
 	require.Contains(t, told(`{"method": "pagenum", "nextPageFlag": {"field": "isLast", "stopOn": true}, "stopRules": ["body.done", {"when": "body.bad", "outcome": "failed"}]}`, "", "spec"),
-		"only warns if it is an estimate or, as beside currency, an amount of money; or after an end by nextPageFlag or stopRules[0]; or if rules read that total (they read bad, isLast, done), unless samePage has ended the list audit.pages")
+		"only warns if it is an estimate or, as beside currency, an amount of money; or after an end by nextPageFlag or stopRules[0]; or if it is one that rules read (bad, isLast, done), unless samePage has ended the list audit.pages")
 	require.Contains(t, told(`{"method": "pagecount", "pagesField": "n", "audit": {"ignore": ["audit.total", "audit.more"]}}`, "", "spec"),
-		"; or if rules read that token or link (they read n), unless samePage has ended the list and it is not the one that was sent audit.position")
+		"; or if it is one that rules read (n), unless samePage has ended the list and the token or link differs from the one that was sent audit.position")
 	// A token in the body comes again with the same page, so that it says nothing of another one.
 	require.Contains(t, told(`{"method": "response.param", "responseParam": "next", "queryParam": "c"}`, "", "spec"),
-		"; or if rules read that token or link (they read next) audit.missing")
+		"; or if it is one that rules read (next) audit.missing")
 	require.Contains(t, told(`{"method": "header.param", "responseHeader": "X-Next", "queryParam": "c"}`, "", "spec"),
-		"; or if rules read that token or link (they read X-Next), unless samePage has ended the list and it is not the one that was sent audit.missing")
+		"; or if it is one that rules read (X-Next), unless samePage has ended the list and the token or link differs from the one that was sent audit.missing")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
 	_, hints, _ = strings.Cut(hints, "audit, at the end of a list: ")
 	require.Contains(t, hints, "audit.total the total of the last page, or else of page 1, exceeds the items read audit.pages a number of pages exceeds")
@@ -477,9 +477,9 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
-	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved (a page that fails the run is not), and adds the rows to those in .partial; after exit status 0, it requests everything again, and after evidence the lists that have it.")
+	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved (one that fails the run is not), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it requests everything again, and after evidence the lists that have it.")
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
-		"(a page that fails the run is not), and adds the rows to those in .partial; after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then.")
+		"(one that fails the run is not), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then.")
 	require.NotContains(t, text, "keeps the rows that are in .partial", "--full says more of it")
 }
 
@@ -546,7 +546,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 		users    = `{"id": "users", "endpoint": "users"`
 		posts    = `{"id": "posts", "endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}`
 		parts    = `, "for": {"k": {"values": [1, 2]}}, "params": {"k": {"expr": "k"}}`
-		nilEntry = "a comparison with it is false, unless it is == or !="
+		nilEntry = "a comparison with it is false, unless it is == or !=, and it is in no list"
 		aws4     = `, "pagination": {"method": "offset", "limit": 2}, "authentication": {"type": "aws4", "region": "r", "service": "s", "accessKeyId": "a", "#secretAccessKey": "b"}`
 	)
 	for _, c := range []struct{ name, with, without, told string }{
@@ -631,7 +631,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
-	require.Contains(t, short(config(paged, users+split)), "cannot be split further fails the run only if an earlier run has written pages of it")
+	require.Contains(t, short(config(paged, users+split)), "cannot be split further only warns unless an earlier run has written pages of it")
 	const skipped = "and does not repeat partitions that are complete, or failed and were skipped (onPartitionError); after exit status 0"
 	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
 	require.NotContains(t, short(config("", users+whole)), skipped)

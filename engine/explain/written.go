@@ -155,8 +155,9 @@ func (x *JobExplanation) resumes(saved string) string {
 // startsOver says after which failures the next run does not go on, but requests the list again, as sentences.
 func (x *JobExplanation) startsOver() string {
 	var causes []string
+	skips := x.Partitions != nil && x.Partitions.OnError == rules.PartitionSkip
 	for _, r := range x.stops(groupSafety) {
-		if r.rule.Stop.CauseBefore && r.Outcome == rules.Failed {
+		if !skips && r.rule.Stop.CauseBefore && r.Outcome == rules.Failed {
 			causes = append(causes, r.ID)
 		}
 	}
@@ -167,7 +168,7 @@ func (x *JobExplanation) startsOver() string {
 	switch {
 	case x.Items.parents != nil:
 		what = "the tree is"
-		if x.Partitions == nil || x.Partitions.OnError != rules.PartitionSkip {
+		if !skips {
 			causes = append(causes, "an item of a parent with which no request can be made")
 		}
 	case x.Partitions != nil:
