@@ -24,8 +24,8 @@ const roundCounts = `[10, 20, 25, 30, 48, 50, 64, 96, 100, 128, 200, 250, 256, 3
 // fullPages is the number of pages with items, of a list whose last page may be empty.
 const fullPages = `total.pages - (count == 0 ? 1 : 0)`
 
-// statedSize says that the response states a page size of as many items as it has, which end the list, and that nothing else in
-// it says that there is no more.
+// statedSize is true if only a short page ended the list, although the page is full by the page size that the response itself
+// states, and nothing else in the response says that the list is complete.
 const statedSize = `hints.size == count and list.short and not list.nextGone and hints.more != false` +
 	` and hints.total != total.items and hints.pages != total.pages`
 

@@ -104,11 +104,11 @@ type ListFacts struct {
 	BeyondCount int    `expr:"beyondCount" doc:"the number of its items"`
 	EndStatus   int    `expr:"endStatus" doc:"the status of the error response with which an onError rule ended the list; 0 if none did"`
 	LandedPage  int    `expr:"landedPage" doc:"the first page without items that was redirected elsewhere; 0 if none"`
-	LandedPath  string `expr:"landedPath" doc:"this path"`
+	LandedPath  string `expr:"landedPath" doc:"the path to which it was redirected"`
 	BarePage    int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0 if it has one"`
 	BareBeside  bool   `expr:"bareBeside" doc:"whether that page has another member of page 1"`
 
-	Error      string     `expr:"error" doc:"what the body of a successful response says of an error; empty if it says nothing"`
+	Error      string     `expr:"error" doc:"what the body of a successful response says about an error; empty if it says nothing"`
 	ErrorPage  int        `expr:"errorPage" doc:"the page with this body"`
 	ErrorDoubt ErrorDoubt `expr:"errorDoubt" doc:"why it may be no error: see [ErrorDoubt]"`
 

@@ -358,7 +358,7 @@ func resolved(base, place string) string {
 	return place
 }
 
-// fromBase says of an address without an origin that it is relative.
+// fromBase says that an address without an origin is relative.
 func fromBase(address string) string {
 	if strings.Contains(address, "://") {
 		return address

@@ -66,7 +66,7 @@ type Switches struct {
 	PHPVolume       bool // the volume of a response is the length of PHP's encoding of it
 	WholeSeconds    bool // forceStop.time counts whole seconds
 	EmptyIsAbsent   bool // a dataField that holds 0, "" or false holds no items, instead of being an error
-	QuietSameItems  bool // pages with the same items as the page before are not warned of
+	QuietSameItems  bool // pages with the same items as the page before cause no warning
 	LoginLists      bool // a parameter of a login that the request has too becomes a list with both, instead of replacing it
 	LoginEndsAtOnce bool // a login that lasts no time is repeated before each request, instead of never
 	DropInvalid     bool // bytes of a response that are not UTF-8 are left out, instead of being an error
@@ -82,7 +82,7 @@ type Switches struct {
 	keboolaColumns  bool // the columns of the tables whose names have Keboola in them apply
 	ownForms        bool // values may have further forms and places: see [keboolaConfig]
 	emptyObjects    bool // "", 0 and false stand for an absent object, as in PHP
-	plainTexts      bool // braces and JSONPath have no meaning in texts, and are not warned of
+	plainTexts      bool // braces and JSONPath have no meaning in texts, and cause no warning
 	plainPaths      bool // stars and escaped dots have no meaning in paths
 	oneDataField    bool // dataField is one path, without a dataType
 	markedSecrets   bool // a computed value is a secret only if its key has a #, whatever its name

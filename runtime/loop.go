@@ -45,7 +45,7 @@ type EarlierRuns struct {
 	KeptBefore map[string]map[string]any
 }
 
-// A Loop runs compiled jobs, one after another or concurrently.
+// A Loop runs the lists of compiled jobs. It does not change, so several goroutines may run lists at once.
 type Loop struct {
 	Client   *transport.Client // required
 	Clock    transport.Clock   // nil means the system clock

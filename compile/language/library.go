@@ -90,7 +90,7 @@ func argumentOf(kind reflect.Type, v any) (any, bool) {
 	return v, true
 }
 
-// documentation is what the reference says of a function.
+// documentation is what the reference says about a function.
 type documentation struct {
 	signature, example string
 	result             string // result of the example, as JSON

@@ -188,7 +188,7 @@ func (c *Contract) Write(path string) error {
 func (c *Contract) Text() []byte { return c.text(false) }
 
 // State returns the text of a contract to which a run that continues this run adds its data: [Parse] reads
-// it. Besides [Contract.Text], it has what is not known of the sizes of pages yet.
+// it. Besides [Contract.Text], it has what is not known about the sizes of pages yet.
 func (c *Contract) State() []byte { return c.text(true) }
 
 func (c *Contract) text(continues bool) []byte {

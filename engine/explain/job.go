@@ -186,7 +186,7 @@ func (j explainer) mayEndAgain() bool {
 // samePage is the ID of the guard against a page that comes twice.
 const samePage = "samePage"
 
-// missingInWords says which paths the audit misses if no response has them.
+// missingInWords lists the paths that the audit reports as missing if no response has them.
 func (j explainer) missingInWords() string {
 	var paths, links []string
 	for _, watch := range slices.Concat(j.Watches(), j.ItemRules.Watches()) {

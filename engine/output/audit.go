@@ -39,7 +39,7 @@ func (rs *results) of(job string) engine.JobResult { return rs.ended[job] }
 func (rs *results) accepted(job string) bool { return rs.has(job) && !rs.ended[job].Refused }
 
 // leavesOut reports whether the limit on the partitions of the run left out all partitions of the jobs of a file, so that
-// nothing is known of its rows.
+// its rows are unknown.
 func (rs *results) leavesOut(jobs []string) bool {
 	return !slices.ContainsFunc(jobs, func(job string) bool {
 		ended := rs.ended[job]

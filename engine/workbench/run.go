@@ -215,7 +215,7 @@ func (r *runBuilder) end(result *engine.Result, err error) {
 	}
 }
 
-// describe says of each page why the list ended or went on.
+// describe says why the list ended or went on after each page.
 func (r *runBuilder) describe(x *explain.Explanation) {
 	readers := map[string]Readers{}
 	for i, p := range r.Pages {

@@ -6,7 +6,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// kindNames are the names of a text that says of which kind a line is: {"type": "summary", "total": 250}.
+// kindNames are the names of a text that says which kind of line it is in: {"type": "summary", "total": 250}.
 var kindNames = []string{"type", "kind", "event", "eventType", "recordType", "rowType", "messageType", "tag"}
 
 // Trailer returns the members of the last line of NDJSON if it may describe the list instead of being an item: no

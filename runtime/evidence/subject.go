@@ -182,7 +182,7 @@ func (s *Subject) holdsHints(path []string) bool {
 // objects that hold the items.
 const maxHintDepth = 2
 
-// nameOfSign returns the last key of a path, or what it says of a list of items beside it: odata.nextLink for
+// nameOfSign returns the last key of a path, or what it says about a list of items beside it: odata.nextLink for
 // items@odata.nextLink. See [apinames.Key.SplitList].
 func (s *Subject) nameOfSign(path []string) string {
 	parent, name := path[:len(path)-1], path[len(path)-1]
@@ -198,8 +198,8 @@ func (s *Subject) nameOfSign(path []string) string {
 	return name
 }
 
-// listCount stands for the name of a number that has the name of the list: total_users. Users may be counted who are
-// not in the list.
+// listCount replaces a name such as total_users, which consists of a word for a total and the name of the list. Such a
+// number is a weak sign: it may also count users who are not in the list.
 const listCount = "list count"
 
 // reads reports whether a list of the job is at a path, or below it.

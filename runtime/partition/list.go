@@ -234,7 +234,7 @@ func evaluateWindows(variable *compile.ForVariable, evaluate func(*language.Expr
 	return w, err
 }
 
-// Windows returns what an explanation says of the windows of a variable: the first, the second and the last one,
+// Windows returns what an explanation says about the windows of a variable: the first, the second and the last one,
 // and their number, which is at most most. Then the last one is that with this number.
 func Windows(v *compile.ForVariable, most int, evaluate func(*language.Expression) (any, error)) (few []map[string]any, n int, err error) {
 	w, err := evaluateWindows(v, evaluate)

@@ -62,7 +62,7 @@ const (
 	successRefill = 1
 )
 
-// What texts say of the retries of a run.
+// What texts say about the retries of a run.
 const (
 	RetriesOfRun      = budgetTokens / backoffCost  // the most without a success, at times for which the API did not ask
 	SuccessesForRetry = backoffCost / successRefill // requests that succeed and give one of these back
