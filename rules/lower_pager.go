@@ -70,9 +70,10 @@ func (p *pager) addEndRules() {
 	if p.outer != nil {
 		p.outer.addEndRules()
 	}
-	for _, row := range sharedStops {
-		row.When = p.inDialect(row)
-		p.addRow(row, p.lowerer.configured(p.settings.get(row.Only[0].Setting).path()))
+	for _, shared := range sharedStops {
+		row := shared.StopRule
+		row.Only, row.When = Conditions{IsSet(shared.Setting)}, p.inDialect(row)
+		p.addRow(row, p.lowerer.configured(p.settings.get(shared.Setting).path()))
 	}
 	for _, row := range p.method.Stops {
 		p.addRow(row, p.methodOrigin())

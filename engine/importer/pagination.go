@@ -138,9 +138,12 @@ func (p *Paging) connection(s *Stream) string {
 
 // sendsSize reports whether the method sends the size of a page with every request.
 func (p *Paging) sendsSize() bool {
+	if p.Keys != nil || !p.First || p.SizeIn == "" {
+		return false
+	}
 	_, sizeIsNumber := p.number()
 	isPages := p.Kind == Pages && p.Into.In == InParam && p.Pages == "" && p.Short && sizeIsNumber
-	return p != nil && p.Keys == nil && p.First && p.SizeIn != "" && (isPages || p.isOffset())
+	return isPages || p.isOffset()
 }
 
 // ofBareLists reports whether a response that is paged in this way is a list if it is not an object with a list: nothing else

@@ -72,26 +72,45 @@ func (p *Publisher) open() error {
 	p.records = records{run: p.run}
 	p.kept = newKeptValues(p.run)
 	modes := modes{p.run, &p.kept}
-	for _, open := range []func() error{
-		modes.checkMerge, modes.checkAppend, modes.checkState, p.checkResume,
-		p.kept.repair,
-		func() (err error) { // before any file is created, since it may refuse the options
-			p.contract, err = openContract(p.run, &p.targets.encoding)
-			return err
-		},
-		func() error { return p.targets.open(&p.pipes) },
-		func() error { return p.records.openTrace(&p.pipes) },
-		p.records.openRecording,
-		p.kept.read, // opening a file has completed the publication of an earlier run, which saved kept values
-		func() error { // a file whose jobs have kept values is appended to
-			return modes.choose(p.targets.all)
-		},
-		p.targets.openQueues, // concurrent jobs with the same target
-		p.store.Begin,        // all outputs are known
-	} {
-		if err := open(); err != nil {
-			return err
-		}
+	if err := modes.checkMerge(); err != nil {
+		return err
+	}
+	if err := modes.checkAppend(); err != nil {
+		return err
+	}
+	if err := modes.checkState(); err != nil {
+		return err
+	}
+	if err := p.checkResume(); err != nil {
+		return err
+	}
+	if err := p.kept.repair(); err != nil {
+		return err
+	}
+	var err error
+	if p.contract, err = openContract(p.run, &p.targets.encoding); err != nil { // before any file is created, since it may refuse the options
+		return err
+	}
+	if err := p.targets.open(&p.pipes); err != nil {
+		return err
+	}
+	if err := p.records.openTrace(&p.pipes); err != nil {
+		return err
+	}
+	if err := p.records.openRecording(); err != nil {
+		return err
+	}
+	if err := p.kept.read(); err != nil { // opening a file has completed the publication of an earlier run, which saved kept values
+		return err
+	}
+	if err := modes.choose(p.targets.all); err != nil { // a file whose jobs have kept values is appended to
+		return err
+	}
+	if err := p.targets.openQueues(); err != nil { // concurrent jobs with the same target
+		return err
+	}
+	if err := p.store.Begin(); err != nil { // all outputs are known
+		return err
 	}
 	p.targets.assignJobs()
 	p.commits = newCommits(p.run, p.targets.live, &p.records, p.contract)
@@ -241,26 +260,33 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 // and traces the failures, which are not part of a commit. The order of its steps matters; the comments
 // say what they need.
 func (p *Publisher) end(result *engine.Result, failed error) error {
-	for _, end := range []func() error{
-		p.commits.commit, // the pages before a failure
-		p.endTargets,
-		func() error { return p.publishJobs(result) }, // all items are written; compares the data of each file with the contract
-		func() error { // the other jobs, such as jobs that write to a stream, are in no group of files
-			p.contract.audit(p.results.jobs(), &p.results)
-			p.results.addTo(result, p.groups.share) // all comparisons are made
-			p.contract.mark()
-			return p.store.Flush()
-		},
-		func() error { return p.records.end(result) }, // after the commit, as a run that resumes may fail otherwise
-		func() error { p.groups.succeeded = failed == nil && !rejects(result); return p.publishDue() },
-		func() error { return p.contract.save(&p.targets, &p.results) }, // changes the contract, with which nothing is compared any more
-		func() error { return p.discard(result) },                       // the findings say which lists are refused
-	} {
-		if err := end(); err != nil {
-			return err
-		}
+	if err := p.commits.commit(); err != nil { // the pages before a failure
+		return err
 	}
-	return nil
+	if err := p.endTargets(); err != nil {
+		return err
+	}
+	if err := p.publishJobs(result); err != nil { // all items are written; compares the data of each file with the contract
+		return err
+	}
+	// The other jobs, such as jobs that write to a stream, are in no group of files.
+	p.contract.audit(p.results.jobs(), &p.results)
+	p.results.addTo(result, p.groups.share) // all comparisons are made
+	p.contract.mark()
+	if err := p.store.Flush(); err != nil {
+		return err
+	}
+	if err := p.records.end(result); err != nil { // after the commit, as a run that resumes may fail otherwise
+		return err
+	}
+	p.groups.succeeded = failed == nil && !rejects(result)
+	if err := p.publishDue(); err != nil {
+		return err
+	}
+	if err := p.contract.save(&p.targets, &p.results); err != nil { // changes the contract, with which nothing is compared any more
+		return err
+	}
+	return p.discard(result) // the findings say which lists are refused
 }
 
 // rejects reports whether the items of a job must not be published.
@@ -285,8 +311,9 @@ func (p *Publisher) discard(result *engine.Result) error {
 
 // refusedRoots returns the roots of the refused lists that the next run can request again with another
 // result: lists with findings, with partitions that failed or with a guard that ended them, lists that failed for
-// pages before the last, lists that continue from kept values, and lists with rows that cannot be merged. Any other list that a limit ended
-// would end there again. A collection would collect the same pages, so it has no such lists.
+// pages before the last, lists that continue from kept values, and lists with rows that cannot be merged. A list
+// without findings that a limit ended would end at the same place again, so it is kept. So are all lists of a
+// collection, because it would collect the same pages again.
 func (p *Publisher) refusedRoots(result *engine.Result) map[string]bool {
 	refused := map[string]bool{}
 	if p.options.Received {

@@ -183,7 +183,7 @@ func (s hintSearch) hintsOf() []foundHint {
 			found = append(found, foundHint{kind: hint.Kind, at: place, value: v, by: readsHeader(hint.Name)})
 		}
 	}
-	found = s.appendCounts(s.appendLink(found))
+	found = s.appendCounts(s.appendLink(s.appendRange(found)))
 	for i := range found {
 		_, found[i].lists = s.subject.holder(found[i].path[:max(0, len(found[i].path)-1)])
 	}
@@ -191,12 +191,17 @@ func (s hintSearch) hintsOf() []foundHint {
 	return found
 }
 
-// appendLink appends the hint in the Link header, if there is one.
-func (s hintSearch) appendLink(found []foundHint) []foundHint {
+// appendRange appends the hint in the Content-Range header, if it begins after the first item and the request did not ask for that.
+func (s hintSearch) appendRange(found []foundHint) []foundHint {
 	if m := rangeStart().FindStringSubmatch(s.header.Get("Content-Range")); m != nil && !contains(s.context.Sent.Params, m[1]) {
 		at := "that the range of Content-Range begins with " + m[1] + ", after the first item,"
 		found = append(found, foundHint{kind: apinames.HintPrevious, at: at, value: true})
 	}
+	return found
+}
+
+// appendLink appends the hints in the Link header, if there is one.
+func (s hintSearch) appendLink(found []foundHint) []foundHint {
 	if len(s.header["Link"]) == 0 {
 		return found
 	}
@@ -210,7 +215,7 @@ func (s hintSearch) appendLink(found []foundHint) []foundHint {
 	case leadsNowhere().MatchString(text):
 	case next != nil:
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: s.readsNextLink})
-	case next == nil && (relNext().MatchString(text) || slices.ContainsFunc(s.subject.decisives, s.readsNextLink) && isCutOff(text)):
+	case relNext().MatchString(text), slices.ContainsFunc(s.subject.decisives, s.readsNextLink) && isCutOff(text):
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, whose next link cannot be read,", value: text})
 	}
 	return found
