@@ -30,8 +30,8 @@ func (e *Engine) Check() error {
 		return err
 	}
 	inputs, found := e.cfg.BindInputs(e.options.run.Inputs)
-	if found.Err() != nil {
-		return found.Errors()
+	if err := found.Err(); err != nil {
+		return err
 	}
 	if _, err := e.baseURL(inputs); err != nil {
 		return e.invalidAddress("api.baseUrl", "https://api.example.com/v1/", err)

@@ -92,7 +92,7 @@ func (s optionSet) parse(source *diag.Source) (any, error) {
 func LoadFile(path string, options ...Option) (*Engine, error) {
 	text, err := rules.ReadConfigFile(path)
 	if err != nil {
-		return nil, Diagnostics{{Message: "cannot read the configuration: " + err.Error()}}
+		return nil, Diagnostics{{Message: "cannot read the configuration: " + err.Error(), Err: err}}
 	}
 	return Load(path, text, options...)
 }
@@ -110,7 +110,7 @@ func build(source *diag.Source, root any, s optionSet) (*Engine, error) {
 	found = hideSecrets(found.Unique(), cfg.Secrets, source)
 	found.Sort()
 	if err := found.Err(); err != nil {
-		return nil, found.Errors()
+		return nil, err
 	}
 	e := &Engine{cfg: cfg, root: root, auth: compiled.Credentials, warnings: found.Warnings(), options: s}
 	e.setJobs(compiled.Jobs)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -183,4 +185,10 @@ func TestASinkLearnsWhichJobsAreComplete(t *testing.T) {
 
 	_, err = e.RunTo(t.Context(), nil)
 	require.ErrorIs(t, err, engine.ErrConfig)
+}
+
+func TestTheErrorOfAFileThatCannotBeReadHasItsCause(t *testing.T) {
+	_, err := engine.LoadFile(filepath.Join(t.TempDir(), "no.json"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorAs(t, err, new(engine.Diagnostics))
 }

@@ -169,7 +169,8 @@ func WithPlaceholders() Option {
 
 // WithMaxPages limits every job to n pages, in addition to the limits of the configuration. A
 // longer job ends with outcome "limited", by the rule option.maxPages. Zero means no limit; n must
-// not be negative. Jobs without pagination make one request in any case.
+// not be negative. Jobs without pagination make one request in any case. The limit is a rule of the
+// compiled jobs, so [Engine.With] cannot change it.
 func WithMaxPages(n int) Option {
 	return loadOption(func(s *optionSet) error {
 		if n < 0 {

@@ -165,7 +165,7 @@ type JobResult = runtime.Result
 //	// CauseBefore reports whether the cause is on pages before this one, or in an item of the parent. A run that continues
 //	// from a checkpoint of the list would fail again, or leave out items; one from its beginning need not.
 //	CauseBefore bool
-//	Remedy  remedy.Remedy // the hint, for a front end with its own wording: see [Error.WithRemedy]
+//	Remedy      remedy.Remedy // the hint, for a front end with its own wording: see [Error.WithRemedy]
 //
 //	func (*Error) Error() string
 //	func (*Error) Is(target error) bool
@@ -185,12 +185,14 @@ type Error = failure.Error
 //	Message  string        // lower case, without the location
 //	Hint     string        // how to fix it, if known: did you mean "limit"?
 //	Snippet  string        // the line and a caret, if the text is known
+//	Err      error         // the cause, such as the error of reading the file; may be nil
 //	Remedy   remedy.Remedy // what the hint proposes, if an editor can apply it, or a command has other words for it
 //	Option   *remedy.Name  // the option that is wrong, which the path names in Go; nil for a place in a configuration
 //
 //	func (*diag.Diagnostic) Error() string
 //	func (*diag.Diagnostic) Hide(hide func(string) string)
 //	func (*diag.Diagnostic) Location() string
+//	func (*diag.Diagnostic) Unwrap() error
 //	func (*diag.Diagnostic) WithHint(hint string) *diag.Diagnostic
 //	func (*diag.Diagnostic) WithNearest(written string, words []string) *diag.Diagnostic
 //	func (*diag.Diagnostic) WithRemedy(format string, args ...any) *diag.Diagnostic
@@ -201,6 +203,7 @@ type Error = failure.Error
 //	func (Diagnostics) Errors() Diagnostics
 //	func (Diagnostics) Sort()
 //	func (Diagnostics) Unique() Diagnostics
+//	func (Diagnostics) Unwrap() []error
 //	func (Diagnostics) Warnings() Diagnostics
 type Diagnostics = diag.Diagnostics
 
@@ -308,8 +311,17 @@ var (
 	ErrCancelled error = failure.ErrCancelled // interrupted
 )
 
-// The kinds of events, the decisions about a page, and a number of pages in flight.
+// The outcomes of a list, the decisions about a page, the kinds of events, and a number of pages in flight.
 const (
+	Complete = rules.Complete // the API said or showed that there is no more
+	Limited  = rules.Limited  // a limit of the user was reached; there may be more
+	Guarded  = rules.Guarded  // a guard ended a job that made no progress; there may be more
+	Partial  = rules.Partial  // partitions that failed were skipped; the pages of the others are valid
+	Failed   = rules.Failed   // the run failed; the pages before are valid
+
+	Continue Decision = trace.Continue
+	Stop     Decision = trace.Stop
+
 	EventRequest = runtime.EventRequest // one HTTP request with its response or error
 	EventRetry   = runtime.EventRetry   // a wait before a request is repeated
 	EventWait    = runtime.EventWait    // a wait for a rate limit, or for nextRequest.after
@@ -317,9 +329,6 @@ const (
 	EventVerdict = runtime.EventVerdict // one rule's verdict on that page
 	EventFinding = runtime.EventFinding // a sign that the list may be incomplete
 	EventEnd     = runtime.EventEnd     // a job ended
-
-	Continue Decision = trace.Continue
-	Stop     Decision = trace.Stop
 
 	AutoPrefetch = ahead.Auto // WithPrefetch lets a run choose the number
 )

@@ -22,10 +22,14 @@ type Diagnostic struct {
 	Message  string // lower case, without the location
 	Hint     string // how to fix it, if known: did you mean "limit"?
 	Snippet  string // the line and a caret, if the text is known
+	Err      error  // the cause, such as the error of reading the file; may be nil
 
 	Remedy remedy.Remedy // what the hint proposes, if an editor can apply it, or a command has other words for it
 	Option *remedy.Name  // the option that is wrong, which the path names in Go; nil for a place in a configuration
 }
+
+// Unwrap returns the cause, which may be nil.
+func (d *Diagnostic) Unwrap() error { return d.Err }
 
 // Severity says what a diagnostic means for the configuration.
 type Severity int
@@ -105,6 +109,15 @@ func (ds Diagnostics) Error() string {
 		lines[i] = d.Error()
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns the diagnostics, so that [errors.Is] and [errors.As] find their causes.
+func (ds Diagnostics) Unwrap() []error {
+	errs := make([]error, len(ds))
+	for i, d := range ds {
+		errs[i] = d
+	}
+	return errs
 }
 
 // Errors returns the diagnostics of [SeverityError].
