@@ -138,8 +138,8 @@ func TestSettingsCannotInjectOtherSettings(t *testing.T) {
 func TestTheMessageOfAUserRuleHasItsSource(t *testing.T) {
 	_, lowered, found := load(t, paged(`{"method": "pagenum", "stopRules": ["count == 2", "all(items, {.id > 3})"]}`), rules.Options{})
 	require.NoError(t, found.Err())
-	require.Equal(t, "stopRules[0] matched: count == 2", ruleOf(t, lowered.Jobs[0], "stopRules[0]").Message)
-	require.Equal(t, "stopRules[1] matched", ruleOf(t, lowered.Jobs[0], "stopRules[1]").Message, "its braces would be an expression of the message")
+	require.Equal(t, "stopRules[0] is met: count == 2", ruleOf(t, lowered.Jobs[0], "stopRules[0]").Message)
+	require.Equal(t, "stopRules[1] is met", ruleOf(t, lowered.Jobs[0], "stopRules[1]").Message, "its braces would be an expression of the message")
 }
 
 func TestUserPartsReplaceTheMethods(t *testing.T) {

@@ -54,9 +54,9 @@ func (r Rule) SelectsItems() bool {
 // The argument is the reason for which the rule is met; it may be empty.
 func (r Rule) DefaultMessage(why string) string {
 	if why == "" {
-		return r.ID + " matched"
+		return r.ID + " is met"
 	}
-	return r.ID + " matched: " + why
+	return r.ID + " is met: " + why
 }
 
 // Stopping holds the fields of rules with role [RoleStop]. Their rows have them, too: see [StopRule].
@@ -68,8 +68,8 @@ type Stopping struct {
 	Signal       Signal // what it reads of the response, if a key of the configuration names it
 }
 
-// A Signal is what a stopping rule reads of a response, in the tables of stopping rules. The zero value says nothing
-// of it.
+// A Signal is what a stopping rule reads of a response, in the tables of stopping rules. The zero value means that it
+// is not known.
 type Signal string
 
 // The signals.

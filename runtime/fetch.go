@@ -30,7 +30,7 @@ type fetchResult struct {
 
 // An errorAction is the decision of an onError rule about an error response.
 type errorAction struct {
-	do      rules.ErrorAction // "" if no rule matched
+	do      rules.ErrorAction // "" if no rule is met
 	rule    string            // id of the rule
 	outcome rules.Outcome     // outcome of the rule, if it ends the list
 	text    string            // message of the rule

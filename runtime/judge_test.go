@@ -48,7 +48,7 @@ func TestEveryStoppingRuleIsEvaluatedAndTheFirstThatIsMetIsTheReason(t *testing.
 				{"name": "c", "when": "page == 1", "outcome": "limited", "message": "the limit"}]`,
 		},
 		{
-			name: "the message of a rule is empty", outcome: rules.Complete, stoppedBy: []string{"a"}, message: "a matched: page(1) == 1", items: 2,
+			name: "the message of a rule is empty", outcome: rules.Complete, stoppedBy: []string{"a"}, message: "a is met: page(1) == 1", items: 2,
 			pagination: `"stopRules": [{"name": "a", "when": "page == 1", "message": "{''}"}]`,
 		},
 		{

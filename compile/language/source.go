@@ -161,7 +161,7 @@ func (c *Compiler) translate(source string, variables []string, marking marking)
 // response is known only when the rule runs.
 func wantKind(role rules.Role, result reflect.Type) error {
 	if role.IsCondition() && result != nil && result.Kind() != reflect.Bool && result.Kind() != reflect.Interface {
-		f := &Fault{Message: "want true or false, the expression gives " + kindName(result)}
+		f := &Fault{Message: "want true or false, got " + kindName(result)}
 		return f.withHint("a comparison gives true or false, and truthy(…) converts any value to one")
 	}
 	return nil

@@ -151,7 +151,7 @@ type taskEnds struct {
 
 func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error) {
 	if w.Slots < 0 {
-		return nil, &engine.Error{Class: failure.Config, Op: "work", Message: fmt.Sprintf("a worker cannot have %d slots", w.Slots)}
+		return nil, &engine.Error{Class: failure.Config, Op: "worker", Message: fmt.Sprintf("a worker cannot have %d slots", w.Slots)}
 	}
 	host, _ := os.Hostname()
 	w.Name = cmp.Or(w.Name, cmp.Or(strings.Split(host, ".")[0], "worker")+"-"+nuid.Next()[16:])

@@ -202,7 +202,7 @@ func (p *Partition) DescribeEnd() string {
 	}
 	text := fmt.Sprintf("stopped on page %d by %s", last.Page, reason(last))
 	if also := slices.DeleteFunc(slices.Clone(last.StoppedBy), func(id string) bool { return id == reason(last) }); len(also) > 0 {
-		text += fmt.Sprintf(" (%s also matched)", strings.Join(also, ", "))
+		text += fmt.Sprintf(" (%s also met)", strings.Join(also, ", "))
 	}
 	return text
 }

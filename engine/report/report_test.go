@@ -159,7 +159,7 @@ func TestAListThatMayBeIncompleteIsNotShownAsAGoodOne(t *testing.T) {
 func TestTheRuleThatDecidedIsMarked(t *testing.T) {
 	run := read(t, strings.Replace(usersTrace, `"stoppedBy":["last"]`, `"stoppedBy":["last","other"],"reason":"last"`, 1))
 	run.ShowVerdicts = true
-	require.Contains(t, text(t, run), "job users: stopped on page 3 by last (other also matched)\n")
+	require.Contains(t, text(t, run), "job users: stopped on page 3 by last (other also met)\n")
 	require.Contains(t, text(t, run), "  met, decided  last      body.last(true) == true\n")
 	require.Contains(t, html(t, run), `<span class="met">met, decided</span> <code>last</code>`)
 }

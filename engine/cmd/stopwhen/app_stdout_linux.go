@@ -4,6 +4,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/stopwhen/stopwhen/engine/files"
 )
 
 // stdoutMayBeClosed reports whether standard output may have been closed when the program was started. It
@@ -15,7 +17,7 @@ func (a *app) stdoutMayBeClosed() (bool, error) {
 	}
 	flags, err := unix.FcntlInt(file.Fd(), unix.F_GETFL, 0)
 	if err != nil {
-		return false, outputError(err)
+		return false, files.WriteError(err)
 	}
 	switch flags & unix.O_ACCMODE {
 	case unix.O_RDONLY:

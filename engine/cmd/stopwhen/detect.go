@@ -316,5 +316,5 @@ func writeNew(path string, text []byte) error {
 	if err := checkNew(path); err != nil {
 		return err
 	}
-	return outputError(files.Write(path, text, 0o644))
+	return files.WriteError(files.Write(path, text, 0o644))
 }

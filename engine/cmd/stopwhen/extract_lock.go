@@ -25,7 +25,7 @@ const maxLocks = 16
 // lockItems creates the directory of the items, and locks its first files for this run.
 func (x *extraction) lockItems(l *loaded, s *runState) error {
 	if err := os.MkdirAll(x.out, 0o777); err != nil {
-		return outputError(err)
+		return files.WriteError(err)
 	}
 	probed := filepath.Join(x.out, ".stopwhen")
 	if err := probe(probed); err != nil {
@@ -54,7 +54,7 @@ func (x *extraction) lockItems(l *loaded, s *runState) error {
 func (s *runState) lock(path, name, flags string) error {
 	lock, err := tryLock(path + lockSuffix)
 	if err != nil {
-		return outputError(err)
+		return files.WriteError(err)
 	}
 	if lock == nil {
 		return inUse(name, flags)
@@ -84,14 +84,14 @@ func repairKept(path string) error {
 	}
 	file, err := resolve(path)
 	if err != nil {
-		return outputError(err)
+		return files.WriteError(err)
 	}
 	if !files.Exists(file + checkpoint.RedoSuffix) {
 		return nil
 	}
 	lock, err := tryLock(file + lockSuffix)
 	if err != nil {
-		return outputError(err)
+		return files.WriteError(err)
 	}
 	if lock == nil {
 		return inUse(path, "--kept")

@@ -134,13 +134,10 @@ func (x *extraction) writeResult(reports []output.FileReport, result *engine.Res
 	return &engine.Error{Class: failure.IO, Message: fmt.Sprintf("cannot write the result, --result %s: %v", x.result, err), Err: err}
 }
 
-// printError is [outputError] for commands that extract nothing.
+// printError gives an error of writing to standard output its class, and says that a closed pipe leaves the output incomplete.
 func printError(err error) error {
 	if errors.Is(err, syscall.EPIPE) && !errors.As(err, new(*engine.Error)) {
 		return &engine.Error{Class: failure.IO, Message: "output pipe closed; the output is incomplete", Err: err}
 	}
-	return outputError(err)
+	return files.WriteError(err)
 }
-
-// outputError gives an error of writing its class.
-func outputError(err error) error { return files.WriteError(err) }

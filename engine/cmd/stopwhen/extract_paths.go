@@ -56,7 +56,7 @@ func (x *extraction) nameKeptFile() error {
 		file = x.kept
 	}
 	x.keptPath, err = filepath.Abs(file)
-	return outputError(err)
+	return files.WriteError(err)
 }
 
 // isStdout reports whether a path names standard output, or the regular file that it is
@@ -400,7 +400,7 @@ func probeExisting(path string) error {
 		err = file.Close()
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return outputError(err)
+		return files.WriteError(err)
 	}
 	return probe(path)
 }
@@ -411,5 +411,5 @@ func probe(path string) error {
 	if err == nil {
 		err = files.Probe(path)
 	}
-	return outputError(err)
+	return files.WriteError(err)
 }

@@ -33,7 +33,7 @@ func (x *extraction) openState(l *loaded, logger *slog.Logger) (*runState, error
 	}
 	file, err := resolve(s.path) // so that every name of the file has one lock
 	if err != nil {
-		return nil, outputError(err)
+		return nil, files.WriteError(err)
 	}
 	if err := s.lock(file, "state "+s.path, "--state and --out"); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func linked(path string) (string, error) {
 		return path, nil
 	}
 	file, err := resolve(path)
-	return file, outputError(err)
+	return file, files.WriteError(err)
 }
 
 // logResume logs how the run continues.

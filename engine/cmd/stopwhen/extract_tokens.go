@@ -44,15 +44,15 @@ func (a *app) openTokens(path string) (credential.Store, error) {
 	}
 	file, err := resolve(path)
 	if err != nil {
-		return nil, outputError(err)
+		return nil, files.WriteError(err)
 	}
 	if file, err = filepath.Abs(file); err != nil {
-		return nil, outputError(err)
+		return nil, files.WriteError(err)
 	}
 	store := tokenFile{file, &a.renewals}
 	lock, err := tryLock(file + lockSuffix)
 	if err != nil {
-		return nil, outputError(err)
+		return nil, files.WriteError(err)
 	}
 	if lock != nil { // otherwise the process that holds it has done this
 		err = errors.Join(store.adopt(), lock.Close())
@@ -60,7 +60,7 @@ func (a *app) openTokens(path string) (credential.Store, error) {
 	if err == nil {
 		_, err = store.read()
 	}
-	return store, outputError(err)
+	return store, files.WriteError(err)
 }
 
 // savedTokens is the content of the file.
@@ -80,7 +80,7 @@ const (
 func (f tokenFile) Update(ctx context.Context, key string, change func(string) (string, error)) error {
 	lock := flock.New(f.path + lockSuffix)
 	if _, err := lock.TryLockContext(ctx, tokensRetryWait); err != nil {
-		return outputError(errors.Join(err, lock.Close()))
+		return files.WriteError(errors.Join(err, lock.Close()))
 	}
 	defer lock.Close()
 	return f.renewals.during(func() error { return f.replace(key, change) })
@@ -90,7 +90,7 @@ func (f tokenFile) Update(ctx context.Context, key string, change func(string) (
 // before change requests a token: the old token may end with that request.
 func (f tokenFile) replace(key string, change func(string) (string, error)) error {
 	if err := f.adopt(); err != nil {
-		return outputError(err)
+		return files.WriteError(err)
 	}
 	saved, err := f.read()
 	if err != nil {
@@ -102,7 +102,7 @@ func (f tokenFile) replace(key string, change func(string) (string, error)) erro
 	}
 	file, err := files.Replace(f.path, files.Private, len(text)+maxTokenBytes)
 	if err != nil {
-		return outputError(fmt.Errorf("no refresh token is used, because a new one could not be stored: %w", err))
+		return files.WriteError(fmt.Errorf("no refresh token is used, because a new one could not be stored: %w", err))
 	}
 	defer func() { _ = file.Cancel() }() // removes the file if it was not committed
 	token, err := change(saved.Tokens[key])
@@ -113,7 +113,7 @@ func (f tokenFile) replace(key string, change func(string) (string, error)) erro
 	if text, err = saved.encode(); err == nil {
 		err = file.Commit(text)
 	}
-	return outputError(err)
+	return files.WriteError(err)
 }
 
 // adopt gives the newest complete file that a killed process has left its name, if it is newer than

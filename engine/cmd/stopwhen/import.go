@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/airbyte"
 	"github.com/stopwhen/stopwhen/engine/importer/botocore"
@@ -203,7 +204,7 @@ func (c *importCommand) writeConfigs(r *importer.Result) error {
 	}
 	if c.toDirectory() { // which may be new
 		if err := os.MkdirAll(c.out, 0o755); err != nil {
-			return outputError(err)
+			return files.WriteError(err)
 		}
 	}
 	for _, cfg := range r.Configs {

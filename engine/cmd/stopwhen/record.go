@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/printable"
@@ -83,7 +84,7 @@ func (x *extraction) startRecording(l *loaded, out *output.Publisher) (*tape, er
 	case x.record != "-":
 		f, err := os.OpenFile(x.record, os.O_WRONLY, 0)
 		if err != nil {
-			return nil, outputError(err)
+			return nil, files.WriteError(err)
 		}
 		w, t.stream = f, f
 	}

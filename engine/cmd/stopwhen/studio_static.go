@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/workbench/studio"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -27,7 +28,7 @@ func (c *studioCommand) writeStatic(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := studio.WriteStatic(c.static, wasm, support); err != nil {
-		return outputError(err)
+		return files.WriteError(err)
 	}
 	_, err = fmt.Fprintf(c.stderr, "wrote the playground to %s; any web server can serve it, such as\n"+
 		"  python3 -m http.server -d %[1]s\n", c.static)
