@@ -406,7 +406,7 @@ func AccumulatesItems(e *language.Expression) bool {
 
 // keptValue evaluates an expression under keep on a page. If the expression accumulates, it sees its value so
 // far as kept.NAME, as if the previous page were the previous run, and a page on which it is nil leaves the
-// value unchanged.
+// value unchanged. An empty text counts as nil: many APIs write so that there is no token.
 func keptValue(e *language.Expression, m *language.Machine, c *rules.Context, soFar map[string]any) (any, error) {
 	before, known := soFar[e.Rule.Target]
 	if known {
@@ -419,7 +419,7 @@ func keptValue(e *language.Expression, m *language.Machine, c *rules.Context, so
 		c.Kept[e.Rule.Target] = before
 	}
 	v, err := e.Value(m, c, language.MaxValueBytes)
-	if v = language.JSONForm(v); v == nil {
+	if v = language.JSONForm(v); v == nil || v == "" {
 		v = before
 	}
 	return v, err

@@ -301,8 +301,8 @@ var auditTable = audits([]Rule{
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
 	{ID: "audit.stays", Audit: &Auditing{Requires: FactList, About: AboutKept | AboutFirst, Adds: true},
 		Source: `list.keptStays != ""`,
-		Clause: "a kept value on which the items depend is nil after a list with items, so that the one of the run before stays",
-		Message: "{list.keptStays} is nil after a list with items, so it stays as it was, and the next run obtains these items again: " +
+		Clause: "a kept value on which the items depend is nil or empty after a list with items, so that the one of the run before stays",
+		Message: "{list.keptStays} is nil or empty after a list with items, so it stays as it was, and the next run obtains these items again: " +
 			"check its expression under keep; the last page may lack what the end of the list has"},
 	{ID: "audit.since", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent, Adds: true},
 		Source: `list.older * 2 > list.olderOf`,

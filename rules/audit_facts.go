@@ -118,7 +118,7 @@ type ListFacts struct {
 	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
 	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty if none"`
-	KeptStays  string `expr:"keptStays" doc:"a kept value on which the items depend, and that is nil after items; empty if none"`
+	KeptStays  string `expr:"keptStays" doc:"a kept value on which the items depend, and that is nil or empty after items; empty if none"`
 	Older      int    `expr:"older" doc:"of the items that were compared, those from before the kept value that was sent"`
 	OlderOf    int    `expr:"olderOf" doc:"the number of items that were compared with it"`
 	OlderText  string `expr:"olderText" doc:"the first older item and the value that was sent: id = 7, although since = 20 was sent"`

@@ -74,7 +74,7 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 		if r.keptBefore[e.Rule.Target] != nil {
 			consequence = "the previous value is kept, and the next run has it again"
 		}
-		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil after the last page: %s", e.Rule.ID, consequence))
+		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil or empty after the last page: %s", e.Rule.ID, consequence))
 	}
 }
 

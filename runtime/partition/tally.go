@@ -264,7 +264,7 @@ func (t *Tally) warnOfNil(results []EndedResult) {
 		for _, e := range job.Keeps {
 			partitions := nilIn(job, r.Kept[e.Rule.Target])
 			if partitions != "" && (r.Items+r.Filtered > 0 || !compile.AccumulatesItems(e)) {
-				t.log.Warn(fmt.Sprintf("Job '%s': %s is nil after the last page of %s: %s", r.Job, e.Rule.ID, t.redactor.Shown(partitions),
+				t.log.Warn(fmt.Sprintf("Job '%s': %s is nil or empty after the last page of %s: %s", r.Job, e.Rule.ID, t.redactor.Shown(partitions),
 					runtime.NothingKept), "event", "warn", "code", "nil "+e.Rule.ID, "job", r.Job)
 			}
 		}
