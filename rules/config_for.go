@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -50,6 +51,22 @@ func (w Window) OfDays() Window {
 		w.Granularity, w.Step, w.Overlap, w.Smallest = unit, w.Step.InDays(), w.Overlap.InDays(), w.Smallest.InDays()
 	}
 	return w
+}
+
+// CheckUnits returns an error if a window would end within a unit of the granularity: no window would have the rest of it.
+func (w Window) CheckUnits() error {
+	if w.Granularity == (times.Span{}) {
+		return nil
+	}
+	for _, length := range []struct {
+		name string
+		span times.Span
+	}{{"step", w.Step}, {"smallest", w.Smallest}} {
+		if length.span != (times.Span{}) && w.Granularity.IsTime() == length.span.IsTime() && !w.Granularity.Divides(length.span) {
+			return fmt.Errorf("%s must be a whole number of times granularity: %s is no multiple of %s", length.name, length.span, w.Granularity)
+		}
+	}
+	return nil
 }
 
 // PartitionPolicy is the effect of a partition that fails.
@@ -162,8 +179,11 @@ func (d *decoder) readWindow(v *ForVariable) {
 	if w.Granularity = spanOf(v.settings.get("granularity").Value); w.Granularity != (times.Span{}) && w.Smallest == (times.Span{}) {
 		w.Smallest = w.Granularity
 	}
+	*w = w.OfDays()
 	if w.Step != (times.Span{}) && w.Step.Less(w.Granularity) {
 		d.diags.Errorf(diag.Value(v.settings.get("granularity").path()), "granularity must not be greater than step")
+	} else if err := w.CheckUnits(); err != nil && !w.Smallest.Less(w.Granularity) {
+		d.diags.Errorf(diag.Value(v.settings.get("granularity").path()), "%v", err)
 	}
 	if w.Smallest.Less(w.Granularity) {
 		d.diags.Errorf(diag.Value(v.settings.get("smallest").path()), "smallest must not be less than granularity")
@@ -171,7 +191,6 @@ func (d *decoder) readWindow(v *ForVariable) {
 	if v.settings.get("smallest").given() && !w.Splits {
 		d.diags.Errorf(diag.Value(v.settings.get("smallest").path()), "smallest needs splitWhen")
 	}
-	*w = w.OfDays()
 	v.Window = w
 }
 

@@ -156,7 +156,7 @@ func bodyOf(response *transport.Response, data []byte) format.Body {
 func (r *listRun) compare(reading document.Reading, request document.Digest) (repeats int) {
 	c := r.pageContext()
 	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
-	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Analysis().Ends() && r.nextRequestDiffers(request)
+	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Analysis().Ends() && r.nextRequestMoves(request)
 	c.EmptyPages++
 	if c.Count > 0 || r.job.Analysis().EndsByRequest() {
 		c.EmptyPages = 0
@@ -213,13 +213,14 @@ func digestOf(sent trace.Request) document.Digest {
 	return document.DigestOf(sent.Body, document.DigestOf([]byte(sent.Method+" "+sent.URL), document.Digest{}))
 }
 
-// nextRequestDiffers reports whether the next request will differ from the request with the given digest.
-func (r *listRun) nextRequestDiffers(requestDigest document.Digest) bool {
+// nextRequestMoves reports whether the next request will differ from the request with the given digest, or will repeat it after a
+// wait, as a poll.
+func (r *listRun) nextRequestMoves(requestDigest document.Digest) bool {
 	c := r.state.Context.Value
 	_, parts, more, err := r.job.Advance(&r.workspace.machine, &c)
 	if err != nil || !more {
 		return false
 	}
 	next, err := r.builder.Apply(parts, r.state.Base)
-	return err == nil && digestOf(r.sender.shown(next)) != requestDigest
+	return err == nil && (next.After > 0 || digestOf(r.sender.shown(next)) != requestDigest)
 }

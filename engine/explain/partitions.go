@@ -94,8 +94,8 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		sentences = append(sentences, windowFacts(v)...)
 		sentences = append(sentences, emptyInterval(v, i == 0))
 		if slices.ContainsFunc([]*language.Expression{v.From, v.To}, readsNow) {
-			sentences = append(sentences, "now() is the start of the run, to the nanosecond and in the time zone of the machine, "+
-				"and is sent like that, unless an expression formats it: 2026-01-31T01:00:00.123456789+01:00.")
+			sentences = append(sentences, fmt.Sprintf("now() is the start of the run, to the nanosecond; it is sent in the time zone of "+
+				"for.%s.from and, unless an expression formats it, like 2026-01-31T00:00:00.123456789Z.", v.Name))
 		}
 	}
 	order, nested, those := "in the order in which the values are listed", "", "them"

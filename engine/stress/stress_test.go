@@ -379,7 +379,8 @@ func TestVerdictsOfPartitions(t *testing.T) {
 	whole, split := fmt.Sprintf(windows, ""), fmt.Sprintf(windows, `, "splitWhen": "count >= 10"`)
 	apart := strings.ReplaceAll(whole, "text(w.to)", "text(w.to - 1)")
 	days := strings.NewReplacer("text(w.to)", "w.to - duration('1s')", "text(w.from)", "w.from", `"from": 0, "to": 4000, "step": 1000`,
-		`"from": "2026-10-23T00:00:00+02:00", "to": "2026-10-28T00:00:00+01:00", "step": "24h"`).Replace(whole)
+		`"from": "date('2026-10-22T22:00:00Z').In(timezone('Europe/Berlin'))",
+			"to": "date('2026-10-27T23:00:00Z').In(timezone('Europe/Berlin'))", "step": "24h"`).Replace(whole)
 	many := strings.Replace(whole, `"to": 4000`, `"to": 100000`, 1) // the model ends the run after 40 windows
 	tests := []struct {
 		config, behaviour string

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"regexp"
 	"strconv"
 	"strings"
@@ -141,6 +142,46 @@ func (s Span) InDays() Span {
 		s.Days, s.Duration = s.Days+int(s.Duration/day), 0
 	}
 	return s
+}
+
+// Divides reports whether a span, whatever its kind, is a whole number of spans of this length wherever it begins.
+func (s Span) Divides(longer Span) bool {
+	const day = 24 * time.Hour
+	switch {
+	case s.Number != nil && longer.Number != nil:
+		return new(big.Rat).Quo(exact(longer.Number), exact(s.Number)).IsInt()
+	case s.Number != nil || longer.Number != nil:
+		return false
+	case s.Months > 0:
+		return longer.Days == 0 && longer.Duration == 0 && longer.Months%s.Months == 0
+	case s.Days > 0:
+		return longer.Duration == 0 && longer.Days%s.Days == 0 && (longer.Months == 0 || s.Days == 1)
+	case s.Duration > 0 && longer.Duration > 0:
+		return longer.Duration%s.Duration == 0
+	}
+	return s.Duration > 0 && day%s.Duration == 0
+}
+
+// exact returns the exact value of the decimal spelling of a number.
+func exact(n any) *big.Rat {
+	r, _ := new(big.Rat).SetString(fmt.Sprint(n))
+	return r
+}
+
+// Begin returns the beginning of the unit of this length in which a time lies: the first day of a month, midnight or, of a
+// length that divides a day, so many of it after midnight. For any other length, it returns the time.
+func (s Span) Begin(t time.Time) time.Time {
+	const day = 24 * time.Hour
+	midnight := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
+	switch {
+	case s.Months > 0:
+		return midnight.AddDate(0, -(int(t.Month())-1)%s.Months, 1-t.Day())
+	case s.Days > 0:
+		return midnight
+	case s.Duration > 0 && day%s.Duration == 0:
+		return t.Add(-(t.Sub(midnight) % s.Duration))
+	}
+	return t
 }
 
 // After returns the time n spans after t. A month later is the same day of the

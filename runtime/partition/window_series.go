@@ -39,9 +39,8 @@ func newWindows(source rules.Window, from, to any) (*windowSeries, error) {
 		return nil, err
 	}
 	source = source.OfDays() // its step may be computed
-	w := &windowSeries{From: saved.Value[any]{Value: from}, To: saved.Value[any]{Value: to}, source: source}
-	_, ofTime := from.(time.Time)
-	_, alsoTime := to.(time.Time)
+	begin, ofTime := from.(time.Time)
+	end, alsoTime := to.(time.Time)
 	if ofTime != alsoTime {
 		return nil, fmt.Errorf("from is %s, and to is %s", kindOfBound(from), kindOfBound(to))
 	}
@@ -56,6 +55,13 @@ func newWindows(source rules.Window, from, to any) (*windowSeries, error) {
 	if source.Computed && source.Step != (times.Span{}) && source.Step.Less(source.Granularity) {
 		return nil, fmt.Errorf("step is %s, which is less than the granularity of %s", source.Step, source.Granularity)
 	}
+	if err := source.CheckUnits(); err != nil {
+		return nil, err
+	}
+	if ofTime { // an expression may format the bounds, so all of them are in one time zone
+		from, to = source.Granularity.Begin(begin), end.In(begin.Location())
+	}
+	w := &windowSeries{From: saved.Value[any]{Value: from}, To: saved.Value[any]{Value: to}, source: source}
 	if step := source.Step; step != (times.Span{}) && !(before(from, moved(step, from, 1)) && before(to, moved(step, to, 1))) {
 		return nil, fmt.Errorf("step is %s, which is too small for numbers like %s", step, showBound(to))
 	}
