@@ -99,7 +99,7 @@ func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 func (j *Job) CheckEndpoint(inputs map[string]any) error {
 	otherThanInput := func(r language.Read) bool { return !r.Is(rules.ContextInput) }
 	for _, e := range j.Computed {
-		if e.Rule.Role != rules.RoleEndpoint || slices.ContainsFunc(e.Reads, otherThanInput) {
+		if e.Rule.Role != rules.RoleEndpoint || e.ReadsFunc(otherThanInput) {
 			continue
 		}
 		if _, err := new(Builder).setByInputs(e, inputs); err != nil {
@@ -126,7 +126,7 @@ func (b *Builder) setByInputs(e *language.Expression, inputs map[string]any) (an
 func (a Analysis) BaseReads(input string) bool {
 	reads := func(r language.Read) bool { return r.Is(rules.ContextInput) && len(r.Path) > 0 && r.Path[0] == input }
 	return slices.ContainsFunc(a.job.Computed, func(e *language.Expression) bool {
-		return e.Rule.Role == rules.RoleBaseURL && slices.ContainsFunc(e.Reads, reads)
+		return e.Rule.Role == rules.RoleBaseURL && e.ReadsFunc(reads)
 	})
 }
 

@@ -47,7 +47,7 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 
 // warnOfFilterOfNoItem finds a filter that does not read the item.
 func (c *compilation) warnOfFilterOfNoItem(j *Job) {
-	if f := j.ItemRules.Filter; f != nil && !slices.ContainsFunc(f.Reads, language.Read.VariesByItem) {
+	if f := j.ItemRules.Filter; f != nil && !f.ReadsFunc(language.Read.VariesByItem) {
 		c.warn(f.Rule, "a key of the item is item.NAME", "%s does not read item: all items of a page pass, or none", f.Rule.Source)
 	}
 }
@@ -333,9 +333,9 @@ func (j *Job) sendsParamsInBody() bool {
 // a variable or by the limit.
 func (j *Job) readsJob(e *language.Expression) bool {
 	ofJob := func(r language.Read) bool { return r.Root == rules.ContextJob || r.Root == rules.ContextLimit }
-	return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
+	return e.ReadsFunc(func(r language.Read) bool {
 		return ofJob(r) || r.Root == rules.ContextState && len(r.Path) > 0 && slices.ContainsFunc(j.Init, func(init *language.Expression) bool {
-			return init.Rule.Target == r.Path[0] && slices.ContainsFunc(init.Reads, ofJob)
+			return init.Rule.Target == r.Path[0] && init.ReadsFunc(ofJob)
 		})
 	})
 }
@@ -388,7 +388,7 @@ func (a Analysis) WhyNever(t *Trigger) string {
 // comparesAbsentLimit reports whether a trigger reads the page size, although the job has no page size.
 func (j *Job) comparesAbsentLimit(t *Trigger) bool {
 	none := j.Ruleset.Limit == nil && j.Ruleset.LimitParam == ""
-	return none && slices.ContainsFunc(t.Reads, func(r language.Read) bool { return r.Is(rules.ContextLimit) })
+	return none && t.ReadsAny(rules.ContextLimit)
 }
 
 // Unreached returns the rules that are never the reason to stop, each with an explanation.
@@ -474,7 +474,7 @@ func (a Analysis) OnlyLater(guard *Trigger) bool {
 	bound, _ := p.Bound(guard.Expression)
 	p.Assume = onPagesUpTo(1)
 	return bound.Most > 1 || p.Condition(guard.Expression) == language.Never ||
-		len(guard.Reads) > 0 && !slices.ContainsFunc(guard.Reads, func(r language.Read) bool { return !r.FalseOnPage1() })
+		len(guard.Reads) > 0 && !guard.ReadsFunc(func(r language.Read) bool { return !r.FalseOnPage1() })
 }
 
 // onPagesUpTo returns the values that fields of the context have on the first n pages.

@@ -12,7 +12,7 @@ import (
 // an input, a secret value of for, or a variable of for that is computed from one of these.
 func (a Analysis) MayDerive(expressions ...*language.Expression) bool {
 	return slices.ContainsFunc(expressions, func(e *language.Expression) bool {
-		return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool {
+		return e != nil && e.ReadsFunc(func(r language.Read) bool {
 			return r.Is(rules.ContextInput) || r.Is(rules.ContextPartition) && (len(r.Path) == 0 || a.job.isDerived(r.Path[0]))
 		})
 	})

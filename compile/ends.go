@@ -23,8 +23,8 @@ func (j *Job) findEnds() {
 	j.ends = j.mayEnd()
 	j.endsByRequest = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
 		ofRequest := func(r language.Read) bool { return r.Is(rules.ContextState) || r.Is(rules.ContextSent) }
-		return stop.Rule.Origin.IsConfig() && slices.ContainsFunc(stop.Reads, ofRequest) &&
-			!slices.ContainsFunc(stop.Reads, language.Read.InResponse)
+		return stop.Rule.Origin.IsConfig() && stop.ReadsFunc(ofRequest) &&
+			!stop.ReadsFunc(language.Read.InResponse)
 	})
 }
 

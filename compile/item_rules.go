@@ -51,7 +51,7 @@ func (s *ItemRules) Rules() []*language.Expression { return s.rules }
 
 // ReadsKey reports whether a rule reads the name of the member that an item comes from.
 func (s *ItemRules) ReadsKey() bool {
-	return anyReads(s.rules, func(r language.Read) bool { return r.Is(rules.ContextKey) })
+	return slices.ContainsFunc(s.rules, func(e *language.Expression) bool { return e.ReadsAny(rules.ContextKey) })
 }
 
 func (s *ItemRules) add(e *language.Expression) {

@@ -360,13 +360,13 @@ func (j *Job) reads(f func(language.Read) bool) bool {
 			return true
 		}
 	}
-	triggerReads := func(t *Trigger) bool { return slices.ContainsFunc(t.Reads, f) }
+	triggerReads := func(t *Trigger) bool { return t.ReadsFunc(f) }
 	return slices.ContainsFunc(j.Stops, triggerReads) || slices.ContainsFunc(j.OnErrors, triggerReads)
 }
 
 // anyReads reports whether f holds for any read of the expressions.
 func anyReads(list []*language.Expression, f func(language.Read) bool) bool {
-	return slices.ContainsFunc(list, func(e *language.Expression) bool { return slices.ContainsFunc(e.Reads, f) })
+	return slices.ContainsFunc(list, func(e *language.Expression) bool { return e.ReadsFunc(f) })
 }
 
 // Expressions returns the expressions of triggers.

@@ -157,7 +157,7 @@ func (j *Job) cursorOf(e *language.Expression) *rules.Cursor {
 		reads := func(r language.Read) bool {
 			return r.Is(rules.ContextKept) && len(r.Path) == 1 && r.Path[0] == keep.Rule.Target
 		}
-		if keys, format, ok := keep.GreatestOf(); ok && AccumulatesItems(keep) && slices.ContainsFunc(e.Reads, reads) {
+		if keys, format, ok := keep.GreatestOf(); ok && AccumulatesItems(keep) && e.ReadsFunc(reads) {
 			return &rules.Cursor{Keys: keys, Format: format, Kept: keep.Rule.Target, Lags: e.KeptAsIs() != keep.Rule.Target}
 		}
 	}
@@ -179,7 +179,7 @@ func (a Analysis) Reread() *Reread {
 			continue
 		}
 		isEnd := func(keep *language.Expression) bool {
-			return keep.Rule.Target == v.From.KeptAsIs() && slices.ContainsFunc(keep.Reads, func(r language.Read) bool {
+			return keep.Rule.Target == v.From.KeptAsIs() && keep.ReadsFunc(func(r language.Read) bool {
 				return r.Is(rules.ContextPartition) && slices.Equal(r.Path, []string{v.Name, "to"})
 			})
 		}
@@ -261,7 +261,7 @@ func (j *Job) checkKeepFor() error {
 				"whose values depend on the kept values that it chooses", r)}
 		}
 	}
-	if !anyReads([]*language.Expression{j.KeepFor}, func(r language.Read) bool { return r.Is(rules.ContextPartition) }) {
+	if !j.KeepFor.ReadsAny(rules.ContextPartition) {
 		return &language.Fault{Message: "keepFor is the same for all partitions", Hint: hint}
 	}
 	return nil
@@ -399,7 +399,7 @@ func (j *Job) KeptSoFar(m *language.Machine, c *rules.Context, soFar map[string]
 // reads items but no state: with state, the configuration itself carries values from page to page.
 func AccumulatesItems(e *language.Expression) bool {
 	reads := func(root string) bool {
-		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(root) })
+		return e.ReadsAny(root)
 	}
 	return reads(rules.ContextItems) && !reads(rules.ContextState)
 }

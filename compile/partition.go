@@ -31,7 +31,7 @@ func (v *ForVariable) MayRunBackwards() bool {
 // MayLackValues reports whether the list of values of a variable may be nil without a mistake in the configuration or
 // its inputs: it depends on a kept value, or on an item of a parent.
 func (a Analysis) MayLackValues(v *ForVariable) bool {
-	return anyReads([]*language.Expression{v.Values}, func(r language.Read) bool {
+	return v.Values.ReadsFunc(func(r language.Read) bool {
 		return r.Is(rules.ContextKept) || r.Is(rules.ContextPartition) && a.job.Parent != nil
 	})
 }
@@ -146,7 +146,7 @@ func (a Analysis) CopiesFromItem(path []string) bool {
 func (a Analysis) FillsFromItem(path []string) bool {
 	reads := a.job.readsOfItem(path)
 	return slices.ContainsFunc(a.job.WithDescendants(), func(below *Job) bool {
-		return slices.ContainsFunc(below.ItemRules.Fields, func(f ItemField) bool { return slices.ContainsFunc(f.Reads, reads) })
+		return slices.ContainsFunc(below.ItemRules.Fields, func(f ItemField) bool { return f.ReadsFunc(reads) })
 	})
 }
 
@@ -156,7 +156,7 @@ func (a Analysis) FiltersByItem(path []string, selects func(*Job) bool) bool {
 	reads := a.job.readsOfItem(path)
 	return slices.ContainsFunc(a.job.WithDescendants(), func(below *Job) bool {
 		f := below.ItemRules.Filter
-		return f != nil && !f.ContainsNil() && slices.ContainsFunc(f.Reads, reads) && selects(below)
+		return f != nil && !f.ContainsNil() && f.ReadsFunc(reads) && selects(below)
 	})
 }
 
@@ -178,7 +178,7 @@ func (a Analysis) ExpectsValue(e *language.Expression) bool {
 		return r.Is(rules.ContextPartition) && !r.Has && !r.Defaulted && len(r.Path) > 0 && slices.Contains(items, r.Path[0])
 	}
 	sent := slices.Contains([]rules.Role{rules.RoleParam, rules.RoleHeader, rules.RoleBody}, e.Rule.Role)
-	return sent && len(e.Reads) > 0 && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return !ofItem(r) }) &&
+	return sent && len(e.Reads) > 0 && !e.ReadsFunc(func(r language.Read) bool { return !ofItem(r) }) &&
 		!e.ContainsNil()
 }
 
@@ -193,7 +193,7 @@ func (a Analysis) InputUse(input string) (endsWindows, elsewhere bool) {
 		for _, v := range j.For {
 			expressions := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step},
 				func(e *language.Expression) bool { return e == nil })
-			movesEnd := v.To != nil && anyReads([]*language.Expression{v.To}, readsInput)
+			movesEnd := v.To != nil && v.To.ReadsFunc(readsInput)
 			elsewhere = elsewhere || anyReads(expressions, readsInput) || movesEnd && !j.continues(v)
 			endsWindows = endsWindows || movesEnd
 		}
@@ -222,7 +222,7 @@ func (a Analysis) InputAddsKeys(input string) bool {
 			if anyReads(others, readsInput) {
 				return false
 			}
-			adds = adds || v.Values != nil && anyReads([]*language.Expression{v.Values}, readsInput)
+			adds = adds || v.Values != nil && v.Values.ReadsFunc(readsInput)
 		}
 	}
 	return adds
@@ -231,9 +231,9 @@ func (a Analysis) InputAddsKeys(input string) bool {
 // continues reports whether the windows of a variable begin at the end that the previous run kept.
 func (j *Job) continues(v ForVariable) bool {
 	return slices.ContainsFunc(j.Keeps, func(e *language.Expression) bool {
-		return anyReads([]*language.Expression{e}, func(r language.Read) bool {
+		return e.ReadsFunc(func(r language.Read) bool {
 			return r.Is(rules.ContextPartition) && slices.Equal(r.Path, []string{v.Name, "to"})
-		}) && anyReads([]*language.Expression{v.From}, func(r language.Read) bool {
+		}) && v.From.ReadsFunc(func(r language.Read) bool {
 			return r.Is(rules.ContextKept) && len(r.Path) > 0 && r.Path[0] == e.Rule.Target
 		})
 	})

@@ -235,7 +235,7 @@ func (list *watches) add(e *language.Expression, selects func(language.Read) boo
 
 // checksPresence reports whether an expression also checks that a read exists.
 func checksPresence(e *language.Expression, read language.Read) bool {
-	return slices.ContainsFunc(e.Reads, func(other language.Read) bool { return other.Has && slices.Equal(other.Path, read.Path) })
+	return e.ReadsFunc(func(other language.Read) bool { return other.Has && slices.Equal(other.Path, read.Path) })
 }
 
 // Decisive returns the values by which the stopping rules and the next request decide how the list

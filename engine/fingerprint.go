@@ -60,7 +60,7 @@ func (e *Engine) Fingerprint() map[string]string {
 	}
 	out := map[string]string{}
 	for name, text := range f.parts {
-		out[name] = hashOf(text.String())
+		out[name] = value.SHA256(text.String())
 	}
 	redactor := redact.New(slices.Collect(maps.Values(e.namedCredentials()))) // the details do not have the names
 	for _, job := range running {
@@ -69,11 +69,6 @@ func (e *Engine) Fingerprint() map[string]string {
 		}
 	}
 	return out
-}
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 // A fingerprint collects the texts that [Engine.Fingerprint] hashes, by part.
@@ -184,7 +179,7 @@ func (f *fingerprint) keep(job *compile.Job, inputs, ends map[string]any) {
 // withSettings adds to the part of a job that keeps values the settings that its list depends on, so that a change is named.
 func (f *fingerprint) withSettings(part string, job *compile.Job) string {
 	for _, name := range slices.Sorted(maps.Keys(f.settings[job])) {
-		part = saved.WithListDetail(part, name, hashOf(f.settings[job][name])[:16])
+		part = saved.WithListDetail(part, name, value.SHA256(f.settings[job][name])[:16])
 	}
 	return part
 }
@@ -242,7 +237,7 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 	add("granularity", units...)
 	var from []any // where the first run began: rows before it are not requested by later runs
 	for _, v := range job.For {
-		if v.From != nil && slices.ContainsFunc(v.From.Reads, func(r language.Read) bool { return r.Is(rules.ContextKept) }) {
+		if v.From != nil && v.From.ReadsAny(rules.ContextKept) {
 			from = append(from, v.Name, v.From.Rule.Source)
 		}
 	}
@@ -294,7 +289,7 @@ func sources(job *compile.Job, role rules.Role, targets ...string) (all []any) {
 func nextOfList(job *compile.Job) (parts []any) {
 	for _, e := range job.Parts {
 		r := e.Rule
-		pages := slices.ContainsFunc(e.Reads, func(read language.Read) bool {
+		pages := e.ReadsFunc(func(read language.Read) bool {
 			return !read.Is(rules.ContextInput) && !read.Is(rules.ContextPartition)
 		})
 		hidden := r.Sending.Secret || r.Role == rules.RoleHeader && requests.DescribesNoList(r.Target, "") ||

@@ -22,6 +22,9 @@ const (
 	FormatAuto   Format = "auto"   // the format that the response names or shows
 )
 
+// IsLines reports whether each line of a response is an item.
+func (f Format) IsLines() bool { return f == FormatNDJSON || f == FormatCSV }
+
 var formats = []string{string(FormatJSON), string(FormatNDJSON), string(FormatCSV), string(FormatXML), string(FormatAuto)}
 
 // ResponseFormat says how the responses of a job are read.
@@ -164,14 +167,14 @@ func (j Job) ItemPaths() [][]string {
 // PathProblem says why the paths of items (dataField) do not fit the format; "" if they
 // do. Without a path, paths is empty; a path without keys is the root.
 func (r ResponseFormat) PathProblem(paths [][]string) string {
-	switch r.Format {
-	case FormatNDJSON, FormatCSV:
+	switch {
+	case r.Format.IsLines():
 		for _, path := range paths {
 			if len(path) > 0 {
 				return fmt.Sprintf("each line of %s is an item, so dataField has no meaning", strings.ToUpper(string(r.Format)))
 			}
 		}
-	case FormatXML:
+	case r.Format == FormatXML:
 		if len(paths) == 0 {
 			return "the format xml needs dataField: the path of the elements that are the items, from the root element on"
 		}

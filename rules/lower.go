@@ -81,8 +81,8 @@ func (l *lowerer) job(job Job) *Ruleset {
 // itemsFrom returns the origin of the path of the items: the format of the responses, where each line is
 // an item, or dataField. It is zero if neither says where the items are.
 func (l *lowerer) itemsFrom(job Job) Origin {
-	switch format := job.Response.Format; {
-	case format == FormatNDJSON, format == FormatCSV:
+	switch {
+	case job.Response.Format.IsLines():
 		return l.configured(job.Response.path)
 	case job.DataField != nil:
 		return l.configured(diag.Join(job.path, "dataField"))

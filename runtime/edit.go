@@ -98,7 +98,7 @@ func (e *itemEditor) page(ctx context.Context, page *Page) error {
 // warnOfAbsentKeys warns that the filter, which has left out all items of a page, reads the key of items that have none.
 func (e *itemEditor) warnOfAbsentKeys(page *Page) {
 	f := e.rules.Filter
-	if f == nil || !slices.ContainsFunc(f.Reads, func(r language.Read) bool { return r.Is(rules.ContextKey) }) ||
+	if f == nil || !f.ReadsAny(rules.ContextKey) ||
 		slices.ContainsFunc(page.members, func(key any) bool { return key != nil }) {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -26,7 +25,7 @@ func (r *listRun) probe(page *Page) {
 	switch {
 	case p.Item > 0:
 		result.Err = r.probeItem(page, p.Item)
-	case slices.ContainsFunc(p.Reads, func(read language.Read) bool { return read.Is(rules.ContextItem) || read.Is(rules.ContextKey) }):
+	case p.ReadsAny(rules.ContextItem, rules.ContextKey):
 		result.Err = trace.ErrNoItem
 	}
 	if result.Err != nil {

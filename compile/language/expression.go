@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/vm"
@@ -126,6 +127,14 @@ func (e *Expression) Show(m *Machine, c *rules.Context) string {
 	}
 	return preview(v)
 }
+
+// ReadsAny reports whether the expression reads one of the names of the page context, such as [rules.ContextKept].
+func (e *Expression) ReadsAny(names ...string) bool {
+	return e.ReadsFunc(func(r Read) bool { return slices.ContainsFunc(names, r.Is) })
+}
+
+// ReadsFunc reports whether f holds for any read of the expression.
+func (e *Expression) ReadsFunc(f func(Read) bool) bool { return slices.ContainsFunc(e.Reads, f) }
 
 // ShownReads returns the reads as they are shown to the user. They have the complete paths, such as
 // items[-1].id, whereas Reads has the values that must be decoded for them, here items.

@@ -3,7 +3,6 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/remedy"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -95,7 +95,7 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	r.record.Secrets = e.Info().SecretInputs
 	r.record.Outlines = e.Distribution().Outlines()
 	r.record.Whole = len(roots) == 1 && roots[0].Job == ""
-	r.record.Config = fmt.Sprintf("%x", sha256.Sum256(s.Text))
+	r.record.Config = value.SHA256(s.Text)
 	if r.resubmission, err = r.create(ctx); err != nil {
 		return nil, err
 	}

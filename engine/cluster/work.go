@@ -198,6 +198,11 @@ const handBackTime = 2 * time.Second
 // askTime is how long a worker tries to look up the other workers. If it fails, there may be others.
 const askTime = 2 * time.Second
 
+// briefly returns a context that is not cancelled with ctx, and ends after a time.
+func briefly(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), d)
+}
+
 // handBack gives a task to another worker at once.
 func handBack(ctx context.Context, work *store.Work) {
 	trouble := work.Trouble
@@ -207,7 +212,7 @@ func handBack(ctx context.Context, work *store.Work) {
 
 // postpone gives a task to another worker after a pause.
 func postpone(ctx context.Context, work *store.Work, trouble store.Trouble) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTime)
+	ctx, cancel := briefly(ctx, handBackTime)
 	defer cancel()
 	_ = work.HandBack(ctx, trouble)
 }

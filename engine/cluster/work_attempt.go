@@ -112,14 +112,14 @@ const removeTime = time.Second
 
 // drop removes a task that cannot be run from the queue.
 func (a *attempt) drop(ctx context.Context, reason string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	ctx, cancel := briefly(ctx, removeTime)
 	defer cancel()
 	_ = a.work.Drop(ctx, reason)
 }
 
 // finish removes the task from the queue once its end is stored.
 func (a *attempt) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	ctx, cancel := briefly(ctx, removeTime)
 	defer cancel()
 	_ = a.work.Done(ctx, a.key, a.after) // after an error it is delivered again, and found to have ended
 	a.locked(func() {

@@ -153,7 +153,7 @@ func (j explainer) mayHaveEmptyWindows() bool {
 		return r.Past == "" && (r.Phase() == rules.PhaseJob || r.Is(rules.ContextBody) || r.Is(rules.ContextItems) || r.Is(rules.ContextCount))
 	}
 	changes := func(e *language.Expression) bool {
-		return e.Rule.Role != rules.RoleAfter && slices.ContainsFunc(e.Reads, func(r language.Read) bool {
+		return e.Rule.Role != rules.RoleAfter && e.ReadsFunc(func(r language.Read) bool {
 			return !sameAfterSame(r) && (r.Root != rules.ContextState || len(r.Path) == 0 || j.stateChanges(r.Path[0], sameAfterSame))
 		})
 	}
@@ -164,7 +164,7 @@ func (j explainer) mayHaveEmptyWindows() bool {
 func (j explainer) stateChanges(name string, isFixed func(language.Read) bool) bool {
 	return slices.ContainsFunc(j.Next, func(e *language.Expression) bool {
 		changes := func(r language.Read) bool { return !isFixed(r) }
-		return e.Rule.Target == name && (len(e.Reads) == 0 || slices.ContainsFunc(e.Reads, changes))
+		return e.Rule.Target == name && (len(e.Reads) == 0 || e.ReadsFunc(changes))
 	})
 }
 
@@ -174,7 +174,7 @@ func (j explainer) passesEmptyPages() bool {
 	p.Assume = map[string]rules.Range{rules.ContextCount: {}}
 	ofItems := func(r language.Read) bool { return r.Is(rules.ContextCount) || r.Is(rules.ContextItems) }
 	return !slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool {
-		mayTell := !s.Rule.Guard && slices.ContainsFunc(s.Reads, ofItems)
+		mayTell := !s.Rule.Guard && s.ReadsFunc(ofItems)
 		truth := p.Condition(s.Expression)
 		return truth == language.Always || mayTell && truth != language.Never
 	})

@@ -147,7 +147,7 @@ func (j explainer) whyUnnoticed(r rules.Rule) string {
 		return "no page is requested ahead"
 	case r.Audit.IsAbout(rules.AboutPages) && j.hasOnePage():
 		return "the list has one page"
-	case r.Audit.IsAbout(rules.AboutPlace) && slices.Contains([]rules.Format{rules.FormatCSV, rules.FormatNDJSON}, j.Spec().Response.Format):
+	case r.Audit.IsAbout(rules.AboutPlace) && j.Spec().Response.Format.IsLines():
 		return "each line of a response is an item"
 	case r.Audit.IsAbout(rules.AboutGaps) && j.endOfEmptyPages() != nil && (j.Spec().DataField == nil || len(j.Spec().DataField.Lists) < 2):
 		return j.endOfEmptyPages().Rule.ID + " ends the list at the first empty page"
@@ -261,7 +261,7 @@ func (j explainer) hasOnePage() bool {
 // ends the list at its first empty page, or nil.
 func (j explainer) whyUnreached(s *compile.Trigger, endOfEmpty *compile.Trigger) string {
 	reads := func(name string) bool {
-		return slices.ContainsFunc(s.Reads, func(r language.Read) bool { return r.Is(name) })
+		return s.ReadsAny(name)
 	}
 	switch {
 	case !s.Rule.Guard:
@@ -477,7 +477,7 @@ func (j explainer) items() ItemsExplanation {
 		}
 		x.Otherwise = j.valuesOfItems("there", "an empty page", nil)
 	}
-	if x.Format == rules.FormatNDJSON || x.Format == rules.FormatCSV {
+	if x.Format.IsLines() {
 		x.Otherwise = "an empty body, or status 204, is an empty page"
 	}
 	if x.Format == rules.FormatCSV && response.Header && response.Columns == nil && response.Delimiter == 0 {

@@ -60,7 +60,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		switch {
 		case compile.AccumulatesItems(e):
 			ofAll = append(ofAll, e.Rule.Target)
-		case slices.ContainsFunc(e.Reads, variesByPage):
+		case e.ReadsFunc(variesByPage):
 			ofLast = append(ofLast, e.Rule.Target)
 		}
 	}

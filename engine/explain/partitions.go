@@ -218,7 +218,7 @@ func (j explainer) withoutValue() (sentences []string) {
 // item without the list of a placeholder fails the run.
 func (j explainer) choosesBy(path []string) bool {
 	reads := func(e *language.Expression) bool {
-		return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return j.isReadBy(r)(path) })
+		return e != nil && e.ReadsFunc(func(r language.Read) bool { return j.isReadBy(r)(path) })
 	}
 	return slices.ContainsFunc(j.For, func(v compile.ForVariable) bool {
 		return reads(v.When) || reads(v.Values) && !j.Ruleset.Dialect.Switches().Placeholders
@@ -262,7 +262,7 @@ func hasWindows(v compile.ForVariable) bool { return v.Window != nil }
 
 // readsNow reports whether an expression, which may be nil, reads the time of the run.
 func readsNow(e *language.Expression) bool {
-	return e != nil && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(rules.ContextNow) })
+	return e != nil && e.ReadsAny(rules.ContextNow)
 }
 
 // emptyInterval says what happens if windows end before they begin, unless both bounds are constants.

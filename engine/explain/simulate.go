@@ -144,7 +144,7 @@ func (s *simulation) sendsKept(first requests.Request) bool {
 // the form that its role needs: an address, an object or a number. It reports false if the expression
 // can be evaluated.
 func (s *simulation) placeholderFor(e *language.Expression, c *rules.Context) (any, bool) {
-	if !e.Rule.Sending.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, c) }) {
+	if !e.Rule.Sending.Secret && !e.ReadsFunc(func(r language.Read) bool { return s.isUnknown(r, c) }) {
 		return nil, false
 	}
 	for name, v := range c.State {
@@ -305,14 +305,14 @@ func (s *simulation) windowsInWords(v *compile.ForVariable) string {
 	firstRun, open := false, false
 	few, n, err := partition.Windows(v, most, func(e *language.Expression) (any, error) {
 		isKept := func(r language.Read) bool { return r.Is(rules.ContextKept) }
-		switch unknown := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, &s.page) }); {
-		case unknown && e == v.To && !slices.ContainsFunc(e.Reads, isKept):
+		switch unknown := e.ReadsFunc(func(r language.Read) bool { return s.isUnknown(r, &s.page) }); {
+		case unknown && e == v.To && !e.ReadsFunc(isKept):
 			open = true
 			return time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), nil
 		case unknown || e.Rule.Sending.Secret:
 			return nil, errUnknownWindow
 		}
-		firstRun = firstRun || s.kept == nil && slices.ContainsFunc(e.Reads, isKept)
+		firstRun = firstRun || s.kept == nil && e.ReadsFunc(isKept)
 		return e.Value(&language.Machine{}, &s.page, language.MaxValueBytes)
 	})
 	shown := lists.Map(few, func(w map[string]any) string { return boundInWords(w["from"]) + " to " + boundInWords(w["to"]) })

@@ -222,6 +222,11 @@ func (f *file) isEmpty() bool {
 	return err == nil && n == 0
 }
 
+// hasRows reports whether the existing file, of which now is a snapshot, has rows. A large file has.
+func (f *file) hasRows(now checkpoint.Snapshot) bool {
+	return now.Bytes > maxCounted || now.Bytes > 0 && !f.isEmpty()
+}
+
 // maxCounted is the size in bytes of the largest existing file whose rows are always counted.
 const maxCounted = 64 << 20
 

@@ -3,6 +3,7 @@ package output
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -31,6 +32,13 @@ func newKeptValues(r *run) keptValues {
 		}
 	}
 	return k
+}
+
+// follows reports whether the values of the previous run may follow the rows of a file, of which now is a snapshot. Values
+// that an earlier build has saved do not say which file they follow.
+func (k *keptValues) follows(keeper string, now checkpoint.Snapshot) bool {
+	snapshots, known := k.files[keeper]
+	return !known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)
 }
 
 // repair completes the publication that an earlier run with the file of kept values began.

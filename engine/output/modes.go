@@ -176,7 +176,7 @@ func (m modes) requireAll(f *file, job string, b beginning) error {
 		return nil
 	}
 	now, err := f.rows.Snapshot()
-	if err != nil || now.Bytes == 0 || now.Bytes <= maxCounted && f.isEmpty() {
+	if err != nil || !f.hasRows(now) {
 		return err
 	}
 	message := fmt.Sprintf("%s has the rows of earlier runs, after which %s of job %s was nil: job %s may obtain them again",
@@ -204,9 +204,7 @@ func (m modes) requireKept(f *file, continues []string) error {
 	}
 	for _, job := range continues {
 		for _, keeper := range m.engine.Job(job).Keepers {
-			snapshots, known := m.kept.files[keeper]
-			same := !known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)
-			if len(m.kept.before[keeper]) > 0 && !same && (now.Bytes > maxCounted || !f.isEmpty()) {
+			if len(m.kept.before[keeper]) > 0 && !m.kept.follows(keeper, now) && f.hasRows(now) {
 				return m.refuseChanged(f.rows.Name(), keeper)
 			}
 		}
@@ -236,16 +234,14 @@ func (m modes) warnOfRows(t *target, starts []string) error {
 		return nil
 	}
 	now, err := f.rows.Snapshot()
-	if err != nil || now.Bytes == 0 || now.Bytes <= maxCounted && f.isEmpty() {
+	if err != nil || !f.hasRows(now) {
 		return err
 	}
 	for job, values := range m.kept.before {
 		if !m.writesWith(t, job) {
 			continue // a job that does not write to the file, or that the configuration has lost
 		}
-		snapshots, known := m.kept.files[job]
-		isAsItWas := !known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)
-		if continues, _ := m.engine.Continues(job, job, values); continues && isAsItWas {
+		if continues, _ := m.engine.Continues(job, job, values); continues && m.kept.follows(job, now) {
 			return nil
 		}
 	}

@@ -115,7 +115,7 @@ func (l *loss) asExpression(p value.Object, advance advance) value.Object {
 	}
 	for _, e := range l.job.Next {
 		source := e.Rule.Source
-		if advance == byItems && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == rules.ContextLimit }) {
+		if advance == byItems && e.ReadsFunc(func(r language.Read) bool { return r.Root == rules.ContextLimit }) {
 			source, advanced = keypath.Format(rules.ContextState, []string{e.Rule.Target})+" + count", true
 		}
 		state = state.WithPath([]string{e.Rule.Target, "next"}, source)

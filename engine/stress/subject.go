@@ -128,7 +128,7 @@ func (s *Suite) model(ctx context.Context, job *compile.Job, rec recording) (*mo
 		return nil, err
 	}
 	p.limited = job.Ruleset.Limit != nil || saysSize(job, p.pageSize)
-	p.lines = slices.Contains([]rules.Format{rules.FormatNDJSON, rules.FormatCSV}, job.Ruleset.Job.Response.Format)
+	p.lines = job.Ruleset.Job.Response.Format.IsLines()
 	return &modelledJob{subject: modelled, plan: p}, nil
 }
 

@@ -1,6 +1,8 @@
 package value
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -47,4 +49,10 @@ func Preview(v any) string {
 		return wording.Clip(fmt.Sprint(v), width)
 	}
 	return wording.Clip(string(text), width)
+}
+
+// SHA256 returns the SHA-256 hash of a text in hexadecimal.
+func SHA256[T ~string | ~[]byte](text T) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -129,7 +130,7 @@ func (s *awsSigner) sign(r *http.Request, body []byte) error {
 		r.Header.Set("X-Amz-Security-Token", s.sessionToken)
 	}
 	if s.isS3() {
-		r.Header.Set("X-Amz-Content-Sha256", hexSHA256(body))
+		r.Header.Set("X-Amz-Content-Sha256", value.SHA256(body))
 	}
 	r.URL.RawQuery = canonicalQuery(r.URL.RawQuery)
 	headers := s.signedHeaders(r)
@@ -139,9 +140,9 @@ func (s *awsSigner) sign(r *http.Request, body []byte) error {
 	for _, name := range names {
 		fmt.Fprintf(canonical, "%s:%s\n", name, headers[name])
 	}
-	fmt.Fprintf(canonical, "\n%s\n%s", strings.Join(names, ";"), hexSHA256(body))
+	fmt.Fprintf(canonical, "\n%s\n%s", strings.Join(names, ";"), value.SHA256(body))
 	scope := strings.Join([]string{now.Format("20060102"), s.region, s.service, "aws4_request"}, "/")
-	text := strings.Join([]string{awsAlgorithm, now.Format("20060102T150405Z"), scope, hexSHA256(canonical.Bytes())}, "\n")
+	text := strings.Join([]string{awsAlgorithm, now.Format("20060102T150405Z"), scope, value.SHA256(canonical.Bytes())}, "\n")
 	r.Header.Set("Authorization", fmt.Sprintf("%s Credential=%s/%s, SignedHeaders=%s, Signature=%s",
 		awsAlgorithm, s.accessKeyID, scope, strings.Join(names, ";"), hex.EncodeToString(keyed(s.signingKey(now), text))))
 	return nil
@@ -164,8 +165,6 @@ func keyed(key []byte, text string) []byte {
 	h.Write([]byte(text))
 	return h.Sum(nil)
 }
-
-func hexSHA256(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
 // signedHeaders returns the headers that the signature covers: Host, Content-Type and the AWS
 // headers. Proxies may change others.

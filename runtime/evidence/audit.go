@@ -163,7 +163,7 @@ func (p *listView) howEnded() (again, chosen bool) {
 			continue
 		}
 		rule := &p.subject.job.Stops[by].Rule
-		readsTotal := slices.ContainsFunc(p.subject.job.Stops[by].Reads, func(r language.Read) bool { return r.Root == rules.ContextTotal })
+		readsTotal := p.subject.job.Stops[by].ReadsFunc(func(r language.Read) bool { return r.Root == rules.ContextTotal })
 		again = again || i == 0 && rule.Guard && rule.Origin.By.Kind == rules.AuthorDefault
 		chosen = chosen || rule.Origin.IsConfig() && !(again && readsTotal)
 	}
@@ -173,7 +173,7 @@ func (p *listView) howEnded() (again, chosen bool) {
 // isShort reports whether all rules that ended the list read the number of items on a page.
 func (p *listView) isShort() bool {
 	return !slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
-		readsCount := slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return r.Is(rules.ContextCount) })
+		readsCount := stop.ReadsAny(rules.ContextCount)
 		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && !readsCount
 	})
 }
@@ -246,7 +246,7 @@ func (p *listView) countThatEnded(has func(v any) bool) (first string) {
 // name, or "" if there is none.
 func (p *listView) keptAhead() string {
 	for _, e := range p.subject.job.Keeps {
-		ofItems := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(rules.ContextItems) || r.Is(rules.ContextFirst) })
+		ofItems := e.ReadsAny(rules.ContextItems, rules.ContextFirst)
 		v := p.end.Kept[e.Rule.Target]
 		if t, isTime := e.KeptTime(v); ofItems && isTime && t.Sub(p.context.Now()) > maxInFuture {
 			return fmt.Sprintf("kept.%s = %v", e.Rule.Target, v)

@@ -213,7 +213,7 @@ func (p *listView) isBareList() bool {
 // endedBy reports whether a rule that ended the job has such a read.
 func (p *listView) endedBy(reads func(language.Read) bool) bool {
 	return slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
-		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads)
+		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && stop.ReadsFunc(reads)
 	})
 }
 

@@ -99,7 +99,7 @@ func (p *MissingPaths) lacks(job *compile.Job, e *language.Expression) bool {
 // readsItem reports whether an expression of a job reads a path of the items that the job runs for.
 func readsItem(job *compile.Job, e *language.Expression, path []string) bool {
 	whole := append([]string{job.For[0].Name}, path...)
-	return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
+	return e.ReadsFunc(func(r language.Read) bool {
 		return r.Is(rules.ContextPartition) && slices.Equal(r.Path, whole)
 	})
 }

@@ -48,7 +48,7 @@ func (c statedCount) isRead(read language.Read) bool { return read.String() == c
 func statedCountsOf(job *compile.Job) (counts []statedCount) {
 	for _, stop := range job.Stops {
 		reads := func(names ...string) bool {
-			return slices.ContainsFunc(stop.Reads, func(r language.Read) bool { return slices.Contains(names, r.String()) })
+			return stop.ReadsFunc(func(r language.Read) bool { return slices.Contains(names, r.String()) })
 		}
 		var kind apinames.HintKind
 		switch {

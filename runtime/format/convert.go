@@ -129,7 +129,7 @@ func (c *Converter) MayBeEmpty(contentType string) bool {
 	if format == rules.FormatAuto {
 		format = typeOf(contentType)
 	}
-	return format == rules.FormatNDJSON || format == rules.FormatCSV
+	return format.IsLines()
 }
 
 // A limitedWriter writes JSON up to a limit.

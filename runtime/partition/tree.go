@@ -3,7 +3,6 @@ package partition
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -84,7 +83,7 @@ func (t *tree) ruleContext(ctx context.Context, p runtime.Partition, e *language
 		Limit: p.Job.Ruleset.Limit, Input: t.walk.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},
 	}
-	if p.Job.KeepFor == nil || !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(rules.ContextKept) }) {
+	if p.Job.KeepFor == nil || !e.ReadsAny(rules.ContextKept) {
 		return c, nil
 	}
 	key, err := t.walk.KeepKey(&language.Machine{Context: ctx}, p.Job, c)
