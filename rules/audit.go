@@ -203,7 +203,8 @@ var auditTable = audits([]Rule{
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: " +
 			"the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
-	{ID: "audit.position", Audit: &Auditing{Requires: FactList, About: AboutPosition | AboutPages, Also: afterAnyOther, Proof: `true`},
+	{ID: "audit.position", Audit: &Auditing{Requires: FactList, About: AboutPosition | AboutFirstPosition | AboutPages,
+		Also: afterAnyOther, Proof: `true`},
 		Source: `list.skipped != ""`,
 		Clause: "a response states a later position than its request, and page 1 states its own",
 		Message: "the response to page {list.skippedPage} has another part of the list than was requested: {list.skipped}; " +

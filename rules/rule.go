@@ -134,19 +134,20 @@ type Topics uint16
 
 // The topics, which can be combined.
 const (
-	AboutKept       Topics = 1 << iota // values that the job keeps for the next run
-	AboutUnsent                        // first requests that do not depend on these values
-	AboutFirst                         // first requests, stopping rules or filters that depend on them
-	AboutSent                          // the kept value that the first request sends
-	AboutNumber                        // a number in responses with which a stopping rule compares those of items or pages
-	AboutLinks                         // links whose parameters those of the job override
-	AboutPosition                      // requests that name positions in the list
-	AboutPages                         // several pages of the list, which are compared
-	AboutKey                           // the key of the items
-	AboutAhead                         // pages that are requested ahead of their turn
-	AboutPartitions                    // several partitions, which are compared
-	AboutPlace                         // the place of the list in a response; the lines of CSV and NDJSON have none
-	AboutGaps                          // empty pages between others
+	AboutKept          Topics = 1 << iota // values that the job keeps for the next run
+	AboutUnsent                           // first requests that do not depend on these values
+	AboutFirst                            // first requests, stopping rules or filters that depend on them
+	AboutSent                             // the kept value that the first request sends
+	AboutNumber                           // a number in responses with which a stopping rule compares those of items or pages
+	AboutLinks                            // links whose parameters those of the job override
+	AboutPosition                         // requests that name positions in the list
+	AboutPages                            // several pages of the list, which are compared
+	AboutKey                              // the key of the items
+	AboutAhead                            // pages that are requested ahead of their turn
+	AboutPartitions                       // several partitions, which are compared
+	AboutPlace                            // the place of the list in a response; the lines of CSV and NDJSON have none
+	AboutGaps                             // empty pages between others
+	AboutFirstPosition                    // the position that the first request names
 )
 
 // IsAbout reports whether the rule is about a topic, besides others.

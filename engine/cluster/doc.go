@@ -47,12 +47,12 @@
 //	  collection.checkpoint collect_position.go  the checkpoint of the page, for the sink
 //	  collection.result     collect_result.go    the results of the jobs, after the last page
 //
-// If the task fails, work_retry.go decides whether it is tried again, and attempt.storeEnd stores that
-// it has failed. work_problems.go keeps the reasons why tasks do not go on, and work_monitor.go has
-// the state of the worker. A task whose workers disappear runs alone (work_alone.go). A sorted
-// collection walks through the tasks instead (collect_sorted.go); collect_watch.go ends a collection
-// whose run is cancelled or deleted, collect_failures.go reads the failed tasks, and
-// collect_release.go deletes collected pages.
+// If the task fails, work_retry.go decides whether it is tried again, and attempt.storeEnd stores that it
+// has failed. work_problems.go keeps the reasons why tasks do not go on, work_report.go sends the record
+// of the worker to the server, and work_monitor.go has the state of the worker. A task whose workers
+// disappear runs alone (work_alone.go). A sorted collection walks through the tasks instead
+// (collect_sorted.go); collect_watch.go ends a collection whose run is cancelled or deleted,
+// collect_failures.go reads the failed tasks, and collect_release.go deletes collected pages.
 //
 // # Files
 //

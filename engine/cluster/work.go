@@ -3,13 +3,9 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -195,9 +191,6 @@ func (w *workerRun) close() {
 // redelivers the task once the worker has been silent long enough.
 const handBackTime = 2 * time.Second
 
-// askTime is how long a worker tries to look up the other workers. If it fails, there may be others.
-const askTime = 2 * time.Second
-
 // briefly returns a context that is not cancelled with ctx, and ends after a time.
 func briefly(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), d)
@@ -234,45 +227,6 @@ func (w *workerRun) logHandedBack() {
 	}
 }
 
-// pauseRun records that this worker cannot run the tasks of a run, and pauses the run.
-func (w *workerRun) pauseRun(run string, err error) {
-	w.mu.Lock()
-	if r := w.runs[run]; r != nil {
-		r.avoidUntil = time.Now().Add(w.cluster.timing.pausedRun)
-	}
-	w.mu.Unlock()
-	var attrs []any
-	if l, ok := errors.AsType[*lack](err); ok && l.remedy.InWords() {
-		attrs = []any{"hint", l.remedy}
-	}
-	w.noteProblem(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err), attrs...)
-}
-
-// kindOf returns a text that is equal for errors that differ only in their partition.
-func kindOf(err error) string {
-	if failed, ok := errors.AsType[*engine.Error](err); ok {
-		return fmt.Sprintf("%s %s %d", failed.Class, failed.Op, failed.Status)
-	}
-	return err.Error()
-}
-
-// noteProblem logs a problem of this worker with a run, once a minute for all affected tasks, and
-// reports it to the server for the status. The log has the attributes, too.
-func (w *workerRun) noteProblem(run, kind, text string, attrs ...any) {
-	log, more := w.problems.note(problemKey{run, kind}, text, problemFor)
-	if !log {
-		return
-	}
-	if more > 0 {
-		text += fmt.Sprintf("; %s had this problem since it was logged last", wording.Counted(more, "other task"))
-	}
-	w.cluster.log.Error(fmt.Sprintf("run %s: %s", run, text), append(attrs, "event", "worker_problem", "run", run)...)
-	select {
-	case w.news <- struct{}{}:
-	default: // a report is already due
-	}
-}
-
 // watchRuns follows the runs, and stops the tasks of cancelled and deleted runs.
 func (w *workerRun) watchRuns(ctx context.Context) error {
 	return w.cluster.store.WatchRuns(ctx, func(stored store.Record) {
@@ -301,61 +255,4 @@ func (w *workerRun) prepareQueue(ctx context.Context, run string) {
 	if err != nil && ctx.Err() == nil {
 		w.noteProblem(run, "queue", "its queue is missing: "+err.Error())
 	}
-}
-
-// problemFor is how long a worker keeps reporting a problem.
-const problemFor = 5 * time.Minute
-
-// report sends the state of the worker to the server, at intervals and when it has news, and logs the
-// worker's progress.
-func (w *workerRun) report(ctx context.Context) {
-	host, _ := os.Hostname()
-	level := slog.LevelWarn // level of the first failure
-	rec := record.Worker{Host: host, Started: time.Now().UTC(), Slots: w.Slots}
-	tick := time.NewTicker(w.cluster.timing.report)
-	defer tick.Stop()
-	reconnects, stop := w.cluster.store.Reconnects()
-	defer stop()
-	logged, doneBefore := time.Now(), 0
-	for {
-		w.describe(&rec)
-		if n := len(rec.Running); time.Since(logged) >= w.cluster.timing.progress && (n > 0 || rec.Done > doneBefore) {
-			w.cluster.log.Info(fmt.Sprintf("worker %s: %s running, %d done", w.Name, wording.Counted(n, "task"), rec.Done),
-				"event", "worker_progress", "worker", w.Name, "running", n, "done", rec.Done)
-			logged, doneBefore = time.Now(), rec.Done
-		}
-		if err := w.putRecord(ctx, rec); err != nil && ctx.Err() == nil {
-			w.cluster.log.Log(ctx, level, "the status of the server does not show this worker: "+err.Error(), "event", "worker_report")
-			level = slog.LevelDebug
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		case <-w.news:
-		case _, open := <-reconnects: // a server that was restarted knows no worker
-			if !open { // the connection is closed
-				reconnects = nil
-			}
-		}
-	}
-}
-
-// describe sets the parts of the worker's record that change.
-func (w *workerRun) describe(rec *record.Worker) {
-	rec.Problems, rec.Full = w.problems.current(), slices.Sorted(maps.Keys(w.cluster.full.current()))
-	w.mu.Lock()
-	rec.Done, rec.Cannot, rec.Served = w.ends.done, w.cannotRunLocked(), w.servedOriginsLocked()
-	rec.Running = slices.Collect(maps.Values(w.running))
-	w.mu.Unlock()
-	slices.SortFunc(rec.Running, func(a, b record.RunningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
-}
-
-// putRecord stores the record of the worker.
-func (w *workerRun) putRecord(ctx context.Context, rec record.Worker) error {
-	text, err := json.Marshal(rec)
-	if err != nil {
-		return err
-	}
-	return w.cluster.store.PutWorker(ctx, w.Name, text)
 }

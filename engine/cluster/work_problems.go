@@ -1,9 +1,14 @@
 package cluster
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // problems holds the reasons of the last minutes why tasks do not go on. Each is logged once a
@@ -85,3 +90,45 @@ func (p *problems) forget(run string) {
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.all, func(key problemKey, _ problem) bool { return key.run == run })
 }
+
+// pauseRun records that this worker cannot run the tasks of a run, and pauses the run.
+func (w *workerRun) pauseRun(run string, err error) {
+	w.mu.Lock()
+	if r := w.runs[run]; r != nil {
+		r.avoidUntil = time.Now().Add(w.cluster.timing.pausedRun)
+	}
+	w.mu.Unlock()
+	var attrs []any
+	if l, ok := errors.AsType[*lack](err); ok && l.remedy.InWords() {
+		attrs = []any{"hint", l.remedy}
+	}
+	w.noteProblem(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err), attrs...)
+}
+
+// noteProblem logs a problem of this worker with a run, once a minute for all affected tasks, and
+// reports it to the server for the status. The log has the attributes, too.
+func (w *workerRun) noteProblem(run, kind, text string, attrs ...any) {
+	log, more := w.problems.note(problemKey{run, kind}, text, problemFor)
+	if !log {
+		return
+	}
+	if more > 0 {
+		text += fmt.Sprintf("; %s had this problem since it was logged last", wording.Counted(more, "other task"))
+	}
+	w.cluster.log.Error(fmt.Sprintf("run %s: %s", run, text), append(attrs, "event", "worker_problem", "run", run)...)
+	select {
+	case w.news <- struct{}{}:
+	default: // a report is already due
+	}
+}
+
+// kindOf returns a text that is equal for errors that differ only in their partition.
+func kindOf(err error) string {
+	if failed, ok := errors.AsType[*engine.Error](err); ok {
+		return fmt.Sprintf("%s %s %d", failed.Class, failed.Op, failed.Status)
+	}
+	return err.Error()
+}
+
+// problemFor is how long a worker keeps reporting a problem.
+const problemFor = 5 * time.Minute

@@ -236,3 +236,6 @@ func (w *workerRun) servedOriginsLocked() []string {
 	maps.DeleteFunc(w.origins.served, func(_ string, at time.Time) bool { return time.Since(at) > w.cluster.timing.countsReached })
 	return slices.Sorted(maps.Keys(w.origins.served))
 }
+
+// askTime is how long a worker tries to look up the other workers. If it fails, there may be others.
+const askTime = 2 * time.Second

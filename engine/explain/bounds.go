@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/wording"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // BoundsExplanation says what limits the number of requests of a job, whatever the API
@@ -239,4 +241,38 @@ func inRate(perSecond float64) string {
 	}
 	interval := time.Duration(float64(time.Second) / perSecond)
 	return fmt.Sprintf("at most one request every %s", interval.Round(time.Millisecond))
+}
+
+// noNext describes the end of a list because there is no next request. It is nil if
+// there always is one.
+func (j explainer) noNext() *RuleExplanation {
+	if !j.Paged() {
+		return &RuleExplanation{
+			ID: runtime.ReasonEnd, Source: "true", Outcome: rules.Complete, Clause: "the only response is read",
+			Origin: rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}, rule: rules.Rule{Role: roleNoNext},
+		}
+	}
+	if part := j.NilAddress(); part != nil {
+		return &RuleExplanation{
+			ID: runtime.ReasonNextRequest, Source: "true", Outcome: rules.Complete,
+			Clause: "there is no next request: " + part.ID + " is nil",
+			Origin: part.Origin, rule: rules.Rule{Role: roleNoNext},
+		}
+	}
+	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && len(e.Reads) > 0 })
+	if i < 0 {
+		return nil
+	}
+	part := j.rule(j.NextParts[i])
+	never := ""
+	if only, ok := j.OnlyPage(); ok {
+		never = only.AfterPage1()
+	}
+	description := cmp.Or(part.ValueInWords, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
+	return &RuleExplanation{
+		ID: runtime.ReasonNextRequest, Source: "empty(" + part.Source + ")", Reads: part.Reads, Outcome: rules.Complete,
+		Clause: fmt.Sprintf("there is no next request: %s is missing or empty", description),
+		Origin: part.Origin, Settings: part.Settings, Never: never,
+		rule: rules.Rule{Role: roleNoNext, Source: "empty(" + part.rule.Source + ")"},
+	}
 }

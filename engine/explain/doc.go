@@ -14,9 +14,9 @@
 //
 // Read explanation.go first, which has the types, and then job.go (a job) and rule.go (its rules). Each of the
 // following files has one subject of a job: simulate.go its first requests, partitions.go its variables,
-// retries.go its waits and retries, written.go its files, kept.go its kept values, bounds.go its bounds and
-// summary.go its first paragraph. terms.go has the names that expressions use, and facts.go the facts about
-// all jobs, such as exit statuses.
+// retries.go its waits and retries, items.go its items, written.go its files, kept.go its kept values, bounds.go its
+// bounds and its end without a next request, never.go why rules have no effect, and summary.go its first paragraph.
+// terms.go has the names that expressions use, and facts.go the facts about all jobs, such as exit statuses.
 //
 // The presentations are text.go, with common.go (the passages that all jobs share), audit.go (one of them) and layout.go
 // (lines and columns), mermaid.go, and notes.go. diff.go compares the properties of jobs (properties.go) and their rules

@@ -50,8 +50,8 @@
 //     that no item has, warn.go oddities of a page that are logged, and since.go items before the kept value
 //     that the requests send.
 //
-// hints_body.go finds the hints in a body, and sighting.go has the page on which an item or a list was
-// seen. loop_facts.go records the facts that only the loop knows, and paging_value.go returns the values of a
+// hints_body.go finds the hints in a body, hints_header.go those in headers, and sighting.go has the page on which
+// an item or a list was seen. loop_facts.go records the facts that only the loop knows, and paging_value.go returns the values of a
 // page that contracts compare.
 //
 // # Decisions

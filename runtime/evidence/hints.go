@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,7 +11,6 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
-	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -191,36 +189,6 @@ func (s hintSearch) hintsOf() []foundHint {
 	return found
 }
 
-// appendRange appends the hint in the Content-Range header, if it begins after the first item and the request did not ask for that.
-func (s hintSearch) appendRange(found []foundHint) []foundHint {
-	if m := rangeStart().FindStringSubmatch(s.header.Get("Content-Range")); m != nil && !contains(s.context.Sent.Params, m[1]) {
-		at := "that the range of Content-Range begins with " + m[1] + ", after the first item,"
-		found = append(found, foundHint{kind: apinames.HintPrevious, at: at, value: true})
-	}
-	return found
-}
-
-// appendLink appends the hints in the Link header, if there is one.
-func (s hintSearch) appendLink(found []foundHint) []foundHint {
-	if len(s.header["Link"]) == 0 {
-		return found
-	}
-	if s.context.Page == 1 { // see noticeTotal
-		for _, relation := range []string{"prev", "previous"} {
-			found = append(found, foundHint{kind: apinames.HintBack, at: "the Link header", value: s.context.Link(relation)})
-		}
-	}
-	text, next := s.header.Get("Link"), s.context.Link("next")
-	switch {
-	case leadsNowhere().MatchString(text):
-	case next != nil:
-		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: s.readsNextLink})
-	case relNext().MatchString(text), slices.ContainsFunc(s.subject.decisives, s.readsNextLink) && isCutOff(text):
-		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, whose next link cannot be read,", value: text})
-	}
-	return found
-}
-
 // appendCounts appends the totals and numbers of pages that stopping rules read: the configuration says what they are, whatever
 // their names.
 func (s hintSearch) appendCounts(found []foundHint) []foundHint {
@@ -235,21 +203,6 @@ func (s hintSearch) appendCounts(found []foundHint) []foundHint {
 	}
 	return found
 }
-
-// headerHints has the headers of hints with their keys in a response.
-var headerHints = sync.OnceValue(func() []headerHint {
-	return lists.Map(apinames.HintHeaders(), func(h apinames.HintHeader) headerHint {
-		return headerHint{h, http.CanonicalHeaderKey(h.Name)}
-	})
-})
-
-type headerHint struct {
-	apinames.HintHeader
-	key string
-}
-
-// isLinks reports whether a key has links to other pages.
-func isLinks(key string) bool { return apinames.Alike(key, "link") || apinames.Alike(key, "links") }
 
 // compareTotals corrects the total of the last page by the total of the first page. A total that equals
 // the number of items on both pages counts the items of a page and not of the list. If the last
@@ -316,42 +269,11 @@ func (p *listView) readsTo(keys []string) func(language.Read) bool {
 	}
 }
 
-// readsHeader returns a function that reports whether a rule reads a header.
-func readsHeader(name string) func(language.Read) bool {
-	return func(read language.Read) bool {
-		return read.Root == rules.ContextHeader && len(read.Args) > 0 && strings.EqualFold(read.Args[0], name)
-	}
-}
-
-// readsNextLink reports whether a rule reads the next link of the Link header. A link with another relation may lead
-// through the list, too, but not if page 1 lacks it.
-func (p *listView) readsNextLink(read language.Read) bool {
-	return read.Root == rules.ContextLink && (p.context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
-}
-
-// isCutOff reports whether the last link of a Link header has no relation, or one without its closing quote. The header
-// may have been cut off within a next link.
-func isCutOff(header string) bool {
-	header = quoted().ReplaceAllString(header, "quoted") // a title may have any character
-	last := strings.LastIndexByte(header, '<')
-	return last >= 0 && !relation().MatchString(header[last:])
-}
-
 // quoted matches a text in quotes, and relation a link with its relation, if no quotes are closed.
 var (
 	quoted   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"[^"]*"`) })
 	relation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^<[^>]*>.*;\s*rel\s*=\s*[^"\s]`) })
 )
-
-// relNext finds a next link in a Link header that cannot be read, or has a relation of the API's own: rel="nextPage".
-var relNext = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\brel\s*=\s*["']?([^"';,\s]*[/:#])?next([-_]?page)?\b`)
-})
-
-// leadsNowhere matches a next link that says that there is nothing, as that of Sentry's last page does, or has no target.
-var leadsNowhere = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\brel\s*=\s*"?next"?\s*;\s*results\s*=\s*"?false|<\s*>\s*;\s*rel\s*=\s*"?next\b`)
-})
 
 // note records a value if it is the first hint of its kind.
 func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
@@ -458,11 +380,6 @@ func (p *listView) wasRequested(address string) bool {
 	return p.redactor.Text(address) == p.redactor.Text(sent) || address == p.redactor.Shown(address) && address == p.redactor.Shown(sent)
 }
 
-// rangeStart matches the range of a Content-Range of items that begins after the first one, and a range counts from 0 or 1.
-var rangeStart = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:items|records|rows|results) ([1-9]\d+|[2-9])-\d+/`)
-})
-
 // leadsBack reports whether a link differs from the address of a request in a smaller position, and returns both: page=0
 // after page=1.
 func leadsBack(key string, v any, sent string) (now, to int, ok bool) {
@@ -508,15 +425,6 @@ func isPast(v any, c *rules.Context) bool {
 
 // noNext are texts by which APIs say that there is no next page, in lower case.
 var noNext = []string{"0", "-1", "null", "nil", "none", "undefined", "end", "-", "javascript:void(0)"}
-
-// contains reports whether text occurs as a value in the request.
-func contains(sent any, text string) bool {
-	if object, ok := value.Members(sent); ok {
-		return slices.ContainsFunc(object, func(m rules.Member) bool { return contains(m.Value, text) })
-	}
-	t, ok := value.Text(sent)
-	return ok && t == text
-}
 
 // countLists counts the items of each of several lists.
 func (s hintSearch) countLists() {

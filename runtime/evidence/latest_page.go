@@ -240,3 +240,12 @@ func (p *listView) errorMembers() (members []errorMember) {
 	}
 	return members
 }
+
+// contains reports whether text occurs as a value in the request.
+func contains(sent any, text string) bool {
+	if object, ok := value.Members(sent); ok {
+		return slices.ContainsFunc(object, func(m rules.Member) bool { return contains(m.Value, text) })
+	}
+	t, ok := value.Text(sent)
+	return ok && t == text
+}

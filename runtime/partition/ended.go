@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // maxListed is the largest number of partitions and findings in a [runtime.Result].
@@ -179,4 +181,19 @@ func (r *EndedResult) keepEarlier(kept map[string]any) {
 		maps.DeleteFunc(earlier, func(key string, _ any) bool { _, known := all[key]; return known })
 		_ = r.keepByKey(map[string]any{name: earlier})
 	}
+}
+
+// failed returns r as the result of a partition that failed with err.
+func (w *Walk) failed(r runtime.Result, err error) runtime.Result {
+	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
+	r.Message, r.Error = w.Redactor.Shown(err.Error()), trace.FaultOf(err, w.Redactor)
+	return r
+}
+
+// resultAt returns the result of a partition at a valid position, or an empty result if the
+// position is nil.
+func resultAt(job string, at position) runtime.Result {
+	s := struct{ Result runtime.Result }{runtime.Result{Job: job}}
+	_ = json.Unmarshal(at, &s)
+	return s.Result
 }

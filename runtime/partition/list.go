@@ -2,19 +2,16 @@ package partition
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/saved"
-	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // runList runs the list of a partition, from a position unless it is nil. If rules may split the
@@ -75,21 +72,6 @@ func (t *tree) deliverTried(
 		}
 	}
 	return result, err
-}
-
-// resultAt returns the result of a partition at a valid position, or an empty result if the
-// position is nil.
-func resultAt(job string, at position) runtime.Result {
-	s := struct{ Result runtime.Result }{runtime.Result{Job: job}}
-	_ = json.Unmarshal(at, &s)
-	return s.Result
-}
-
-// failed returns r as the result of a partition that failed with err.
-func (w *Walk) failed(r runtime.Result, err error) runtime.Result {
-	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
-	r.Message, r.Error = w.Redactor.Shown(err.Error()), trace.FaultOf(err, w.Redactor)
-	return r
 }
 
 // lastValue returns the value of the last variable of a partition, or nil if the job has no
@@ -199,61 +181,6 @@ func evaluateValues(e *language.Expression, mayBeNil bool, evaluate func(*langua
 		err = &language.RuleError{Rule: e.Rule, Err: err}
 	}
 	return list, err
-}
-
-// evaluateWindows evaluates the bounds of a variable's windows.
-func evaluateWindows(variable *compile.ForVariable, evaluate func(*language.Expression) (any, error)) (*windowSeries, error) {
-	from, err := evaluate(variable.From)
-	if err != nil {
-		return nil, err
-	}
-	to, err := evaluate(variable.To)
-	if err != nil {
-		return nil, err
-	}
-	source, step := *variable.Window, ""
-	if variable.Step != nil {
-		v, err := evaluate(variable.Step)
-		if err != nil {
-			return nil, err
-		}
-		if v = language.JSONForm(v); v != nil && v != "" {
-			if source.Step, err = times.ParseSpan(v); err != nil {
-				return nil, &language.RuleError{Rule: variable.Step.Rule, Err: err}
-			}
-			step = source.Step.String()
-		}
-	}
-	w, err := newWindows(source, from, to)
-	if err == nil {
-		w.Step = step
-	}
-	if err != nil {
-		err = &language.RuleError{Rule: variable.From.Rule, Err: err}
-	}
-	return w, err
-}
-
-// Windows returns what an explanation says about the windows of a variable: the first, the second and the last one,
-// and their number, which is at most most. Then the last one is that with this number.
-func Windows(v *compile.ForVariable, most int, evaluate func(*language.Expression) (any, error)) (few []map[string]any, n int, err error) {
-	w, err := evaluateWindows(v, evaluate)
-	if err != nil {
-		return nil, 0, err
-	}
-	for last := map[string]any(nil); ; n++ {
-		next, more := w.next()
-		switch {
-		case more && n < most:
-			if last, _ = next.(map[string]any); n < 2 {
-				few = append(few, last)
-			}
-			continue
-		case n > 2:
-			few = append(few, last)
-		}
-		return few, n, nil
-	}
 }
 
 // rereadAll returns values as a resumed run reads them.

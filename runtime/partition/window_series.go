@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -342,4 +343,59 @@ func (w *windowSeries) check(source rules.Window) error {
 	}
 	*w = *valid
 	return nil
+}
+
+// evaluateWindows evaluates the bounds of a variable's windows.
+func evaluateWindows(variable *compile.ForVariable, evaluate func(*language.Expression) (any, error)) (*windowSeries, error) {
+	from, err := evaluate(variable.From)
+	if err != nil {
+		return nil, err
+	}
+	to, err := evaluate(variable.To)
+	if err != nil {
+		return nil, err
+	}
+	source, step := *variable.Window, ""
+	if variable.Step != nil {
+		v, err := evaluate(variable.Step)
+		if err != nil {
+			return nil, err
+		}
+		if v = language.JSONForm(v); v != nil && v != "" {
+			if source.Step, err = times.ParseSpan(v); err != nil {
+				return nil, &language.RuleError{Rule: variable.Step.Rule, Err: err}
+			}
+			step = source.Step.String()
+		}
+	}
+	w, err := newWindows(source, from, to)
+	if err == nil {
+		w.Step = step
+	}
+	if err != nil {
+		err = &language.RuleError{Rule: variable.From.Rule, Err: err}
+	}
+	return w, err
+}
+
+// Windows returns what an explanation says about the windows of a variable: the first, the second and the last one,
+// and their number, which is at most most. Then the last one is that with this number.
+func Windows(v *compile.ForVariable, most int, evaluate func(*language.Expression) (any, error)) (few []map[string]any, n int, err error) {
+	w, err := evaluateWindows(v, evaluate)
+	if err != nil {
+		return nil, 0, err
+	}
+	for last := map[string]any(nil); ; n++ {
+		next, more := w.next()
+		switch {
+		case more && n < most:
+			if last, _ = next.(map[string]any); n < 2 {
+				few = append(few, last)
+			}
+			continue
+		case n > 2:
+			few = append(few, last)
+		}
+		return few, n, nil
+	}
 }

@@ -5,7 +5,7 @@
 // others, and has a function newRun, which adds its flags, and a method Run. The list of
 // commands is in app_help.go, and each has a file of its own. The other files are in groups:
 //
-//   - app_*.go: an invocation of the command, with its flags, log, signals and exit status
+//   - app_*.go: an invocation of the command, with its flags, log, threads, signals and exit status
 //   - config_*.go: reads a configuration and its inputs, for most commands
 //   - extract.go, extract_*.go: runs jobs and writes their pages, for run, record, demo and collect
 //   - cluster.go, cluster_*.go: connects to NATS, and the commands for runs on many machines

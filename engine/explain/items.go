@@ -1,0 +1,169 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/keypath"
+)
+
+// items says where the items of the job's responses are.
+func (j explainer) items() ItemsExplanation {
+	x := ItemsExplanation{From: j.Ruleset.ItemsFrom, Key: j.Spec().Key}
+	response, field := j.Spec().Response, j.Spec().DataField
+	if response.Format != rules.FormatJSON {
+		x.Format = response.Format
+	}
+	switch {
+	case x.Format == rules.FormatNDJSON:
+		x.Where = "each line of the response (NDJSON)"
+	case x.Format == rules.FormatCSV:
+		x.objects = response.Columns != nil || response.Header
+		x.Where = "each row of the response (CSV" + tableInWords(response) + "), " + rowInWords(response)
+	case field == nil:
+		x.Where = "the response if it is a list, otherwise the only list in its root (no dataField)"
+		x.Otherwise = fmt.Sprintf("no list in an object, or status 204, is an empty page; several, or another response, fail the run (%s)",
+			statusResponse)
+		x.From = rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}
+	case field.Lists != nil:
+		x.Path, x.Where, x.ordered = field.Text, listsInWords(field.Lists), len(field.Lists) > 1
+		if slices.ContainsFunc(field.Lists, func(l rules.ItemList) bool { return len(l.Fixed()) < len(l.Steps) }) {
+			x.Where += " (* is every element of a list, or every member of an object)"
+		}
+		x.Otherwise = j.valuesOfItems("at one of them", "no item", field.Lists)
+	case len(field.Keys) == 0:
+		x.Path, x.Where = field.Text, wholeResponse
+		x.Otherwise = fmt.Sprintf("null, or status 204, is an empty page; a text, number or boolean fails the run (%s)", statusResponse)
+	default:
+		x.Path, x.Where = field.Text, "at "+placeOf(field.Text, field.Keys)+" of the response"
+		switch {
+		case strings.Contains(field.Text, `\*`):
+			x.Where += ` (\* is a member named *)`
+		case strings.Contains(field.Text, "*"):
+			x.Where += " (* is a member of that name)"
+		}
+		x.Otherwise = j.valuesOfItems("there", "an empty page", nil)
+	}
+	if x.Format.IsLines() {
+		x.Otherwise = "an empty body, or status 204, is an empty page"
+	}
+	if x.Format == rules.FormatCSV && response.Header && response.Columns == nil && response.Delimiter == 0 {
+		x.Otherwise += fmt.Sprintf("; a header with another delimiter than a comma fails the run (%s)", statusResponse)
+	}
+	switch x.Format {
+	case rules.FormatXML:
+		x.Where += " (XML)"
+		if field != nil && len(field.Text) > 0 && field.Text != "." {
+			x.Where += ", whose first name is that of the root element"
+			if field.Lists == nil && len(field.Keys) == 1 {
+				x.Where += ", so that this is the only item"
+			}
+		}
+	case rules.FormatAuto:
+		const detected = "(the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by how the body begins"
+		if slices.ContainsFunc(j.Spec().ItemPaths(), func(path []string) bool { return len(path) > 0 }) {
+			x.Where += " " + detected + ")"
+			x.Otherwise += fmt.Sprintf("; of XML, the path begins with the root element, and each element of this name is an item; "+
+				"NDJSON or CSV fails the run (%s)", statusResponse)
+			break
+		}
+		x.Where += "; each line or row of NDJSON and CSV " + detected + tableInWords(response) +
+			"; a row of CSV is " + rowInWords(response) + ")"
+		if field == nil {
+			x.Otherwise += ", and so does XML"
+		}
+	}
+	return x
+}
+
+// valuesOfItems says which items the values at the paths of dataField have: there names the paths, and none is the
+// consequence of having nothing.
+func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) string {
+	if j.Spec().Response.Format == rules.FormatXML {
+		return "each element of this name is an item, also a single one: a text, or an object if it has attributes (@name, with its " +
+			"text as #text) or children (a list if several have one name, and \"\" if empty); no such element, or status 204, is " + none
+	}
+	if j.Ruleset.Dialect.Switches().EmptyIsAbsent {
+		return fmt.Sprintf(`the elements of a list %s are the items; `+
+			`nothing, null, 0, "0", an empty text or false there, or status 204, is %s; `+
+			"any other value is one item", there, none)
+	}
+	starred, response := 0, "as the response"
+	for _, l := range lists {
+		if slices.ContainsFunc(l.Steps, func(s rules.PathStep) bool { return s.All }) {
+			response = "in place of the response, or of the list or object before *"
+		}
+		if n := len(l.Steps); n > 0 && l.Steps[n-1].All {
+			starred++
+		}
+	}
+	if starred > 0 && starred == len(lists) {
+		return fmt.Sprintf("the elements of a list %s are items, and any other value except null is one item; nothing there, or "+
+			"status 204, is %s; "+
+			"a text, number or boolean in place of the response, or of the list or object before *, fails the run (%s)",
+			there, none, statusResponse)
+	}
+	text := fmt.Sprintf("the elements of a list %s are the items, and an object is one item; nothing, null or {} there, or status "+
+		"204, is %s; "+
+		"a text, number or boolean there, or %s, fails the run (%s)",
+		there, none, response, statusResponse)
+	if starred > 0 {
+		text += ", except at a path that ends with *, where any value except null is an item"
+	}
+	return text
+}
+
+// wholeResponse says where the items are if dataField is a dot.
+const wholeResponse = "the elements of the response if it is a list, otherwise the response as one item"
+
+// placeOf returns the path of items as it is spelt or, if it has a delimiter other than a dot, with dots.
+func placeOf(text string, keys []string) string {
+	if strings.Contains(text, "*") || slices.Equal(keypath.Split(text), keys) {
+		return text
+	}
+	return keypath.Join(keys...)
+}
+
+// listsInWords says where the items of several lists are, in their order.
+func listsInWords(lists []rules.ItemList) string {
+	var places []string
+	for _, l := range lists {
+		place := "at " + placeOf(l.Text, l.Fixed()) + " of the response"
+		if len(l.Steps) == 0 {
+			place = wholeResponse
+		}
+		if l.DataType != "" {
+			place += " (" + l.DataType + ")"
+		}
+		places = append(places, place)
+	}
+	return strings.Join(places, ", then ")
+}
+
+// tableInWords says how CSV is read, if that is configured.
+func tableInWords(r rules.ResponseFormat) string {
+	out := ""
+	if r.Delimiter != 0 {
+		out += fmt.Sprintf(", delimiter %q", r.Delimiter)
+	}
+	switch {
+	case r.Columns != nil:
+		out += fmt.Sprintf(", columns %s", strings.Join(r.Columns, ", "))
+	case !r.Header:
+		out += ", no header"
+	}
+	return out
+}
+
+// rowInWords says what the item of a row of CSV is.
+func rowInWords(r rules.ResponseFormat) string {
+	switch {
+	case r.Columns != nil:
+		return "an object of texts"
+	case !r.Header:
+		return "a list of texts"
+	}
+	return "an object of texts by the names in the first row"
+}
