@@ -23,8 +23,7 @@ func (t *translation) fromStart(pagination value.Object) value.Object {
 		return err != nil && (apinames.IsLater(name, text) || isToken && apinames.IsLaterPosition(text))
 	}
 	for _, list := range t.parameterLists() {
-		for i := len(*list) - 1; i >= 0; i-- {
-			m := (*list)[i]
+		for i, m := range slices.Backward(*list) {
 			if !later(m) {
 				continue
 			}
