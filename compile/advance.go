@@ -50,11 +50,11 @@ func (j *Job) resolvesAgainstResponse() bool {
 	return !j.Ruleset.Dialect.Switches().RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
 }
 
-// evaluate returns the values of expressions by their targets.
+// evaluate returns the values of variables by their names.
 func evaluate(expressions []*language.Expression, m *language.Machine, c *rules.Context) (map[string]any, error) {
 	values := make(map[string]any, len(expressions))
 	for _, e := range expressions {
-		v, err := e.Value(m, c, language.MaxValueBytes)
+		v, err := e.Assigned(m, c, language.MaxValueBytes)
 		if err != nil {
 			return nil, err
 		}

@@ -69,6 +69,12 @@ func TestAFilterMayNeedAKeptValue(t *testing.T) {
 		"date(item.at) > date(kept.since ?? '2026-01-01')":          "",
 		"not (item.at <= kept.since)":                               "",
 		"item.at != kept.since":                                     "",
+		"item.shut != true and item.at > kept.since":                "since",
+		"truthy(kept.since) and item.at > kept.since":               "",
+		"not empty(kept.since) and item.at > kept.since":            "",
+		"'since' in kept and item.at > kept.since":                  "",
+		"len(kept) > 0 and item.at > kept.since":                    "",
+		"kept.since and item.at > kept.since":                       "",
 		"item.at > (kept.since == nil ? '2026-01-01' : kept.since)": "",
 	} {
 		t.Run(filter, func(t *testing.T) {

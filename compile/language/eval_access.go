@@ -15,7 +15,7 @@ func member(v any, key string) (any, bool) {
 	switch v := v.(type) {
 	case nil:
 		return nil, false
-	case lack: // a supposed element, which is supposed to have all members
+	case lack: // its members are lacking as well
 		return v, true
 	case map[string]any:
 		out, ok := v[key]
@@ -48,6 +48,9 @@ func member(v any, key string) (any, bool) {
 
 // get returns v[key] for a key of any kind, or nil.
 func get(v, key any) any {
+	if _, lacks := key.(lack); lacks {
+		return key
+	}
 	text, ok := value.Text(key)
 	if !ok {
 		return nil
@@ -86,8 +89,8 @@ func fieldAtAny(m *meter, v, path any) (any, bool, error) {
 // slice returns v[from:to], limited to the elements that v has.
 func slice(v, from, to any) (any, error) {
 	switch v := v.(type) {
-	case nil:
-		return nil, nil
+	case nil, lack:
+		return v, nil
 	case []any:
 		a, b := bounds(len(v), from, to)
 		return v[a:b], nil

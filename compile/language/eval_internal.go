@@ -19,6 +19,13 @@ var (
 	givesList = []reflect.Type{reflect.TypeFor[func(...any) []any]()}
 )
 
+// The names of functions that take a lack in their own way.
+const (
+	nameOfMatch  = "·matches"
+	nameOfObject = "·object"
+	nameOfKeyed  = "·keyed"
+)
+
 // The functions that makeSafe puts into a tree. The number and the kinds of their arguments are
 // right by construction. Their names begin with a character that no identifier of a source may
 // have.
@@ -46,26 +53,24 @@ var (
 	})
 	safeJSON   = internalMetered("·jsonpath", givesAny, func(m *meter, a []any) (any, error) { return a[1].(*jsonPath).find(m, a[0]), nil })
 	safeTick   = internalMetered("·tick", givesAny, func(m *meter, _ []any) (any, error) { m.step(); return nil, nil })
-	safeMatch  = internalMetered("·matches", givesBool, func(m *meter, a []any) (any, error) { return matches(m, a[0], a[1].(*pattern)) })
-	safeObject = internalMetered("·object", givesAny, objectOf)
-	safeKeyed  = internalMetered("·keyed", givesAny, keyedOf)
+	safeMatch  = internalMetered(nameOfMatch, givesBool, func(m *meter, a []any) (any, error) { return matches(m, a[0], a[1].(*pattern)) })
+	safeObject = internalMetered(nameOfObject, givesAny, objectOf)
+	safeKeyed  = internalMetered(nameOfKeyed, givesAny, keyedOf)
 	safeItems  = internalMetered("·items", givesAny, func(m *meter, _ []any) (any, error) { return itemsOf(m.page) })
 	safeItem   = internalMetered("·item", givesAny, func(m *meter, a []any) (any, error) {
 		v, _, err := itemAt(m.page, a[0], a[1].([]string))
 		return v, err
 	})
-	safeOperand = internalMetered("·operand", givesAny, func(m *meter, a []any) (any, error) {
-		if a[0] == nil {
-			if lacking := a[1].(*givenOperand).lack(m.page); lacking != (lack{}) {
-				return lacking, nil
-			}
-		}
-		return a[0], nil
-	})
-	safeElements = internalMetered("·elements", givesAny, func(m *meter, a []any) (any, error) {
-		return m.elementsOrLack(a[0], a[1].(*givenOperand)), nil
-	})
 	safeColumn = internalMetered("·column", givesAny, func(m *meter, a []any) (any, error) { return columnOf(m, a[0].([]string)) })
+)
+
+// The functions of lacks, which markLacks puts into a tree.
+var (
+	safeGiven    = ofLacks("·given", func(m *meter, a []any) any { return m.orLack(a[0], a[1].(*givenRead)) })
+	safeSeen     = ofLacks("·seen", func(_ *meter, a []any) any { return orNone(a[0]) })
+	safeEither   = ofLacks("·either", func(_ *meter, a []any) any { return either(a[0], a[1]) })
+	safeDecide   = ofLacks("·decide", func(m *meter, a []any) any { return m.decide(a[0], a[1].(*site)) })
+	safeElements = ofLacks("·elements", func(m *meter, a []any) any { return m.elementsOf(a[0], a[1].(*site)) })
 )
 
 // The beginnings of the names of functions that makeSafe puts into a tree.
@@ -92,9 +97,19 @@ func internalMetered(name string, types []reflect.Type, f func(m *meter, args []
 	return name
 }
 
+// ofLacks is internalMetered for a function whose arguments may be lacks.
+func ofLacks(name string, f func(m *meter, args []any) any) string {
+	return internal(name, givesAny, func(a ...any) (any, error) { return f(a[0].(*meter), a[1:]), nil })
+}
+
 // metered returns an internal function whose first argument is the meter.
 func metered(name string, types []reflect.Type, f func(m *meter, args []any) (any, error)) *builtin.Function {
-	return &builtin.Function{Name: name, Types: types, Func: func(a ...any) (any, error) { return f(a[0].(*meter), a[1:]) }}
+	return &builtin.Function{Name: name, Types: types, Func: func(a ...any) (any, error) {
+		if m := a[0].(*meter); m.supposes != nil {
+			return m.propagate(name, a[1:], f)
+		}
+		return f(a[0].(*meter), a[1:])
+	}}
 }
 
 // field returns a path of a value.
@@ -131,9 +146,6 @@ func internalFunctions() []*builtin.Function {
 		types := givesAny
 		if row.boolean {
 			types = givesBool
-		}
-		if row.falseOfNil || operator == "==" || operator == "!=" {
-			row.apply = orLack(row.apply)
 		}
 		list = append(list, metered(safeOp+operator, types, func(m *meter, a []any) (any, error) { return row.apply(m, a[0], a[1]) }))
 	}

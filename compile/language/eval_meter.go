@@ -65,7 +65,7 @@ type meter struct {
 	page         *rules.Context  // nil outside of an evaluation
 	notes        []string
 	searches     map[listID]*searched // the lists on the right of in
-	lack         lack                 // the first lack that a comparison met
+	lacks        bool                 // whether a marked read was nil for want of a value that the run is given
 	supposes     *supposition         // what the comparisons with a lack are supposed to be; usually nil
 }
 

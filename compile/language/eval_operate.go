@@ -21,17 +21,15 @@ type binaryOperator func(m *meter, a, b any) (any, error)
 type operatorRow struct {
 	apply   binaryOperator
 	boolean bool // whether the result is boolean
-
-	falseOfNil bool // whether the result is false if an operand is nil
 }
 
 var operators = map[string]operatorRow{
 	"==":         {apply: func(m *meter, a, b any) (any, error) { return equal(m, a, b), nil }, boolean: true},
 	"!=":         {apply: func(m *meter, a, b any) (any, error) { return !equal(m, a, b), nil }, boolean: true},
-	"<":          {apply: compare("<", func(order int) bool { return order < 0 }), boolean: true, falseOfNil: true},
-	"<=":         {apply: compare("<=", func(order int) bool { return order <= 0 }), boolean: true, falseOfNil: true},
-	">":          {apply: compare(">", func(order int) bool { return order > 0 }), boolean: true, falseOfNil: true},
-	">=":         {apply: compare(">=", func(order int) bool { return order >= 0 }), boolean: true, falseOfNil: true},
+	"<":          {apply: compare("<", func(order int) bool { return order < 0 }), boolean: true},
+	"<=":         {apply: compare("<=", func(order int) bool { return order <= 0 }), boolean: true},
+	">":          {apply: compare(">", func(order int) bool { return order > 0 }), boolean: true},
+	">=":         {apply: compare(">=", func(order int) bool { return order >= 0 }), boolean: true},
 	"+":          {apply: add},
 	"-":          {apply: subtract},
 	"*":          {apply: arithmetic("*", integers((*big.Int).Mul), func(a, b float64) float64 { return a * b })},
@@ -39,11 +37,11 @@ var operators = map[string]operatorRow{
 	"%":          {apply: arithmetic("%", remainder, math.Mod)},
 	"**":         {apply: arithmetic("**", nil, math.Pow)},
 	"^":          {apply: arithmetic("^", nil, math.Pow)},
-	"in":         {apply: in, boolean: true, falseOfNil: true},
+	"in":         {apply: in, boolean: true},
 	"..":         {apply: rangeOf},
-	"contains":   {apply: onText("contains", strings.Contains), boolean: true, falseOfNil: true},
-	"startsWith": {apply: onText("startsWith", strings.HasPrefix), boolean: true, falseOfNil: true},
-	"endsWith":   {apply: onText("endsWith", strings.HasSuffix), boolean: true, falseOfNil: true},
+	"contains":   {apply: onText("contains", strings.Contains), boolean: true},
+	"startsWith": {apply: onText("startsWith", strings.HasPrefix), boolean: true},
+	"endsWith":   {apply: onText("endsWith", strings.HasSuffix), boolean: true},
 }
 
 var plus = arithmetic("+", integers((*big.Int).Add), func(a, b float64) float64 { return a + b })
@@ -181,7 +179,7 @@ func onText(operator string, f func(a, b string) bool) binaryOperator {
 // boolean converts an operand of and, or, not and ?: to a boolean; nil is false.
 func boolean(v any) (any, error) {
 	switch v := v.(type) {
-	case nil:
+	case nil, lack:
 		return false, nil
 	case bool:
 		return v, nil

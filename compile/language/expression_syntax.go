@@ -173,8 +173,8 @@ func keptAsIs(node ast.Node) string {
 }
 
 // NeedsKept returns the name of a kept value that the expression compares by <, <=, > or >= and without which it is never
-// true. It returns "" if there is none, or if the expression asks whether the value is nil, as
-// kept.id == nil or item.id > kept.id does.
+// true. It returns "" if there is none, or if the expression asks for kept values, as
+// kept.id == nil or item.id > kept.id and truthy(kept.id) and item.id > kept.id do.
 func (e *Expression) NeedsKept() string { return e.code.needsKept }
 
 func neededKept(condition ast.Node) string {
@@ -183,11 +183,35 @@ func neededKept(condition ast.Node) string {
 		return ""
 	}
 	for node := range nodes(condition) {
-		if b, ok := node.(*ast.BinaryNode); ok && (b.Operator == "==" || b.Operator == "!=") && (isNil(b.Left) || isNil(b.Right)) {
+		if asksForKept(node) {
 			return ""
 		}
 	}
 	return name
+}
+
+// asksForKept reports whether a node says by itself what is to be without a kept value.
+func asksForKept(node ast.Node) bool {
+	name, operands := called(node)
+	asks := name == "truthy" || name == "empty"
+	switch n := node.(type) {
+	case *ast.UnaryNode:
+		asks, operands = n.Operator != "-", []ast.Node{n.Node}
+	case *ast.BinaryNode:
+		operands = []ast.Node{n.Left, n.Right}
+		switch n.Operator {
+		case "==", "!=":
+			if isNil(n.Left) || isNil(n.Right) {
+				return true
+			}
+			_, asks = constant(n.Right)
+		case "and", "&&", "or", "||":
+			asks = true
+		}
+	}
+	return slices.ContainsFunc(operands, func(o ast.Node) bool {
+		return isIdentifier(o, rules.ContextKept) || asks && keptAsIs(o) != ""
+	})
 }
 
 func isNil(node ast.Node) bool { _, ok := node.(*ast.NilNode); return ok }

@@ -47,9 +47,6 @@ func callMethod(m *meter, name string, args []any) (any, error) {
 		m.spend(1)
 		return nil, nil
 	}
-	if lacking := lackAmong(args); lacking != (lack{}) {
-		return m.compareLack(lacking), nil
-	}
 	switch args[0].(type) {
 	case time.Time, time.Duration:
 	default:

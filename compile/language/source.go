@@ -86,7 +86,7 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 }
 
 // compile returns the code of a source, in which the variables of for have names of their
-// own, and whose operands are marked as marking says. The error is a fault, or an error of the expression language.
+// own, and whose reads are marked as marking says. The error is a fault, or an error of the expression language.
 func (c *Compiler) compile(source string, variables []string, marking marking) (*code, error) {
 	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
 	key := strings.Join(append(variables, source, string(marking)), "\x00")
@@ -141,8 +141,7 @@ func (c *Compiler) translate(source string, variables []string, marking marking)
 	code.flags = distinct(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.toBoolean }), access.needed)
 	tree.Node = clone(syntax)
 	if marking != marksNone {
-		asOperator(&tree.Node)
-		c.language.markOperands(tree.Node, marking, map[string]*givenOperand{})
+		c.language.markLacks(&tree.Node, marking)
 	}
 	c.language.exposeDigests(&tree.Node)
 	code.items = c.language.replaceItems(&tree.Node)

@@ -1,0 +1,347 @@
+package language
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// A condition on items compares each of them with values that the run is given, such as kept.at. A comparison with
+// nil is false. If the item lacks the member, it is left out; but if the run lacks the value, all items would be
+// left out, and lost if the kept values move on. A stopping rule that compares with a kept value, such as
+// not any(items, .id > kept.last), would end the list of the first run, too. So the reads of such values are marked, and a rule
+// whose value does harm is evaluated again with suppositions, in which a marked read that is nil is a [lack]: functions of a
+// lack yield it, unless they say what is to be with nil, and its comparisons are true or false as is supposed. See
+// [Expression.Passes], [Expression.Chosen], [Expression.Ends], [Expression.Address] and [Expression.Assigned].
+
+// A marking has the names of the fields of the context whose reads are marked in a rule, and of the variables of the state.
+type marking string
+
+const (
+	marksNone  marking = ""
+	marksGiven marking = "kept input state sent job prev first" // of a condition on items, or the values of a variable
+	marksEnd   marking = "kept input"                           // of a rule that may end the list; variables of the state follow
+)
+
+// markingOf returns the marking of a rule.
+func (c *Compiler) markingOf(rule rules.Rule, set *rules.Ruleset) marking {
+	switch {
+	case rule.SelectsItems(), rule.Role == rules.RoleFor && rule.Target == "values":
+		return marksGiven
+	case mayEnd(rule):
+		return marking(strings.Join(append([]string{string(marksEnd)}, c.givenVariables(set)...), " "))
+	case (rule.Role == rules.RoleInit || rule.Role == rules.RoleNext) && c.readsGiven(rule, set) && c.decides(rule.Target, set, nil):
+		return marksEnd
+	}
+	return marksNone
+}
+
+// mayEnd reports whether a rule may end the list.
+func mayEnd(rule rules.Rule) bool {
+	return rule.Role == rules.RoleStop || rule.Role == rules.RoleOnError && rule.OnError.Do == rules.ErrorStop || rule.Role.Addresses()
+}
+
+// readsOf returns the reads of a rule, and none if its source has a mistake.
+func (c *Compiler) readsOf(rule rules.Rule, set *rules.Ruleset) []Read {
+	code, err := c.compile(rule.Source, set.ForNames, marksNone)
+	if err != nil {
+		return nil
+	}
+	return code.reads
+}
+
+// readsGiven reports whether a rule reads a kept value or an input.
+func (c *Compiler) readsGiven(rule rules.Rule, set *rules.Ruleset) bool {
+	return slices.ContainsFunc(c.readsOf(rule, set), marksEnd.marks)
+}
+
+// givenVariables returns the variables of the state whose first values are kept values or inputs.
+func (c *Compiler) givenVariables(set *rules.Ruleset) (names []string) {
+	for _, r := range set.Rules {
+		if r.Role == rules.RoleInit && c.readsGiven(r, set) {
+			names = append(names, rules.ContextState+"."+r.Target)
+		}
+	}
+	return names
+}
+
+// decides reports whether a variable of the state decides which items the job obtains: a rule that may end the list or that
+// chooses items reads it, or another variable that decides does. Those in seen are known not to.
+func (c *Compiler) decides(name string, set *rules.Ruleset, seen []string) bool {
+	seen = append(slices.Clip(seen), name)
+	isRead := func(r Read) bool { return r.Is(rules.ContextState) && (len(r.Path) == 0 || r.Path[0] == name) }
+	return slices.ContainsFunc(set.Rules, func(r rules.Rule) bool {
+		another := r.Role == rules.RoleNext && !slices.Contains(seen, r.Target)
+		if !another && !mayEnd(r) && !r.SelectsItems() || !slices.ContainsFunc(c.readsOf(r, set), isRead) {
+			return false
+		}
+		return !another || c.decides(r.Target, set, seen)
+	})
+}
+
+// marks reports whether a read is marked.
+func (k marking) marks(r Read) bool {
+	names := strings.Fields(string(k))
+	switch {
+	case r.Has || r.Open:
+		return false
+	case r.Past != "":
+		return slices.Contains(names, r.Past)
+	}
+	return len(r.Path) > 0 && (slices.Contains(names, r.Root) || slices.Contains(names, r.Root+"."+r.Path[0]))
+}
+
+// A lackMarker marks the reads of a rule, and the places at which a lack decides.
+type lackMarker struct {
+	finder   *accessFinder // its locals are the let variables in force
+	marking  marking
+	lets     map[string]bool // whether a let variable may be a lack
+	elements []bool          // whether the elements of the predicates in force may be lacks
+	made     int             // number of let variables that were added
+}
+
+// markLacks marks the reads of a rule as marking says.
+func (l *Language) markLacks(node *ast.Node, marking marking) {
+	k := &lackMarker{finder: &accessFinder{language: l, locals: map[string]int{}}, marking: marking, lets: map[string]bool{}}
+	k.mark(node)
+}
+
+// mark marks a node and its children. It reports whether its value may be a lack.
+func (k *lackMarker) mark(node *ast.Node) (may bool) {
+	if *node == nil {
+		return false
+	}
+	if read, ok := k.finder.read(*node); ok && k.marking.marks(read) {
+		k.give(node, read.Past, lack{source: read.String(), isKept: read.Is(rules.ContextKept)})
+		return true
+	}
+	source, chosen := (*node).String(), k.isChosen(*node)
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		may = k.lets[n.Value]
+	case *ast.PointerNode:
+		may = n.Name != "" || len(k.elements) > 0 && k.elements[len(k.elements)-1]
+	case *ast.VariableDeclaratorNode:
+		may = k.let(n)
+	case *ast.BuiltinNode:
+		may = k.builtin(node, n)
+	case *ast.BinaryNode:
+		may = k.binary(node, n)
+	case *ast.CallNode:
+		may = k.call(node, n)
+	default:
+		may = k.inner(*node)
+	}
+	if chosen {
+		k.give(node, "", lack{source: source, isKept: true})
+		return true
+	}
+	if _, isPredicate := (*node).(*ast.PredicateNode); may && !isPredicate {
+		(*node).SetType(anyType)
+	}
+	return may
+}
+
+// give makes the value of a node a lack if it is nil.
+func (k *lackMarker) give(node *ast.Node, past string, lacking lack) {
+	replaceMetered(node, safeGiven, *node, &ast.ConstantNode{Value: &givenRead{past, lacking}})
+}
+
+// inner marks the children of a node.
+func (k *lackMarker) inner(node ast.Node) (may bool) {
+	for _, child := range children(node) {
+		may = k.mark(child) || may
+	}
+	switch n := node.(type) {
+	case *ast.UnaryNode:
+		if n.Operator == "not" || n.Operator == "!" {
+			k.decideIfComputed(&n.Node)
+		}
+	case *ast.ConditionalNode:
+		k.decideIfComputed(&n.Cond)
+	}
+	return may
+}
+
+func (k *lackMarker) let(n *ast.VariableDeclaratorNode) (may bool) {
+	value := k.mark(&n.Value)
+	k.lets[n.Name] = value
+	k.finder.locals[n.Name]++
+	may = k.mark(&n.Expr)
+	k.finder.locals[n.Name]--
+	return may || value
+}
+
+// builtin marks the arguments of a function. The list of a predicate that is a lack is supposed to have an element.
+func (k *lackMarker) builtin(node *ast.Node, n *ast.BuiltinNode) (may bool) {
+	if library[n.Name].predicate == noPredicate {
+		if may = k.inner(n); may && (n.Name == "hasPrefix" || n.Name == "hasSuffix") {
+			n.SetType(anyType)
+			decide(node)
+		}
+		return may
+	}
+	if may = k.mark(&n.Arguments[0]); may {
+		replaceMetered(&n.Arguments[0], safeElements, n.Arguments[0], &ast.ConstantNode{Value: &site{}})
+	}
+	k.elements = append(k.elements, may)
+	for i := range n.Arguments[1:] {
+		may = k.mark(&n.Arguments[i+1]) || may
+		if p, ok := n.Arguments[i+1].(*ast.PredicateNode); ok && library[n.Name].predicate == testsElements && may {
+			k.decideIfComputed(&p.Node)
+		}
+	}
+	k.elements = k.elements[:len(k.elements)-1]
+	return may
+}
+
+func (k *lackMarker) call(node *ast.Node, n *ast.CallNode) (may bool) {
+	callee, isMethod := n.Callee.(*ast.MemberNode)
+	if isMethod {
+		may = k.mark(&callee.Node)
+	}
+	for i := range n.Arguments {
+		may = k.mark(&n.Arguments[i]) || may
+	}
+	if may && isMethod && slices.Contains(comparingMethods, constantText(callee.Property)) {
+		n.SetType(anyType)
+		decide(node)
+	}
+	return may
+}
+
+// comparingMethods are the methods of a time whose value is true or false, and depends on another time.
+var comparingMethods = []string{"After", "Before", "Equal"}
+
+func constantText(node ast.Node) string {
+	text, _ := constantKey(node)
+	return text
+}
+
+func (k *lackMarker) binary(node *ast.Node, n *ast.BinaryNode) (may bool) {
+	left, right := k.seesNil(n, n.Left, n.Right), k.seesNil(n, n.Right, n.Left)
+	mayLeft, mayRight := k.mark(&n.Left), k.mark(&n.Right)
+	see := func(side *ast.Node) { replaceMetered(side, safeSeen, *side) }
+	switch {
+	case !mayLeft && !mayRight:
+		return false
+	case n.Operator == "??":
+		k.alternative(node, n)
+	case slices.Contains([]string{"and", "&&", "or", "||"}, n.Operator):
+		k.decideIfComputed(&n.Left)
+		k.decideIfComputed(&n.Right)
+	case n.Operator == "matches", operators[n.Operator].boolean:
+		if left && mayLeft {
+			see(&n.Left)
+		}
+		if right && mayRight {
+			see(&n.Right)
+		}
+		n.SetType(anyType)
+		decide(node)
+	}
+	return true
+}
+
+// seesNil reports whether nil is a value for a side of a comparison: it is for the values themselves, which may be compared
+// with nil, but not for what is computed with them, nor for a kept value that is compared with a value of the response.
+func (k *lackMarker) seesNil(n *ast.BinaryNode, side, other ast.Node) bool {
+	switch {
+	case n.Operator == "in":
+		return side == n.Left && k.marking != marksGiven && !k.varies(other)
+	case n.Operator != "==" && n.Operator != "!=":
+		return false
+	}
+	return !k.computes(side) && !(k.isKept(side) && k.varies(other))
+}
+
+// alternative makes a ?? b take b if a is a lack, and yield the lack of a if b is nil as well:
+//
+//	let x = a; ·seen(x) ?? ·either(x, b)
+func (k *lackMarker) alternative(node *ast.Node, n *ast.BinaryNode) {
+	k.made++
+	name, value := fmt.Sprintf("·given%d", k.made), n.Left
+	n.Left = identifierAt(name, n)
+	replaceMetered(&n.Left, safeSeen, n.Left)
+	replaceMetered(&n.Right, safeEither, identifierAt(name, n), n.Right)
+	ast.Patch(node, &ast.VariableDeclaratorNode{Name: name, Value: value, Expr: n})
+	n.SetType(anyType)
+}
+
+// decide makes a node a comparison: if its value is a lack, it is true or false as is supposed.
+func decide(node *ast.Node) {
+	replaceMetered(node, safeDecide, *node, &ast.ConstantNode{Value: &site{}})
+}
+
+// decideIfComputed is decide for a condition, such as an operand of and, or, not and ?:, if it is the value of a function or of
+// an element. The values that the run is given are false there if they are nil, like all others.
+func (k *lackMarker) decideIfComputed(node *ast.Node) {
+	_, computed := elementPath(*node)
+	switch n := (*node).(type) {
+	case *ast.BuiltinNode:
+		computed = library[n.Name].predicate == noPredicate
+	case *ast.CallNode:
+		name := calleeName(n)
+		computed = name != "get" && !strings.HasPrefix(name, "·")
+	}
+	if computed && (*node).Type() == anyType {
+		decide(node)
+	}
+}
+
+// isChosen reports whether a node is an element of a kept value that an expression chooses.
+func (k *lackMarker) isChosen(node ast.Node) bool {
+	var base ast.Node
+	switch n := node.(type) {
+	case *ast.CallNode:
+		if calleeName(n) == "get" {
+			base = n.Arguments[0]
+		}
+	case *ast.MemberNode:
+		if _, isConstant := constantKey(n.Property); !isConstant {
+			base = n.Node
+		}
+	}
+	read, ok := k.finder.read(base)
+	return ok && read.Is(rules.ContextKept) && slices.Contains(strings.Fields(string(k.marking)), rules.ContextKept)
+}
+
+// isKept reports whether an operand is a kept value, or a member of one with a constant key.
+func (k *lackMarker) isKept(node ast.Node) bool {
+	read, ok := k.finder.read(node)
+	return ok && read.Is(rules.ContextKept) && len(read.Path) > 0 && !read.Open
+}
+
+// varies reports whether an operand depends on the response, or on an element of a list.
+func (k *lackMarker) varies(node ast.Node) (varies bool) {
+	f := &accessFinder{language: k.finder.language, locals: map[string]int{}}
+	f.found = func(a access) {
+		varies = varies || a.read.Past != "" || !slices.Contains(strings.Fields(string(marksGiven)), a.read.Root)
+	}
+	f.walk(&node)
+	for inner := range nodes(node) {
+		_, isElement := inner.(*ast.PointerNode)
+		varies = varies || isElement
+	}
+	return varies
+}
+
+// computes reports whether an operand of == computes with values. The values themselves may be compared with nil.
+func (k *lackMarker) computes(node ast.Node) bool {
+	if _, isValue := k.finder.read(node); isValue {
+		return false
+	}
+	switch n := node.(type) {
+	case *ast.CallNode:
+		return calleeName(n) != "get"
+	case *ast.BuiltinNode, *ast.SliceNode:
+		return true
+	case *ast.BinaryNode:
+		return n.Operator != "??"
+	}
+	return false
+}
