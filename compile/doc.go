@@ -36,8 +36,8 @@
 //     credential.go the credentials, and derived.go which values may have parts of secrets.
 //   - check.go warns about rules that are probably mistakes. The warnings, and those who request pages
 //     ahead or explain a job, ask an Analysis (analysis.go): kept.go how kept values are used,
-//     kept_continue.go whether a list continues from them, ends.go whether a list ends, prefetch.go what is known
-//     before a response, and surface.go what a job reads of one.
+//     kept_continue.go whether a list continues from them, kept_sent.go whether requests send them, ends.go whether
+//     a list ends, prefetch.go what is known before a response, and surface.go what a job reads of one.
 //   - builder.go makes the first request, advance.go the next ones; part.go puts values into them.
 //
 // # Decisions

@@ -37,11 +37,14 @@ func (a Analysis) Continues(kept map[string]any, ofChild bool) (continues bool, 
 
 // Repeats names a value that the requests, stopping rules or the filter of the list read, and that stays as it was in the
 // run before, since it is among those that are lacking: the next run obtains the items of this list again. values are those
-// for the next run. It returns "" if there is none.
-func (a Analysis) Repeats(values, before map[string]any, lacking []*language.Expression) string {
-	stay := map[string]any{}
-	for _, c := range a.SentCursors() {
-		stay[c.Kept] = values[c.Kept]
+// for the next run, and c is the context of the last page. It returns "" if there is none, or if the requests of the next run
+// send a cursor that has moved on.
+func (a Analysis) Repeats(c *rules.Context, values map[string]any, lacking []*language.Expression) string {
+	stay, before := map[string]any{}, c.Kept
+	for _, cursor := range a.SentCursors() {
+		if len(lacking) > 0 && a.sends(cursor, c, values) {
+			stay[cursor.Kept] = values[cursor.Kept]
+		}
 	}
 	for _, e := range lacking {
 		name := e.Rule.Target

@@ -34,13 +34,14 @@ func (a Auditor) AuditFile(job, file string, rows, before int64) *Finding {
 // AuditRows returns the finding of a job about how its rows are written, or nil. If they are merged by their keys, it is
 // that partitions have other items with one key, since all but the last of these are lost. If they are added, it is that
 // the API has sent items of earlier runs again: evidence if most items are from long before the kept value, and otherwise
-// a hint; or that the next run obtains the same items again, since a kept value has not moved on.
+// a hint; or that the next run obtains the same items again, since a kept value has not moved on; or that the list began without the
+// kept values.
 func (a Auditor) AuditRows(job JobResult, merge bool) *Finding {
 	isEvidence := func(f Finding) bool {
 		if merge {
 			return f.ID == trace.FindingAmbiguous
 		}
-		return f.ID == trace.FindingSince && job.Known > 0 || f.ID == trace.FindingStays
+		return f.ID == trace.FindingSince && job.Known > 0 || f.ID == trace.FindingStays || f.ID == trace.FindingUnsent
 	}
 	for _, f := range job.Findings {
 		if isEvidence(f) {

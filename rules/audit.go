@@ -300,6 +300,11 @@ var auditTable = audits([]Rule{
 		Clause: "in a run with kept values, the first page does not depend on them, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
+	{ID: "audit.unsent", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutKept | AboutFirst, Adds: true},
+		Source: `list.keptUnsent != ""`,
+		Clause: "in a run with kept values, the first request is the same as without them, so earlier runs obtained its items, too",
+		Message: "the first request is the same as without {list.keptUnsent}, and no rule compares the items with it: earlier runs " +
+			"obtained them, too; check the expressions that read it, or merge the rows by their key"},
 	{ID: "audit.stays", Audit: &Auditing{Requires: FactList, About: AboutKept | AboutFirst, Adds: true},
 		Source: `list.keptStays != ""`,
 		Clause: "a kept value on which the items depend is nil or empty after a list with items, so that the one of the run before stays",

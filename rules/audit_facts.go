@@ -118,6 +118,7 @@ type ListFacts struct {
 	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
 	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty if none"`
+	KeptUnsent string `expr:"keptUnsent" doc:"kept values that the first request reads, but is the same without; empty if none"`
 	KeptStays  string `expr:"keptStays" doc:"a kept value on which the items depend, and that is nil or empty after items; empty if none"`
 	Older      int    `expr:"older" doc:"of the items that were compared, those from before the kept value that was sent"`
 	OlderOf    int    `expr:"olderOf" doc:"the number of items that were compared with it"`

@@ -21,12 +21,16 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 	defer func(before context.Context) { r.workspace.machine.Context = before }(r.workspace.machine.Context)
 	r.workspace.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
 	r.noticeBeyond()
+	known, written := r.state.Result.Known, r.state.Result.Items
+	if undelivered := items - r.obtained(); undelivered > 0 {
+		known, written = known+r.current.known, written+undelivered-r.current.filtered
+	}
 	findings := r.watcher.Audit(evidence.End{
 		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,
 		Unseen: r.itemEditor.missing(decides),
 		Kept:   compile.SelectKept(r.state.Result.Kept, r.keepKey), Siblings: r.list.Siblings,
-		Stays: r.keptStays,
+		Stays: r.keptStays, Most: known*2 > written,
 	})
 	for i := range findings {
 		f := &findings[i]

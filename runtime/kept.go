@@ -24,7 +24,7 @@ func (r *listRun) carryOver(page *Page) error {
 		return r.pageError(failure.Response, err)
 	}
 	if r.hadItems() && (len(r.job.For) == 0 || r.job.KeepFor != nil) { // otherwise, another partition may have a value
-		r.keptStays = r.job.Analysis().Repeats(values, r.keptBefore, lacking)
+		r.keptStays = r.job.Analysis().Repeats(r.pageContext(), values, lacking)
 	}
 	if r.keptStays == "" {
 		r.warnOfNil(lacking)

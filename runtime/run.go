@@ -124,7 +124,7 @@ func (r *listRun) bind() error {
 		}
 	}
 	r.state.Computed.Value = computed
-	r.watcher.SetValues(values)
+	r.watcher.SetValues(values, r.job.Analysis().UnsentKept(r.pageContext()))
 	if r.builder, err = r.job.Builder(values); err != nil {
 		return err
 	}

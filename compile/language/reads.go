@@ -21,6 +21,7 @@ type Read struct {
 	Args []string // constant arguments of a field that is called: header("X-Total")
 	Open bool     // the path or an argument is not constant
 
+	Tested    bool // the expression only compares the value, or one that depends on it, with nil
 	Defaulted bool // the expression allows for its absence, with ?? or ?.
 
 	call string // the source of the call, if the field is a function
@@ -129,6 +130,7 @@ func distinct(list []access, readOf func(access) Read) (reads []Read) {
 		r := readOf(a)
 		if i, found := seen[r.String()]; found {
 			reads[i].Defaulted = reads[i].Defaulted && r.Defaulted
+			reads[i].Tested = reads[i].Tested && r.Tested
 			continue
 		}
 		seen[r.String()] = len(reads)
@@ -148,6 +150,7 @@ type accessFinder struct {
 	locals      map[string]int // number of let variables in force, by name; they hide names of the context
 	conversions int            // number of calls around the node that convert their argument to a boolean
 	defaults    int            // number of operators ?? around the node
+	tests       int            // number of comparisons with nil around the node
 	list        *Read          // list of the innermost predicate; nil if the list is not a value of the page
 }
 
@@ -162,7 +165,7 @@ func (f *accessFinder) walk(node *ast.Node) {
 		return
 	}
 	if read, ok := f.read(*node); ok {
-		read.Defaulted = read.Defaulted || f.defaults > 0
+		read.Defaulted, read.Tested = read.Defaulted || f.defaults > 0, f.tests > 0
 		f.found(access{node: node, read: read, toBoolean: f.conversions > 0})
 		if !read.Open {
 			return
@@ -182,6 +185,9 @@ func (f *accessFinder) walk(node *ast.Node) {
 		if b, ok := n.(*ast.BinaryNode); ok && b.Operator == "??" {
 			f.defaults++
 			defer func() { f.defaults-- }()
+		} else if ok && (b.Operator == "==" || b.Operator == "!=") && (isNil(b.Left) || isNil(b.Right)) {
+			f.tests++
+			defer func() { f.tests-- }()
 		}
 		for _, child := range children(n) {
 			f.walk(child)

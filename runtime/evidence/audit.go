@@ -133,7 +133,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		names := lists.Map(p.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
-	facts.KeptAhead, facts.KeptStays = p.keptAhead(), p.end.Stays
+	facts.KeptAhead, facts.KeptStays, facts.KeptUnsent = p.keptAhead(), p.end.Stays, p.keptUnsent(h.Sizes[0])
 	if pages, ok := hints.Pages.(int); ok && pages < h.FirstPages {
 		facts.PagesBefore = h.FirstPages
 	}
@@ -240,6 +240,16 @@ func (p *listView) countThatEnded(has func(v any) bool) (first string) {
 		first = cmp.Or(first, fmt.Sprintf("%s = %v", counts[i], v))
 	}
 	return first
+}
+
+// keptUnsent returns the kept values without which the list began, although the first request reads them, or "" if the items are
+// probably no items of earlier runs. first is the number of items on page 1.
+func (p *listView) keptUnsent(first int) string {
+	u := p.unsent
+	if u == nil || first == 0 || len(u.Cursors) > 0 && !p.end.Most || len(u.Cursors) == 0 && !u.Nothing {
+		return ""
+	}
+	return strings.Join(u.Names, " or ")
 }
 
 // keptAhead returns the first value for the next run that is a time of the items and too late, with its

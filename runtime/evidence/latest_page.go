@@ -27,7 +27,8 @@ type listView struct {
 	context  *rules.Context   // context of the page
 	redactor *redact.Redactor
 	warn     func(code, message string)
-	end      End // how the list ended, once it has
+	unsent   *compile.UnsentKept // how the list began without kept values; nil if it did not
+	end      End                 // how the list ended, once it has
 
 	latestPage
 }

@@ -16,7 +16,7 @@ type since struct {
 	compile.SentCursor
 
 	sent  any // nil: none was sent
-	bound any // items of earlier runs are from before it, or equal it
+	bound any // items of earlier runs are from before it, or equal it; nil: no items are compared
 	equal bool
 }
 
@@ -79,7 +79,7 @@ func (s since) of(item []byte) any {
 // request begins earlier on purpose, the item is from before the value that was sent.
 func (w *Watcher) Knows(item []byte) bool {
 	s := w.since
-	if s.sent == nil {
+	if s.bound == nil {
 		return false
 	}
 	order, ok := language.CompareCursors(s.of(item), s.bound, s.Format)
@@ -88,7 +88,7 @@ func (w *Watcher) Knows(item []byte) bool {
 
 // CountKnown returns the number of items that [Watcher.Knows].
 func (w *Watcher) CountKnown(items document.Items) (n int) {
-	if w.since.sent == nil {
+	if w.since.bound == nil {
 		return 0
 	}
 	for item := range items.All() {

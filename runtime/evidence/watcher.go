@@ -101,10 +101,15 @@ func (p *listView) onlyShortPage() int {
 	return c.Page
 }
 
-// SetValues sets the values of the job's own request, those of [compile.Job.Computed].
-func (w *Watcher) SetValues(values compile.ComputedValues) {
+// SetValues sets the values of the job's own request, those of [compile.Job.Computed], and how the list begins without kept
+// values, which is nil if it does not.
+func (w *Watcher) SetValues(values compile.ComputedValues, unsent *compile.UnsentKept) {
 	w.nilValues = w.list.subject.NilCounts(values)
-	w.since = w.list.sinceOf(values)
+	w.since, w.list.unsent = w.list.sinceOf(values), unsent
+	if unsent != nil && len(unsent.Cursors) > 0 { // items up to the kept value are those of earlier runs, whatever was sent
+		cursor := unsent.Cursors[0]
+		w.since = since{SentCursor: compile.SentCursor{Cursor: cursor}, bound: w.list.context.Kept[cursor.Kept], equal: true}
+	}
 }
 
 // An End describes how a list ended.
@@ -115,5 +120,6 @@ type End struct {
 	Unseen    []Absence      // what filter and fields of the job read, and no item, or no response, had
 	Kept      map[string]any // values for the next run
 	Stays     string         // the value that stays that of the run before, although the list had items: see [compile.Analysis.Repeats]
+	Most      bool           // whether most of the items that are written are known: see [Watcher.Knows]
 	Siblings  bool           // whether other partitions of the job may prove a path right
 }

@@ -153,6 +153,10 @@ const FindingAmbiguous = "audit.ambiguous"
 // repeats such items.
 const FindingSince = "audit.since"
 
+// FindingUnsent is the id of the finding that a list began as it does without kept values. Adding the rows repeats those of
+// earlier runs.
+const FindingUnsent = "audit.unsent"
+
 // FindingStays is the id of the finding that a kept value stays as it was, although the list had items, so that the next run
 // obtains them again. Adding the rows repeats them.
 const FindingStays = "audit.stays"
