@@ -585,7 +585,7 @@ func (k Key) MayCountPage() bool {
 	return strings.HasSuffix(bare, "count") && !strings.Contains(bare, "filter")
 }
 
-// SplitList returns the name of the list that a member under the key, beside it, describes, and what of the list the member is:
+// SplitList returns the name of the list that a member under the key, beside it, describes, and which property of the list that is:
 // members and odata.nextLink for members@odata.nextLink, files and truncated for files_truncated, comments and
 // hasmore for has_more_comments. SplitList reports false for any other name.
 func (k Key) SplitList() (list, sign string, ok bool) {

@@ -35,8 +35,8 @@ var (
 	parameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[?&]([\w.-]+)=([^&#\s"'\\]+)`) })
 )
 
-// authenticationKey is the key of the object whose value is a secret under a key that
-// says nothing of it.
+// authenticationKey is the key of the object whose value is a secret even under a key
+// that says nothing about secrets.
 const authenticationKey = "authentication"
 
 // A masker reads the tokens of a configuration once, from its beginning, so that its time is
