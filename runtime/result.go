@@ -26,7 +26,7 @@ type Result struct {
 	// Kept holds the values for the next run. After a complete list they are new; otherwise, or if
 	// StartsOver is set, they are the values of the previous run. A value that was nil although the
 	// list had items is there, and nil.
-	Kept map[string]any `json:"kept,omitempty"`
+	Kept map[string]any `json:"kept,omitzero"`
 
 	// StartsOver reports whether the next run begins where this run began, because the job, its parent
 	// or one of its children is not complete or was not selected: then the kept values stay.
