@@ -47,7 +47,8 @@ func (s *supposition) of(o *site, lacking lack) bool {
 // next makes another supposition. It reports false if there is none.
 func (s *supposition) next() bool {
 	last := len(s.truths) - 1
-	for ; last >= 0 && !s.truths[last]; last-- { // both values of it have been supposed
+	for last >= 0 && !s.truths[last] { // both values of it have been supposed
+		last--
 	}
 	if last < 0 {
 		return false
