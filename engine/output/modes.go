@@ -132,6 +132,9 @@ func (m modes) chooseMode(t *target) error {
 		}
 		return nil
 	case len(continues) == 0:
+		if err := m.requireAlone(t); err != nil {
+			return err
+		}
 		return m.requireOwn(t)
 	}
 	again := slices.IndexFunc(starts, func(job string) bool { return !m.wasEmpty(job) })
@@ -249,6 +252,17 @@ func (m modes) warnOfRows(t *target, starts []string) error {
 		"if the kept values of earlier runs are lost, restore them, or move the file away to begin a new one", f.rows.Name(), starts[i]),
 		"event", "append_again", "file", f.rows.Name(), "job", starts[i])
 	return nil
+}
+
+// requireAlone refuses to replace a file that jobs write to, too, which do not run.
+func (m modes) requireAlone(t *target) error {
+	name := t.file.rows.Name()
+	if t.leftOut == nil || m.options.Merge || t.file.rows.Finished() || !files.Exists(name) {
+		return nil
+	}
+	message := fmt.Sprintf("%s may hold items of job %s, which is left out, and would be replaced", name, strings.Join(t.leftOut, ", "))
+	return (&engine.Error{Class: failure.Config, Op: "output", Message: message}).
+		WithRemedy("use another directory, or add to it with %s or %s", remedy.Append, remedy.Merge)
 }
 
 // requireOwn refuses to replace a file that has the rows up to the kept values of a job that does not write to it any

@@ -23,6 +23,7 @@ type target struct {
 
 	dataType string // data type of the items; "" stands for all types
 	jobs     []string
+	leftOut  []string // IDs of jobs that do not run, and otherwise write to the file
 }
 
 // writer returns a writer for the items of a data type.
@@ -114,7 +115,7 @@ func (ts *targets) openTarget(destination Destination, ps *pipes) error {
 	if err != nil {
 		return err
 	}
-	ts.all = append(ts.all, &target{file: f, dataType: destination.DataType, jobs: destination.Jobs})
+	ts.all = append(ts.all, &target{file: f, dataType: destination.DataType, jobs: destination.Jobs, leftOut: destination.LeftOut})
 	return nil
 }
 

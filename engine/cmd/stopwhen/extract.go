@@ -192,9 +192,7 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 		return err
 	}
 	defer state.Close()
-	if err := x.checkShared(l, state, logger); err != nil {
-		return err
-	}
+	x.warnOfShared(l, logger)
 	if err := x.lockKept(state); err != nil {
 		return err
 	}

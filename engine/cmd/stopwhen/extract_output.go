@@ -71,28 +71,17 @@ func (x *extraction) order(l *loaded) output.Order {
 	return output.Sequential
 }
 
-// checkShared refuses to replace a file that also holds the items of jobs which --job
-// leaves out, and warns if it begins a file without their items. If a run is resumed, a file that it has already
-// published is not replaced again.
-func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger) error {
+// warnOfShared warns if the run begins a file without the items of jobs that --job leaves out.
+func (x *extraction) warnOfShared(l *loaded, logger *slog.Logger) {
 	if !x.writesFiles() {
-		return nil
+		return
 	}
 	for _, f := range output.Destinations(l.Engine, x.out, x.items.Format) {
-		if f.LeftOut == nil || files.IsStream(f.Path) || state.store.Finished(f.Path) {
-			continue
-		}
-		others := strings.Join(f.LeftOut, ", ")
-		if !files.Exists(f.Path) {
-			logger.Warn(fmt.Sprintf("%s will have no items of job %s, which --job leaves out", f.Path, others), "event", "left_out", "file", f.Path)
-			continue
-		}
-		if !x.appendRows && !x.merge {
-			return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
-				"use another --out, or add to it with --append or --merge", f.Path, others)}
+		if f.LeftOut != nil && !files.IsStream(f.Path) && !files.Exists(f.Path) {
+			logger.Warn(fmt.Sprintf("%s will have no items of job %s, which --job leaves out", f.Path, strings.Join(f.LeftOut, ", ")),
+				"event", "left_out", "file", f.Path)
 		}
 	}
-	return nil
 }
 
 // logRepeated names the files of a run that has failed after rows were added to them, for a reason that does not
