@@ -21,7 +21,7 @@ type Read struct {
 	Args []string // constant arguments of a field that is called: header("X-Total")
 	Open bool     // the path or an argument is not constant
 
-	Tested    bool // the expression only compares the value, or one that depends on it, with nil
+	Tested    bool // the expression only compares the value with nil: kept.at == nil, but not kept.seen[item.id] == nil
 	Defaulted bool // the expression allows for its absence, with ?? or ?.
 
 	call string // the source of the call, if the field is a function
@@ -154,6 +154,31 @@ type accessFinder struct {
 	list        *Read          // list of the innermost predicate; nil if the list is not a value of the page
 }
 
+// isTest reports whether an operator compares a value of the context with nil.
+func isTest(n *ast.BinaryNode) bool {
+	return (n.Operator == "==" || n.Operator == "!=") && (isNil(n.Left) && isGivenAsIs(n.Right) || isNil(n.Right) && isGivenAsIs(n.Left))
+}
+
+// isGivenAsIs reports whether an operand is a value of the context or its default, which depends on no item.
+func isGivenAsIs(operand ast.Node) bool {
+	for node := range nodes(operand) {
+		switch n := node.(type) {
+		case *ast.IdentifierNode, *ast.ChainNode, *ast.NilNode, *ast.StringNode, *ast.IntegerNode, *ast.ConstantNode:
+		case *ast.MemberNode:
+			if _, isConstant := constantKey(n.Property); !isConstant {
+				return false
+			}
+		case *ast.BinaryNode:
+			if n.Operator != "??" {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
 func (f *accessFinder) walk(node *ast.Node) {
 	if *node == nil {
 		return
@@ -185,7 +210,7 @@ func (f *accessFinder) walk(node *ast.Node) {
 		if b, ok := n.(*ast.BinaryNode); ok && b.Operator == "??" {
 			f.defaults++
 			defer func() { f.defaults-- }()
-		} else if ok && (b.Operator == "==" || b.Operator == "!=") && (isNil(b.Left) || isNil(b.Right)) {
+		} else if ok && isTest(b) {
 			f.tests++
 			defer func() { f.tests-- }()
 		}
