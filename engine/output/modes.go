@@ -254,7 +254,7 @@ func (m modes) warnOfRows(t *target, starts []string) error {
 	return nil
 }
 
-// requireAlone refuses to replace a file that jobs write to, too, which do not run.
+// requireAlone refuses to replace a file that may have the rows of jobs that do not run.
 func (m modes) requireAlone(t *target) error {
 	name := t.file.rows.Name()
 	if t.leftOut == nil || m.options.Merge || t.file.rows.Finished() || !files.Exists(name) {
