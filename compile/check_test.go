@@ -208,15 +208,22 @@ func TestParametersInTheBodyOfTheFirstRequestAloneDrawAWarning(t *testing.T) {
 	} {
 		cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "pagination": {`+c.pagination+`}},
 			"config": {"jobs": [{"endpoint": "users", `+c.job+`}]}}`)
-		_, found := compileJobs(cfg, low, Options{})
-		require.NoError(t, found.Err())
-		if c.want == "" {
-			require.Empty(t, found, c.job+c.pagination)
-			continue
-		}
-		require.Len(t, found, 1, c.job+c.pagination)
-		require.Contains(t, found[0].Message, c.want)
+		requireWarning(t, cfg, low, c.want, c.job+c.pagination)
 	}
+}
+
+// requireWarning compiles a configuration, and requires a single warning whose hint and message contain a text, or no warning if
+// the text is empty.
+func requireWarning(t *testing.T, cfg *rules.Config, low *rules.Lowered, want, name string) {
+	t.Helper()
+	_, found := compileJobs(cfg, low, Options{})
+	require.NoError(t, found.Err())
+	if want == "" {
+		require.Empty(t, found, name)
+		return
+	}
+	require.Len(t, found, 1, name)
+	require.Contains(t, found[0].Hint+": "+found[0].Message, want, name)
 }
 
 // The columns of CSV have texts, so a path that leads into one is never there.
@@ -234,13 +241,6 @@ func TestAPathInARowDrawsAWarning(t *testing.T) {
 	} {
 		cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "response": {"format": "csv"}, "pagination": {`+c.pagination+`}},
 			"config": {"jobs": [{"endpoint": "users"`+c.job+`}]}}`)
-		_, found := compileJobs(cfg, low, Options{})
-		require.NoError(t, found.Err())
-		if c.want == "" {
-			require.Empty(t, found, c.pagination+c.job)
-			continue
-		}
-		require.Len(t, found, 1, c.pagination+c.job)
-		require.Contains(t, found[0].Hint+": "+found[0].Message, c.want)
+		requireWarning(t, cfg, low, c.want, c.pagination+c.job)
 	}
 }

@@ -158,16 +158,18 @@ type beginning struct {
 
 // begins returns how the list of a job begins.
 func (m modes) begins(job string) (b beginning) {
+	if !m.savesKept() {
+		return b
+	}
 	for _, keeper := range m.engine.Job(job).Keepers {
 		continues, lacks := m.engine.Continues(job, keeper, m.kept.before[keeper])
 		switch {
-		case !m.savesKept():
 		case continues && lacks == "": // what an earlier run has obtained does not come again
 			return beginning{continues: true}
 		case b.lacks == "" && lacks != "":
 			b.keeper, b.lacks = keeper, lacks
 		}
-		b.continues = b.continues || continues && m.savesKept()
+		b.continues = b.continues || continues
 	}
 	return b
 }

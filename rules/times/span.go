@@ -149,7 +149,7 @@ func (s Span) Divides(longer Span) bool {
 	const day = 24 * time.Hour
 	switch {
 	case s.Number != nil && longer.Number != nil:
-		return new(big.Rat).Quo(exact(longer.Number), exact(s.Number)).IsInt()
+		return new(big.Rat).Quo(Exact(longer.Number), Exact(s.Number)).IsInt()
 	case s.Number != nil || longer.Number != nil:
 		return false
 	case s.Months > 0:
@@ -162,10 +162,18 @@ func (s Span) Divides(longer Span) bool {
 	return s.Duration > 0 && day%s.Duration == 0
 }
 
-// exact returns the exact value of the decimal spelling of a number.
-func exact(n any) *big.Rat {
-	r, _ := new(big.Rat).SetString(fmt.Sprint(n))
-	return r
+// Exact returns the exact value of the decimal spelling of an int or a float64: 0.1 is a tenth, so three steps of 0.1 are 0.3.
+// Of a float64 that is not finite, and of any other value, it is 0.
+func Exact(n any) *big.Rat {
+	if whole, isInt := n.(int); isInt {
+		return new(big.Rat).SetInt64(int64(whole))
+	}
+	float, _ := n.(float64)
+	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(float, 'g', -1, 64))
+	if !ok {
+		return new(big.Rat)
+	}
+	return exact
 }
 
 // Begin returns the beginning of the unit of this length in which a time lies: the first day of a month, midnight or, of a

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"strconv"
 	"strings"
 	"time"
 
@@ -104,7 +103,7 @@ func roundedBound(name string, n json.Number) (any, error) {
 		return f, err
 	}
 	exact, _ := new(big.Rat).SetString(n.String())
-	switch order := decimal(f).Cmp(exact); {
+	switch order := times.Exact(f).Cmp(exact); {
 	case name == "from" && order > 0:
 		f = math.Nextafter(f, math.Inf(-1))
 	case name == "to" && order < 0:
@@ -206,22 +205,9 @@ func moved(s times.Span, from any, n int) any {
 			return from + n*step
 		}
 	}
-	span := new(big.Rat).Mul(decimal(s.Number), new(big.Rat).SetInt64(int64(n)))
-	sum, _ := span.Add(span, decimal(from)).Float64()
+	span := new(big.Rat).Mul(times.Exact(s.Number), new(big.Rat).SetInt64(int64(n)))
+	sum, _ := span.Add(span, times.Exact(from)).Float64()
 	return sum
-}
-
-// decimal returns the exact value of a number's decimal spelling: 0.1 is a tenth, so three steps of
-// 0.1 are 0.3.
-func decimal(v any) *big.Rat {
-	if n, isInt := v.(int); isInt {
-		return new(big.Rat).SetInt64(int64(n))
-	}
-	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(number(v), 'g', -1, 64))
-	if !ok { // not finite
-		return new(big.Rat)
-	}
-	return exact
 }
 
 func window(from, to any) map[string]any { return map[string]any{"from": from, "to": to} }
@@ -288,11 +274,11 @@ func middleTime(from, to time.Time, smallest times.Span) (time.Time, bool) {
 // middleNumber returns the middle of two numbers, rounded to a multiple of the smallest span after
 // from. It is an integer if from is an integer and the middle can be one.
 func middleNumber(from, to any, smallest times.Span) (any, bool) {
-	unit := decimal(1)
+	unit := times.Exact(1)
 	if smallest.Number != nil {
-		unit = decimal(smallest.Number)
+		unit = times.Exact(smallest.Number)
 	}
-	begin, length := decimal(from), decimal(to)
+	begin, length := times.Exact(from), times.Exact(to)
 	length.Sub(length, begin)
 	if length.Cmp(unit) <= 0 {
 		return from, false

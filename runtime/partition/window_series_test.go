@@ -216,8 +216,8 @@ func TestBoundsWithMoreDigitsThanAFloatAreRoundedOutwards(t *testing.T) {
 		require.True(t, ok)
 		from, to := bounds(v)
 		exact, _ := new(big.Rat).SetString(text)
-		require.Negative(t, decimal(from).Cmp(exact), text)
-		require.Positive(t, decimal(to).Cmp(exact), text)
+		require.Negative(t, times.Exact(from).Cmp(exact), text)
+		require.Positive(t, times.Exact(to).Cmp(exact), text)
 		require.Equal(t, to, math.Nextafter(from.(float64), math.Inf(1)), text)
 	}
 	_, err := newWindows(rules.Window{}, 1, json.Number("1"+strings.Repeat("0", 400)))
