@@ -68,26 +68,26 @@ func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 			c := &rules.Context{
 				Page: number.Draw(t, "page"), Count: number.Draw(t, "count"),
 				Total: rules.Total{Pages: number.Draw(t, "pages"), Items: rapid.IntRange(0, 999).Draw(t, "items")},
-				Hints: &rules.Hints{LargestPage: number.Draw(t, "largest page")},
+				Signs: &rules.Signs{LargestPage: number.Draw(t, "largest page")},
 				List:  &rules.ListFacts{Identified: number.Draw(t, "identified")},
 			}
 			for _, other := range []struct {
 				fact rules.Facts
 				add  func()
 			}{
-				{rules.FactList, func() { c.List.Cycles, c.List.Repeats, c.List.RepeatCount = 1, 1, c.Hints.LargestPage }},
-				{rules.FactTotal, func() { c.Hints.Total = number.Draw(t, "total") }},
-				{rules.FactPages, func() { c.Hints.Pages = number.Draw(t, "hinted pages") }},
-				{rules.FactNext, func() { c.Hints.Next = "x" }},
-				{rules.FactMore, func() { c.Hints.More = true }},
-				{rules.FactShort, func() { c.Count++; c.Limit = max(c.Count+number.Draw(t, "unused"), c.Hints.LargestPage) + 1 }},
+				{rules.FactList, func() { c.List.Cycles, c.List.Repeats, c.List.RepeatCount = 1, 1, c.Signs.LargestPage }},
+				{rules.FactTotal, func() { c.Signs.Total = number.Draw(t, "total") }},
+				{rules.FactPages, func() { c.Signs.Pages = number.Draw(t, "stated pages") }},
+				{rules.FactNext, func() { c.Signs.Next = "x" }},
+				{rules.FactMore, func() { c.Signs.More = true }},
+				{rules.FactShort, func() { c.Count++; c.Limit = max(c.Count+number.Draw(t, "unused"), c.Signs.LargestPage) + 1 }},
 				{rules.FactOverfull, func() {
 					limit, ok := c.Limit.(int)
 					if !ok {
 						limit = min(c.Count, number.Draw(t, "limit"))
 						c.Limit = limit
 					}
-					c.Hints.LargestPage = limit + 1 + number.Draw(t, "surplus")
+					c.Signs.LargestPage = limit + 1 + number.Draw(t, "surplus")
 				}},
 				{rules.FactFile, func() { c.List.File, c.List.Had = "users.ndjson", number.Draw(t, "rows of the file") }},
 				{rules.FactMany, func() { c.Total.Items = rapid.SampledFrom([]int{1000, 10_000, 12_345}).Draw(t, "many items") }},

@@ -84,7 +84,7 @@ func (t *Trigger) StatedCounts() (counts []language.Read) {
 		if name == "value" && len(names) > 1 { // {"total": {"value": 57, "relation": "eq"}}
 			name = names[len(names)-2]
 		}
-		if converts || apinames.Key(name).Is(apinames.HintTotal) || apinames.Key(name).Is(apinames.HintPages) {
+		if converts || apinames.Key(name).Is(apinames.SignTotal) || apinames.Key(name).Is(apinames.SignPages) {
 			counts = append(counts, read)
 		}
 	}

@@ -202,7 +202,7 @@ func (a Analysis) Watches() []Watch {
 			return Watch{
 				Total:    e.Rule.Stop.Signal == rules.SignalNoTotal,
 				Flag:     e.Rule.Stop.Signal == rules.SignalFlag,
-				Link:     i >= len(a.job.Stops) || apinames.Key(r.Path[len(r.Path)-1]).Is(apinames.HintNext),
+				Link:     i >= len(a.job.Stops) || apinames.Key(r.Path[len(r.Path)-1]).Is(apinames.SignNext),
 				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.Stop.ExpectsRead && checksPresence(e, r),
 			}
 		})

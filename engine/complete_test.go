@@ -56,9 +56,9 @@ var pagings = map[string]string{
 func drawTruthful(t *rapid.T) *truthfulAPI {
 	draw := func(name string, from ...string) string { return rapid.SampledFrom(from).Draw(t, name) }
 	var names []string
-	for _, kind := range []apinames.HintKind{apinames.HintTotal, apinames.HintPages, apinames.HintMore, apinames.HintLast} {
+	for _, kind := range []apinames.SignKind{apinames.SignTotal, apinames.SignPages, apinames.SignMore, apinames.SignLast} {
 		if rapid.Bool().Draw(t, string(kind)) {
-			names = append(names, rapid.SampledFrom(apinames.HintNames(kind)).Draw(t, "name"))
+			names = append(names, rapid.SampledFrom(apinames.SignNames(kind)).Draw(t, "name"))
 		}
 	}
 	a := &truthfulAPI{
@@ -77,7 +77,7 @@ func drawTruthful(t *rapid.T) *truthfulAPI {
 		stated:  draw("stated", "", "", "limit", "per_page", "pageSize", "page_limit", "maxResults"),
 		headers: rapid.Bool().Draw(t, "headers"), counts: !slices.Contains(names, "count") && rapid.Bool().Draw(t, "counts"),
 	}
-	if !slices.ContainsFunc(names, func(name string) bool { return apinames.Key(name).Hints()[0].Kind == apinames.HintTotal }) {
+	if !slices.ContainsFunc(names, func(name string) bool { return apinames.Key(name).Signs()[0].Kind == apinames.SignTotal }) {
 		a.rough = draw("rough", "", "", `"total_size": 48210`, `"total": 1000, "filtered_total": %d`,
 			`"total": 1000, "approximate": true`, `"estimated_total": 1000`, `"total": 1000, "totalIsEstimate": true`,
 			`"total": 2, "is_estimated": true`, `"total": {"value": %d, "relation": "eq"}`, `"total": {"value": %d, "relation": "gte"}`,
@@ -93,10 +93,10 @@ func drawTruthful(t *rapid.T) *truthfulAPI {
 		if strings.Contains(a.rough, "gte") { // the number of pages is a lower bound, too, so that a full last page is evidence
 			a.rough = ""
 		}
-		a.read = rapid.SampledFrom(apinames.HintNames(apinames.HintPages)).Draw(t, "read")
+		a.read = rapid.SampledFrom(apinames.SignNames(apinames.SignPages)).Draw(t, "read")
 		a.numbers = "%d"
 	case "response.param", "response.url":
-		a.read = rapid.SampledFrom(apinames.HintNames(apinames.HintNext)).Draw(t, "read")
+		a.read = rapid.SampledFrom(apinames.SignNames(apinames.SignNext)).Draw(t, "read")
 	}
 	if a.method == "response.url" && a.last == "false" {
 		a.last = "null"
@@ -165,15 +165,15 @@ func (a *truthfulAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		return a.flags[0]
 	}
 	for _, name := range a.signs {
-		switch hint := apinames.Key(name).Hints()[0].Kind; {
+		switch sign := apinames.Key(name).Signs()[0].Kind; {
 		case name == a.read:
-		case hint == apinames.HintTotal:
+		case sign == apinames.SignTotal:
 			add(name, fmt.Sprintf(a.numbers, len(a.items)))
-		case hint == apinames.HintPages:
+		case sign == apinames.SignPages:
 			add(name, fmt.Sprintf(a.numbers, pages))
-		case hint == apinames.HintMore:
+		case sign == apinames.SignMore:
 			add(name, flag(more))
-		case hint == apinames.HintLast:
+		case sign == apinames.SignLast:
 			add(name, flag(!more))
 		}
 	}

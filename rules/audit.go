@@ -26,17 +26,17 @@ const fullPages = `total.pages - (count == 0 ? 1 : 0)`
 
 // statedSize is true if only a short page ended the list, although the page is full by the page size that the response itself
 // states, and nothing else in the response says that the list is complete.
-const statedSize = `hints.size == count and list.short and not list.nextGone and hints.more != false` +
-	` and hints.total != total.items and hints.pages != total.pages`
+const statedSize = `signs.size == count and list.short and not list.nextGone and signs.more != false` +
+	` and signs.total != total.items and signs.pages != total.pages`
 
 // unreadSigns says that a path is probably misspelt, and not just absent.
-const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead or hints.moreIsRough)` +
-	` or hints.next != nil and not (hints.nextRead or hints.nextIsRough)` +
-	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
+const unreadSigns = `list.renamed or signs.more == true and not (signs.moreRead or signs.moreIsRough)` +
+	` or signs.next != nil and not (signs.nextRead or signs.nextIsRough)` +
+	` or signs.total > total.items and not (signs.totalRead or signs.totalIsRough)`
 
 // lastIsEmpty is met if the last of the pages that the response states has no items: a list whose first page is number 0 may have
 // been read from number 1.
-const lastIsEmpty = `count == 0 and hints.total == nil and hints.pages == total.pages`
+const lastIsEmpty = `count == 0 and signs.total == nil and signs.pages == total.pages`
 
 // endedAgain is the part of a message that says that a page which came again has ended the list.
 const endedAgain = `{list.again ? "; the page before came again, which ended the list: ` +
@@ -47,92 +47,92 @@ const endedAgain = `{list.again ? "; the page before came again, which ended the
 // emitted since the latest restart.
 var auditTable = audits([]Rule{
 	{ID: "audit.begin", Audit: &Auditing{Requires: FactList, About: AboutPosition, Also: afterAnyOther,
-		Proof:  `list.counted and (not list.backToZero or hints.pages > ` + fullPages + `)`,
+		Proof:  `list.counted and (not list.backToZero or signs.pages > ` + fullPages + `)`,
 		Unless: "unless it is a link that names no lower position, or a page 0, which may not exist", Counted: true},
-		Source: `list.preceded != "" and not (list.backToZero and (hints.total == total.items or hints.pages == ` + fullPages + `))`,
+		Source: `list.preceded != "" and not (list.backToZero and (signs.total == total.items or signs.pages == ` + fullPages + `))`,
 		Clause: "page 1 says that pages are before it",
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
 			"if the API counts its pages from 0, set firstPage to 0"},
 	{ID: "audit.capped", Audit: &Auditing{Requires: FactShort,
-		Proof:  `hints.size == count and hints.total != count and hints.more != false`,
+		Proof:  `signs.size == count and signs.total != count and signs.more != false`,
 		Unless: "if the response states that size, but not that the list is complete"},
-		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil and hints.total != count` +
-			` or hints.more == true or hints.more != false and (hints.size == count and hints.total != count or ` +
-			`(hints.size == count or hints.total != count) and count in ` + roundCounts + `))`,
+		Source: `page == 1 and count > 0 and count < limit and (signs.total > count or signs.next != nil and signs.total != count` +
+			` or signs.more == true or signs.more != false and (signs.size == count and signs.total != count or ` +
+			`(signs.size == count or signs.total != count) and count in ` + roundCounts + `))`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
-		Message: `the only page has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}; ` +
+		Message: `the only page has {count} of {limit} items{signs.size == count ? ", and " + signs.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
 	{ID: "audit.negative", Audit: &Auditing{Requires: FactList, Proof: `list.negative contains " = -"`, About: AboutNumber},
 		Source:  `list.negative != ""`,
 		Clause:  "a negative number has ended the list",
 		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
 	{ID: "audit.bound", Audit: &Auditing{Requires: FactList, About: AboutNumber,
-		Proof: `hints.more == true and not hints.moreIsRough or hints.next != nil and not hints.nextIsRough` +
-			` or not hints.totalIsRough and (count == limit or page > 1 and count == hints.largestPage)`,
+		Proof: `signs.more == true and not signs.moreIsRough or signs.next != nil and not signs.nextIsRough` +
+			` or not signs.totalIsRough and (count == limit or page > 1 and count == signs.largestPage)`,
 		Unless: "if the last page has a sign of more, or is full and the number is a lower bound"},
 		Source: `list.bound != ""`,
 		Clause: "a total with a usual name, such as numFound, that the response calls a lower bound or an estimate, or a number of pages " +
 			"beside it, has ended the list",
-		Message: `{list.bound}, which the response calls {hints.totalIsRough ? "an estimate" : "a lower bound"}, has ended the list: ` +
+		Message: `{list.bound}, which the response calls {signs.totalIsRough ? "an estimate" : "a lower bound"}, has ended the list: ` +
 			"there may be more; end it by another setting"},
 	{ID: "audit.lowered", Audit: &Auditing{Requires: FactShort, About: AboutPages, Proof: statedSize,
 		Unless: "if the response states the size of the page"},
-		Source: `page > 1 and count > 0 and count < limit and (` + statedSize + ` or hints.largestPage == limit ` +
+		Source: `page > 1 and count > 0 and count < limit and (` + statedSize + ` or signs.largestPage == limit ` +
 			`and count in ` + roundCounts +
-			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil ` +
-			`and hints.more == nil)`,
+			` and limit % count == 0 and list.counted and signs.total == nil and signs.pages == nil and signs.next == nil ` +
+			`and signs.more == nil)`,
 		Clause: "the API may have lowered the size of the last page",
-		Message: `page {page} has {count} of {limit} items{hints.size == count ? ", and " + hints.sizeAt + " is " + text(count) : ""}, ` +
+		Message: `page {page} has {count} of {limit} items{signs.size == count ? ", and " + signs.sizeAt + " is " + text(count) : ""}, ` +
 			"which ends the list; if the API has lowered its page size to {count}, there are more: set limit to {count}, and compare"},
 	{ID: "audit.overfull", Audit: &Auditing{Requires: FactOverfull},
-		Source: `limit > 0 and hints.largestPage > limit`,
+		Source: `limit > 0 and signs.largestPage > limit`,
 		Clause: "a page has more items than the limit",
-		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
+		Message: "a page has {signs.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Audit: &Auditing{Requires: FactTotal,
-		Proof: `(list.again or (list.counted or list.stuck) and not hints.totalRead)` +
-			` and not (hints.totalIsRough or list.chosen)`,
+		Proof: `(list.again or (list.counted or list.stuck) and not signs.totalRead)` +
+			` and not (signs.totalIsRough or list.chosen)`,
 		Unless: "unless it is an estimate or, as beside currency, an amount of money", Sign: "total", Counted: true, Again: true},
-		Source:  `hints.total > total.items`,
+		Source:  `signs.total > total.items`,
 		Clause:  "the total of the last page, or else of page 1, exceeds the items read",
-		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}" + endedAgain},
+		Message: "{signs.totalAt} is {signs.total}, but the number of items read is {total.items}" + endedAgain},
 	{ID: "audit.pages", Audit: &Auditing{Requires: FactPages, Proof: `list.stuck or list.again`, Again: true},
-		Source: `hints.total == nil and hints.more != false and (hints.pages > total.pages or list.pagesBefore > total.pages)`,
+		Source: `signs.total == nil and signs.more != false and (signs.pages > total.pages or list.pagesBefore > total.pages)`,
 		Clause: "a number of pages exceeds the pages read, and there is no total",
-		Message: `{hints.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{hints.pages}` +
+		Message: `{signs.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{signs.pages}` +
 			`{list.pagesBefore > total.pages ? " on page " + text(page) + ", with which the list ends" : ""}, ` +
 			"but the number of pages read is {total.pages}" + endedAgain},
 	{ID: "audit.surplus", Audit: &Auditing{Requires: FactTotal},
-		Source:  `hints.total < total.items and not hints.totalIsLeast`,
+		Source:  `signs.total < total.items and not signs.totalIsLeast`,
 		Clause:  "the items read exceed the total of the last page",
-		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
+		Message: "{signs.totalAt} is {signs.total}, but the number of items read is {total.items}; some may be repeated"},
 	{ID: "audit.more", Audit: &Auditing{Requires: FactMore,
-		Proof:  `(not hints.moreRead or list.again and list.stuck) and not (hints.moreIsRough or list.chosen)`,
+		Proof:  `(not signs.moreRead or list.again and list.stuck) and not (signs.moreIsRough or list.chosen)`,
 		Unless: "unless its name has other meanings, too", Sign: "flag", ReadToo: " after the same request"},
-		Source:  `hints.more == true`,
+		Source:  `signs.more == true`,
 		Clause:  "the last page has a flag that there is more",
-		Message: "{hints.moreAt} says that there is more after page {page}"},
+		Message: "{signs.moreAt} says that there is more after page {page}"},
 	{ID: "audit.noFlag", Audit: &Auditing{Requires: FactList, About: AboutPages},
-		Source: `list.moreBefore != "" and hints.total != total.items and (count == limit or count in ` + roundCounts + `)`,
+		Source: `list.moreBefore != "" and signs.total != total.items and (count == limit or count in ` + roundCounts + `)`,
 		Clause: "the last page is full and lacks the flag with which earlier pages say that there is more",
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, " +
 			"which earlier pages have: if the API always sends it, items are missing"},
 	{ID: "audit.token", Audit: &Auditing{Requires: FactNext,
-		Proof:  `(hints.nextRead ? list.again and (list.counted or not hints.nextInBody) : not hints.nextIsRough) and not list.chosen`,
+		Proof:  `(signs.nextRead ? list.again and (list.counted or not signs.nextInBody) : not signs.nextIsRough) and not list.chosen`,
 		Unless: "unless its name has other meanings, too", Sign: "token or link",
 		ReadToo: " and the token or link differs from the one that was sent"},
-		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
+		Source:  `signs.next != nil and signs.more != false and signs.total != total.items`,
 		Clause:  "the last page points to another page, and no flag or total says that it is the last",
-		Message: "page {page} is the last, but {hints.nextAt} points to another page" + endedAgain},
+		Message: "page {page} is the last, but {signs.nextAt} points to another page" + endedAgain},
 	{ID: "audit.ceiling", Audit: &Auditing{Requires: FactMany},
 		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.items in [1000, 2000, 5000]` +
-			` and (total.pages > 1 or limit == nil and hints.total == nil and hints.more == nil)`,
+			` and (total.pages > 1 or limit == nil and signs.total == nil and signs.more == nil)`,
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
 	{ID: "audit.repeated", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
-		Source: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
-			` and list.repeatCount == hints.largestPage` +
+		Source: `list.repeatWritten or list.repeats > 0 and signs.total != total.items and signs.more != false` +
+			` and list.repeatCount == signs.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
 		Clause: "a page has the items of an earlier page, although another request was made",
 		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, " +
@@ -141,14 +141,14 @@ var auditTable = audits([]Rule{
 			`"the API may return its last page again, or allow no access beyond it: ` +
 			`compare with the number of items that it should have"}`},
 	{ID: "audit.ignoredParam", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
-		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items ` +
-			`and hints.more != false and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
+		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or signs.total != total.items ` +
+			`and signs.more != false and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
 	{ID: "audit.cycle", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
-		Source: `list.cycles > 0 or list.stuck and list.cursorPage == 0 and count == hints.largestPage` +
-			` and (page > 2 or count == limit or count in ` + roundCounts + `) and hints.total != total.items and hints.more != false`,
+		Source: `list.cycles > 0 or list.stuck and list.cursorPage == 0 and count == signs.largestPage` +
+			` and (page > 2 or count == limit or count in ` + roundCounts + `) and signs.total != total.items and signs.more != false`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
 		Message: `page {list.cycles > 0 ? text(list.cyclePage) : text(page)} repeats an earlier request` +
 			`{list.cycles > 0 ? " (" + list.cycleSent + ")" : ", and the page is as full as the others"}` +
@@ -163,7 +163,7 @@ var auditTable = audits([]Rule{
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.cursor", Audit: &Auditing{Requires: FactList, About: AboutPages},
 		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
-			` or hints.more == true or hints.total > total.items) or list.tiePage > 0 and hints.total != total.items`,
+			` or signs.more == true or signs.total > total.items) or list.tiePage > 0 and signs.total != total.items`,
 		Clause: "the requests continue from the wrong end of the pages, or from a value that two items share",
 		Message: `{list.cursorPage == 0 and list.cursorFirst == "" ? "the request after page " + text(list.tiePage) + ` +
 			`" has " + list.tie + ` +
@@ -217,7 +217,7 @@ var auditTable = audits([]Rule{
 	{ID: "audit.totalDecreased", Audit: &Auditing{Requires: FactList, About: AboutPosition | AboutPages},
 		Source: `list.decreased > 0`,
 		Clause: "a total decreases while requests name positions in the list",
-		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up " +
+		Message: "{signs.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up " +
 			"and may have been skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Audit: &Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
 		Unless: "if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects in another " +
@@ -239,15 +239,15 @@ var auditTable = audits([]Rule{
 			`"page " + text(list.gapPage) + " has nothing, null or an empty object in place of the list at " + list.gapList + ", and"} ` +
 			"pages before and after it have items; items may be missing: request that page again"},
 	{ID: "audit.bareEnd", Audit: &Auditing{Requires: FactList, About: AboutPages | AboutPlace},
-		Source: `(list.barePage > 0 and list.barePage == page and (not list.bareBeside or hints.more == true or ` +
-			`hints.total > total.items and not hints.totalIsRough) or list.absentPage > 0 and list.absentPage == page)` +
-			` and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
+		Source: `(list.barePage > 0 and list.barePage == page and (not list.bareBeside or signs.more == true or ` +
+			`signs.total > total.items and not signs.totalIsRough) or list.absentPage > 0 and list.absentPage == page)` +
+			` and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and signs.total != total.items`,
 		Clause: "the last page lacks the list of items, and has a sign of more or nothing else of page 1, or lacks one of several " +
 			"lists, although pages before it have items",
 		Message: `page {page}, with which the list ended, has no {list.barePage > 0 ? "list of items" : "list at " + list.absentList}, ` +
 			"not even an empty one: if that is how the API fails, items are missing"},
 	{ID: "audit.redirected", Audit: &Auditing{Requires: FactList},
-		Source: `list.landedPage > 0 and hints.total != total.items`,
+		Source: `list.landedPage > 0 and signs.total != total.items`,
 		Clause: "a page without items comes from a path to which no page before it was redirected",
 		Message: "page {list.landedPage}, which has no items, was redirected to {list.landedPath}: " +
 			"if that is no page of the list, such as one for logging in, items are missing"},
@@ -263,10 +263,10 @@ var auditTable = audits([]Rule{
 			counted("list.beyondCount", "item", "items") + ` that no page of the list has: the API may have pages in the middle that are ` +
 			"empty or short; let the list end by a total or a flag, or at the second empty page in a row"},
 	{ID: "audit.noPages", Audit: &Auditing{Requires: FactPages},
-		Source: `total.items > 0 and (hints.pages == 0 and not (lower(hints.pagesAt) contains "last") or ` + lastIsEmpty + `)`,
+		Source: `total.items > 0 and (signs.pages == 0 and not (lower(signs.pagesAt) contains "last") or ` + lastIsEmpty + `)`,
 		Clause: "a number of pages is 0, although items were read, or the last of the pages is empty",
-		Message: `{hints.pages == 0 ? hints.pagesAt + " is 0, but the number of items read is " + text(total.items) + ` +
-			`"; there may be more" : "page " + text(page) + " is empty, although " + hints.pagesAt + " is " + text(hints.pages) + ` +
+		Message: `{signs.pages == 0 ? signs.pagesAt + " is 0, but the number of items read is " + text(total.items) + ` +
+			`"; there may be more" : "page " + text(page) + " is empty, although " + signs.pagesAt + " is " + text(signs.pages) + ` +
 			`"; if the API counts its pages from 0, set firstPage"}`},
 	{ID: "audit.errorBody", Audit: &Auditing{Requires: FactList, Also: unlessFailed,
 		Proof: `list.errorDoubt == "" and not list.reached`,

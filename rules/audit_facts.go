@@ -1,8 +1,8 @@
 package rules
 
-// Hints holds the values of a response that describe its list, under names that many APIs use.
-// Audit rules see them as `hints`.
-type Hints struct {
+// Signs holds the values of a response that describe its list, under names that many APIs use.
+// Audit rules see them as `signs`.
+type Signs struct {
 	Total        any    `expr:"total" doc:"the number of items in the list; nil if it is unknown"`
 	TotalAt      string `expr:"totalAt" doc:"where the response has it: meta.total"`
 	TotalRead    bool   `expr:"totalRead" doc:"whether a rule that decides reads it"`
@@ -154,10 +154,10 @@ type Facts uint16
 // The facts, which can be combined.
 const (
 	FactList     Facts = 1 << iota // something was noticed of the list, besides items with identifiers
-	FactTotal                      // there is a hint at the total
-	FactPages                      // there is a hint at the number of pages
-	FactNext                       // there is a hint at another page
-	FactMore                       // there is a hint that there is more
+	FactTotal                      // there is a sign of the total
+	FactPages                      // there is a sign of the number of pages
+	FactNext                       // there is a sign of another page
+	FactMore                       // there is a sign that there is more
 	FactShort                      // the last page has items, and fewer than the page size
 	FactOverfull                   // a page has more items than the page size
 	FactMany                       // a thousand items or more were read
@@ -178,10 +178,10 @@ func FactsIn(c *Context) Facts {
 	noticed := *c.List
 	noticed.Identified, noticed.Chosen, noticed.Again, noticed.Counted, noticed.Reached = 0, false, false, false, false
 	noticed.NextGone, noticed.Short = false, false
-	return factIf(FactList, noticed != ListFacts{}) | factIf(FactTotal, c.Hints.Total != nil) |
-		factIf(FactPages, c.Hints.Pages != nil) | factIf(FactNext, c.Hints.Next != nil) | factIf(FactMore, c.Hints.More == true) |
+	return factIf(FactList, noticed != ListFacts{}) | factIf(FactTotal, c.Signs.Total != nil) |
+		factIf(FactPages, c.Signs.Pages != nil) | factIf(FactNext, c.Signs.Next != nil) | factIf(FactMore, c.Signs.More == true) |
 		factIf(FactShort, c.Count > 0 && (c.Count < limit || isUnknown)) |
-		factIf(FactOverfull, isNumber && c.Hints.LargestPage > limit || isUnknown) |
+		factIf(FactOverfull, isNumber && c.Signs.LargestPage > limit || isUnknown) |
 		factIf(FactMany, c.Total.Items >= 1000) | factIf(FactFile, c.List.File != "")
 }
 

@@ -20,7 +20,7 @@ func TestOrdinaryFactsAreNotNoticed(t *testing.T) {
 		default:
 			v.SetString("x")
 		}
-		noticed := FactsIn(&Context{List: &facts, Hints: &Hints{}})&FactList != 0
+		noticed := FactsIn(&Context{List: &facts, Signs: &Signs{}})&FactList != 0
 		require.Equal(t, field.Tag.Get("ordinary") != "true", noticed, field.Name)
 	}
 }

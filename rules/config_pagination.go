@@ -241,16 +241,16 @@ func (p *pagination) checkFlagPolarity(diags *diag.Collector) {
 	}
 	switch {
 	case field.Spelling == "" || stopOn.Value == nil:
-	case stopOn.Value == true && kind == apinames.HintMore:
+	case stopOn.Value == true && kind == apinames.SignMore:
 		suggestsMore(stopOn, field.Spelling+" is true").WithHint("if it is true while there is more, set stopOn to false")
-	case stopOn.Value == false && kind == apinames.HintLast:
+	case stopOn.Value == false && kind == apinames.SignLast:
 		suggestsMore(stopOn, field.Spelling+" is false").WithHint("if it is true on the last page, set stopOn to true")
-	case stopOn.Value == true && ifNotSet.Value == true && !ifNotSet.Default && kind == apinames.HintLast:
+	case stopOn.Value == true && ifNotSet.Value == true && !ifNotSet.Default && kind == apinames.SignLast:
 		diags.Warnf(diag.Value(ifNotSet.path()), "a page without %s stops paging, too, so the flag has no effect", field.Spelling).
 			WithHint("if only the last page has it, set ifNotSet to false")
 	}
 	hasMore := p.settings.get("hasMore")
-	if keys := keypath.Split(hasMore.text()); len(keys) > 0 && apinames.Key(keys[len(keys)-1]).FlagKind() == apinames.HintLast {
+	if keys := keypath.Split(hasMore.text()); len(keys) > 0 && apinames.Key(keys[len(keys)-1]).FlagKind() == apinames.SignLast {
 		suggestsMore(hasMore, hasMore.Spelling+" is false").
 			WithHint(fmt.Sprintf("for a flag that is true on the last page write \"stopRules\": [\"truthy(body.%s)\"]", hasMore.Spelling))
 	}

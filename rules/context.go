@@ -78,7 +78,7 @@ type Context struct {
 	UUID func() string `expr:"uuid" phase:"job" scope:"sign" doc:"a random UUID; the same for the whole request"`
 
 	List  *ListFacts `expr:"list" scope:"audit" doc:"what the job noticed of the list as a whole"`
-	Hints *Hints     `expr:"hints" scope:"audit" doc:"what the last response says about its list"`
+	Signs *Signs     `expr:"signs" scope:"audit" doc:"what the last response says about its list"`
 
 	Partitions *PartitionFacts `expr:"partitions" scope:"audit" doc:"what the job noticed of its partitions, when all have ended"`
 

@@ -131,7 +131,7 @@ func TestContextFields(t *testing.T) {
 		})
 	}
 	require.Equal(t, &Range{Low: 200, High: 599}, find("status").Range)
-	require.Equal(t, ScopeAudit, find("hints").Scope)
+	require.Equal(t, ScopeAudit, find("signs").Scope)
 	require.Equal(t, ScopePage, find("body").Scope)
 	require.Equal(t, "keep", find("kept").Declared)
 }

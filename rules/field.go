@@ -156,7 +156,7 @@ func hasPrefix(fields []Field, name string) bool {
 	return slices.ContainsFunc(fields, func(f Field) bool { return f.Prefix != "" && strings.HasPrefix(name, f.Prefix) })
 }
 
-// supportedKeys lists the names of the supported fields, for hints.
+// supportedKeys lists the names of the supported fields, for suggestions.
 func supportedKeys(fields []Field) []string {
 	var out []string
 	for _, f := range fields {

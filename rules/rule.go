@@ -121,7 +121,7 @@ type Auditing struct {
 	OnError ErrorAction // the action of the onError rules that it is about; empty if it is about none
 	Unless  string      // the opposite of Proof in words, which follow the clause: "unless …"
 	Adds    bool        // adding the rows to a file makes the finding evidence
-	Sign    string      // a name for the sign, such as "total", if it is a hint where the configuration reads it or ended the list
+	Sign    string      // such as "total": a finding about a sign that the configuration reads, or that ended the list, is a hint
 	ReadToo string      // what else makes it evidence although it is read, besides an end by samePage, in words
 
 	// The finding is evidence only if no response decides about the next request (Counted), or if the guard samePage has ended

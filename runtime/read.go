@@ -28,7 +28,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 		return nil, r.responseError(f, size, err)
 	}
 	reading.Original = r.converter.Original()
-	r.state.Hints.Value = nil
+	r.state.Signs.Value = nil
 	shown, c := r.sender.shownCall(request, f.call), r.pageContext()
 	record := r.newRecord(request, f, shown)
 	r.describePage(reading, f)

@@ -37,7 +37,7 @@ type state struct {
 	Computed saved.Value[compile.ComputedValues] `json:"computed,omitzero"` // values of the job's own request
 	Base     string                              `json:"base,omitempty"`    // URL of the last response, after redirects
 	Due      time.Time                           `json:"due,omitzero"`      // time of the next request, if it has to wait
-	Hints    saved.Value[*rules.Hints]           `json:"hints,omitzero"`    // of the last response, if an error response may end the list
+	Signs    saved.Value[*rules.Signs]           `json:"signs,omitzero"`    // of the last response, if an error response may end the list
 
 	// KeptSoFar holds the values for the next run that are about the items of all pages, up to this page.
 	KeptSoFar saved.Value[map[string]any] `json:"kept,omitzero"`
@@ -73,7 +73,7 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 		s.Parts, s.Exchanges = saved.Value[compile.PartValues]{}, evidence.Recall{}
 		s.KeptSoFar = saved.Value[map[string]any]{}
 	} else if len(r.job.OnErrors) > 0 {
-		s.Hints.Value = r.watcher.Hints()
+		s.Signs.Value = r.watcher.Signs()
 	}
 	checkpoint, err := json.Marshal(s)
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *listRun) resume(ctx context.Context, checkpoint json.RawMessage) (reque
 	}
 	fresh := r.state.Context.Value // the values that come from the configuration
 	r.state = from
-	r.watcher.Resume(from.Hints.Value)
+	r.watcher.Resume(from.Signs.Value)
 	c := r.pageContext()
 	saved.RestoreUnsaved(c, fresh)
 	c.Header, c.Link = fresh.Header, fresh.Link

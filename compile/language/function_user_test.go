@@ -215,7 +215,7 @@ func TestAFunctionOfAProgramMustFitTheLanguage(t *testing.T) {
 		{"a function with a predicate", Function{Name: "filter", Func: f}, "function filter: the name is taken by the expression language"},
 		{"a function of the language", Function{Name: "upper", Func: f}, "function upper: the name is taken by the expression language"},
 		{"a field of the context", Function{Name: "count", Func: f}, "function count: the name is taken by a field of the page context"},
-		{"a field of the audit", Function{Name: "hints", Func: f}, "function hints: the name is taken by a field of the page context"},
+		{"a field of the audit", Function{Name: "signs", Func: f}, "function signs: the name is taken by a field of the page context"},
 		{"a built-in function", Function{Name: "truthy", Func: f}, "function truthy: the name is taken by another function"},
 		{"no Go function", Function{Name: "f"}, "function f: want a Go function, got <nil>"},
 		{"a value", Function{Name: "f", Func: 3}, "function f: want a Go function, got int"},

@@ -57,7 +57,7 @@ func (s *safeRewriter) Visit(node *ast.Node) {
 // isStruct reports whether values of a type always have their members. The facts of the
 // audit are structs that are there whenever an expression reads them.
 func isStruct(t reflect.Type) bool {
-	return t.Kind() == reflect.Struct || t == reflect.TypeFor[*rules.Hints]() || t == reflect.TypeFor[*rules.ListFacts]() ||
+	return t.Kind() == reflect.Struct || t == reflect.TypeFor[*rules.Signs]() || t == reflect.TypeFor[*rules.ListFacts]() ||
 		t == reflect.TypeFor[*rules.PartitionFacts]()
 }
 

@@ -26,7 +26,7 @@ func TestErrorsInAnExpressionShowACaretAndHowToFixIt(t *testing.T) {
 		{"a variable is not declared", `state.cursor == 1`, "unknown name state.cursor", `declare it in "state"`, ""},
 		{"a saved value is not declared", `kept.since == 1`,
 			"unknown name kept.since", `declare it in "keep"`, " | kept.since == 1\n |      ^"},
-		{"only the audit sees hints", `hints.total > 1`, "unknown name hints", "", " | hints.total > 1\n | ^"},
+		{"only the audit sees hints", `signs.total > 1`, "unknown name hints", "", " | signs.total > 1\n | ^"},
 		{"the environment has no name", `len(toJSON($env)) > 0`, "unknown name $env", "", ""},
 		{"the source ends too early", `count ==`, "unexpected token EOF", "", " | count ==\n |        "},
 		{"a condition is a number", `count`, "want true or false, got an integer", "truthy(…)", " | count\n | ^"},
@@ -60,10 +60,10 @@ func TestASourceThatIsTooLongIsRefusedBeforeItIsParsed(t *testing.T) {
 	require.Contains(t, faults[0].Message, "the limit is 16384")
 }
 
-func TestRulesOfTheAuditSeeHints(t *testing.T) {
-	e, err := compileRule(Builtin(), rules.Rule{ID: "audit.more", Role: rules.RoleAudit, Source: `hints.more == true`})
+func TestRulesOfTheAuditSeeSigns(t *testing.T) {
+	e, err := compileRule(Builtin(), rules.Rule{ID: "audit.more", Role: rules.RoleAudit, Source: `signs.more == true`})
 	require.NoError(t, err)
-	met, err := e.EvalBool(&Machine{}, &rules.Context{Hints: &rules.Hints{More: true}})
+	met, err := e.EvalBool(&Machine{}, &rules.Context{Signs: &rules.Signs{More: true}})
 	require.NoError(t, err)
 	require.True(t, met)
 }

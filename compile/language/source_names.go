@@ -18,7 +18,7 @@ import (
 // them or only some rules may use them.
 type names struct {
 	declared  []checkedName // names in an object whose names the configuration declares: state.offset, kept.since
-	scoped    []checkedName // fields that only the rules of a scope may read: item, hints
+	scoped    []checkedName // fields that only the rules of a scope may read: item, signs
 	functions []Function    // added functions, each once
 }
 
@@ -31,7 +31,7 @@ type checkedName struct {
 
 // nameCheck finds names that do not exist, and calls with the wrong number of
 // arguments. It runs before the checker of the expression language, whose errors
-// have no hints.
+// suggest nothing.
 type nameCheck struct {
 	language *Language
 	found    names

@@ -146,7 +146,7 @@ func (d *detection) counted(h hypothesis, score int, param string, first int) []
 	if score < typed {
 		c.guess, c.baseUnknown = param, score <= blind+besideSize
 	}
-	if f, _, ok := d.page.hint(apinames.HintPages, above(0)); ok && (f.header == "" || len(f.path) == 0) {
+	if f, _, ok := d.page.numberOf(apinames.SignPages, above(0)); ok && (f.header == "" || len(f.path) == 0) {
 		c.values[when(f.header == "", "pagesAt", "pagesHeader")] = f.String()
 	}
 	switch {
@@ -168,7 +168,7 @@ func (d *detection) counted(h hypothesis, score int, param string, first int) []
 
 // isComplete reports whether the response says that there is nothing more.
 func (d *detection) isComplete() bool {
-	f, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
+	f, _, ok := d.page.numberOf(apinames.SignTotal, exactly(len(d.items.items)))
 	if ok && !apinames.Key(f.name()).MayCountPage() {
 		return true
 	}
@@ -198,7 +198,7 @@ func (d *detection) key(h hypothesis) []candidate {
 		return nil
 	}
 	// A flag says that there is more, but no total does: an API with a total, or with the index of an item, counts.
-	_, _, total := d.page.hint(apinames.HintTotal, above(len(d.items.items)))
+	_, _, total := d.page.numberOf(apinames.SignTotal, above(len(d.items.items)))
 	flagged := len(d.more) > 0 && !total && d.indexBeside() == ""
 	var out []candidate
 	params := h.params

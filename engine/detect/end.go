@@ -20,11 +20,11 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	if len(pages) < 2 || t.statesEnd() || t.flag != nil {
 		return t
 	}
-	f, total, ok := d.page.hint(apinames.HintTotal, above(len(t.pages[0].items)))
+	f, total, ok := d.page.numberOf(apinames.SignTotal, above(len(t.pages[0].items)))
 	if !ok {
 		return t
 	}
-	_, again, _ := pages[1].hint(apinames.HintTotal, exactly(total))
+	_, again, _ := pages[1].numberOf(apinames.SignTotal, exactly(total))
 	if again != total || t.ended && total != t.obtained() {
 		return t
 	}
@@ -102,7 +102,7 @@ func (d *detection) endsShort(t *trial) bool {
 	if slices.ContainsFunc(t.rules(), func(id string) bool { return !inferred(id) }) || !slices.ContainsFunc(t.StoppedBy, inferred) {
 		return false
 	}
-	_, _, stated := d.page.hint(apinames.HintTotal, exactly(t.obtained()))
+	_, _, stated := d.page.numberOf(apinames.SignTotal, exactly(t.obtained()))
 	return !stated && t.kind == indexSign
 }
 
@@ -278,16 +278,16 @@ func (d *detection) isFar(t *trial) bool {
 	if len(latest) == 0 {
 		return false
 	}
-	same := func(kind apinames.HintKind, ok check) (n int, found bool) {
-		_, n, found = d.page.hint(kind, ok)
-		_, _, again := latest[len(latest)-1].hint(kind, exactly(n))
+	same := func(kind apinames.SignKind, ok check) (n int, found bool) {
+		_, n, found = d.page.numberOf(kind, ok)
+		_, _, again := latest[len(latest)-1].numberOf(kind, exactly(n))
 		return n, found && again
 	}
 	first := len(t.pages[0].items)
-	if total, ok := same(apinames.HintTotal, above(first)); ok {
+	if total, ok := same(apinames.SignTotal, above(first)); ok {
 		return t.obtained()+first < total
 	}
-	if pages, ok := same(apinames.HintPages, above(1)); ok {
+	if pages, ok := same(apinames.SignPages, above(1)); ok {
 		return pages > len(t.pages)+1
 	}
 	x := latest[len(latest)-1]

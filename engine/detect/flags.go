@@ -30,7 +30,7 @@ func (p *page) flags() []flag {
 		if !ok || kind == "" {
 			continue
 		}
-		if candidate := (flag{fact: f, more: flagged == (kind == apinames.HintMore)}); candidate.more {
+		if candidate := (flag{fact: f, more: flagged == (kind == apinames.SignMore)}); candidate.more {
 			candidate.setting, candidate.value = settingOf(f, kind)
 			out = append(out, candidate)
 		} else if !key.MayBeNumber() { // "complete" may describe the request
@@ -52,15 +52,15 @@ func (p *page) flags() []flag {
 
 // settingOf returns the key of the pagination that reads a flag, and its value. The flag says that there
 // is more.
-func settingOf(f fact, kind apinames.HintKind) (key string, setting any) {
+func settingOf(f fact, kind apinames.SignKind) (key string, setting any) {
 	text := textOf(f.value)
 	_, err := strconv.ParseFloat(text, 64)
 	isWord := f.value == text && err != nil // the specification takes each word as true
 	source := f.expression()
 	switch {
-	case kind == apinames.HintMore && isWord:
+	case kind == apinames.SignMore && isWord:
 		return "stopRules", source + " != " + strconv.Quote(text)
-	case kind == apinames.HintMore:
+	case kind == apinames.SignMore:
 		return "hasMore", f.String()
 	case isWord:
 		return "stopRules", fmt.Sprintf("%s != nil and %s != %q", source, source, text)

@@ -289,22 +289,22 @@ func (p *page) named(names ...string) []fact {
 	return out
 }
 
-// hints returns the facts of a kind. Facts near the root come first, and headers last.
-func (p *page) hints(kind apinames.HintKind) []fact {
+// factsOf returns the facts of a kind. Facts near the root come first, and headers last.
+func (p *page) factsOf(kind apinames.SignKind) []fact {
 	var out []fact
 	for _, f := range p.facts {
 		pages := p.countsPages(f)
 		switch {
-		case pages && kind == apinames.HintTotal:
+		case pages && kind == apinames.SignTotal:
 			f.path = f.parent().child(apinames.JQGridRecords)
 			f.value = p.at(f.String())
 			out = append(out, f)
-		case pages && kind == apinames.HintPages, !pages && apinames.Key(f.name()).Is(kind):
+		case pages && kind == apinames.SignPages, !pages && apinames.Key(f.name()).Is(kind):
 			out = append(out, f)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b fact) int { return len(a.path) - len(b.path) })
-	for _, h := range apinames.HintHeaders() {
+	for _, h := range apinames.SignHeaders() {
 		text := p.ResponseHeader.Get(h.Name)
 		if text == "" || h.Kind != kind || h.Range {
 			continue
@@ -318,7 +318,7 @@ func (p *page) hints(kind apinames.HintKind) []fact {
 		}
 		out = append(out, header)
 	}
-	if total, ok := p.rangeOfItems(); ok && kind == apinames.HintTotal {
+	if total, ok := p.rangeOfItems(); ok && kind == apinames.SignTotal {
 		out = append(out, fact{header: contentRange, value: numberOr(total)})
 	}
 	return out
@@ -391,9 +391,9 @@ func above(limit int) check { return func(n int) bool { return n > limit } }
 
 func exactly(want int) check { return func(n int) bool { return n == want } }
 
-// hint returns the first fact of a kind that is a number that satisfies a check.
-func (p *page) hint(kind apinames.HintKind, ok check) (f fact, n int, found bool) {
-	for _, f := range p.hints(kind) {
+// numberOf returns the first fact of a kind that is a number that satisfies a check.
+func (p *page) numberOf(kind apinames.SignKind, ok check) (f fact, n int, found bool) {
+	for _, f := range p.factsOf(kind) {
 		_, isObject := f.value.(value.Object)
 		n, least, isNumber := apinames.Total(f.value)
 		if isObject {

@@ -134,8 +134,8 @@ func (d *detection) settleStart(ctx context.Context, t *trial) {
 
 // allRead reports whether a total, or a number of pages, says that all was read.
 func (d *detection) allRead(t *trial) bool {
-	_, _, items := d.page.hint(apinames.HintTotal, exactly(t.obtained()))
-	_, _, pages := d.page.hint(apinames.HintPages, exactly(len(t.pages)))
+	_, _, items := d.page.numberOf(apinames.SignTotal, exactly(t.obtained()))
+	_, _, pages := d.page.numberOf(apinames.SignPages, exactly(len(t.pages)))
 	return t.ended && (items || pages && len(t.pages[len(t.pages)-1].items) > 0)
 }
 

@@ -27,7 +27,7 @@ func (d *detection) search(ctx context.Context) *trial {
 		d.saw("%s.", d.flag.says())
 		d.more = append(d.more, d.flag.fact)
 	}
-	if f, _, ok := d.page.hint(apinames.HintTotal, above(len(d.items.items))); ok {
+	if f, _, ok := d.page.numberOf(apinames.SignTotal, above(len(d.items.items))); ok {
 		d.more = append(d.more, f)
 	}
 	var fallback *trial
@@ -189,7 +189,7 @@ func (d *detection) fallBack(ctx context.Context, t *trial) *trial {
 		if t.proof == emptyPage && t.ends != nil && t.stays() {
 			t = d.endEmpty(ctx, t)
 		}
-		if f, n, ok := d.page.hint(apinames.HintTotal, above(len(d.items.items))); ok && t.proof == emptyPage {
+		if f, n, ok := d.page.numberOf(apinames.SignTotal, above(len(d.items.items))); ok && t.proof == emptyPage {
 			d.doubt("The pagination is not proved: %s, although %s is %d. Another parameter may page.", t.why, f.String(), n)
 			d.advise(lookUp)
 			return t
@@ -220,7 +220,7 @@ func (d *detection) fallBack(ctx context.Context, t *trial) *trial {
 			"The configuration reads the first page only.", d.pointer())
 		d.advise(lookUp)
 	case d.hasTotalOfPage():
-		f, n, _ := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
+		f, n, _ := d.page.numberOf(apinames.SignTotal, exactly(len(d.items.items)))
 		d.doubt("%s is %d, as many items as the page has. It may count the page, and not the list. The configuration reads one page.",
 			f.String(), n)
 		d.adviseSmallerPage()
@@ -264,7 +264,7 @@ func (d *detection) pointer() string {
 			return f.String()
 		}
 	}
-	for _, h := range d.page.hints(apinames.HintNext) {
+	for _, h := range d.page.factsOf(apinames.SignNext) {
 		if h.header != "" {
 			return h.header
 		}
@@ -278,7 +278,7 @@ func (d *detection) pointer() string {
 // pointsOn reports whether the name of the value at a path says that it leads to another page. text is the
 // value; some names do not say so of a number.
 func pointsOn(place path, text string) bool {
-	if _, names := apinames.Key(place.name()).NextParam(); names || apinames.Key(place.name()).Is(apinames.HintNext) {
+	if _, names := apinames.Key(place.name()).NextParam(); names || apinames.Key(place.name()).Is(apinames.SignNext) {
 		return true
 	}
 	kinds := []*kind{urlSign, tokenSign, tokensSign, objectSign}
@@ -295,7 +295,7 @@ func isNumber(text string) bool {
 // hasTotalOfPage reports whether the response has a number that equals the number of items on the page, and that
 // may be the length of the list.
 func (d *detection) hasTotalOfPage() bool {
-	_, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
+	_, _, ok := d.page.numberOf(apinames.SignTotal, exactly(len(d.items.items)))
 	return ok
 }
 
@@ -324,7 +324,7 @@ const (
 
 // nextIsNull reports whether the response has a key for the next page without a value.
 func (d *detection) nextIsNull() bool {
-	return slices.ContainsFunc(d.page.facts, func(f fact) bool { return apinames.Key(f.name()).Is(apinames.HintNext) && value.Empty(f.value) })
+	return slices.ContainsFunc(d.page.facts, func(f fact) bool { return apinames.Key(f.name()).Is(apinames.SignNext) && value.Empty(f.value) })
 }
 
 // adviseSeveralPages advises how to see a second page of a list that ended after its first page.

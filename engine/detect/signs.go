@@ -70,7 +70,7 @@ func (d *detection) address(h hypothesis) []candidate {
 	if _, asQuery := h.pagination.Get("paramIsQuery"); asQuery {
 		score = namedParam - 1
 	}
-	isNext := func(key string) bool { return apinames.Key(key).Is(apinames.HintNext) || slices.Contains(h.names, key) }
+	isNext := func(key string) bool { return apinames.Key(key).Is(apinames.SignNext) || slices.Contains(h.names, key) }
 	var out []candidate
 	for _, f := range d.page.facts {
 		inner := slices.Contains([]string{"href", "url", "uri", "link"}, f.name()) && isNext(f.parent().name())
@@ -132,7 +132,7 @@ func (d *detection) token(h hypothesis) []candidate {
 		if isFlag || text == "" || text == "0" || text == "-1" || isAddress(text) || isNumber && h.textOnly {
 			continue
 		}
-		if param := d.advanced(n); isNumber && apinames.Key(f.name()).Is(apinames.HintNext) && param != "" {
+		if param := d.advanced(n); isNumber && apinames.Key(f.name()).Is(apinames.SignNext) && param != "" {
 			c := candidate{score: namedParam, values: at(f.path)}
 			c.values["param"] = param
 			out = append(out, c)

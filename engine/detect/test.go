@@ -139,7 +139,7 @@ func (d *detection) textAnswer(p *page, s shortening) any {
 // pagingHeaders are the headers that a test needs.
 func (d *detection) pagingHeaders() []string {
 	names := []string{"Link"}
-	for _, h := range apinames.HintHeaders() {
+	for _, h := range apinames.SignHeaders() {
 		names = append(names, http.CanonicalHeaderKey(h.Name))
 	}
 	for _, sign := range hypotheses {
@@ -161,9 +161,9 @@ func (d *detection) shorten(v any, keys []string, s shortening) any {
 			inner := append(slices.Clone(keys), m.Name)
 			switch {
 			case s.last && d.isPointer(m, inner):
-			case s.last && m.Value == true && apinames.Key(m.Name).Is(apinames.HintMore):
+			case s.last && m.Value == true && apinames.Key(m.Name).Is(apinames.SignMore):
 				out = append(out, value.Member{Name: m.Name, Value: false})
-			case s.last && m.Value == false && apinames.Key(m.Name).Is(apinames.HintLast):
+			case s.last && m.Value == false && apinames.Key(m.Name).Is(apinames.SignLast):
 				out = append(out, value.Member{Name: m.Name, Value: true})
 			default:
 				out = append(out, value.Member{Name: m.Name, Value: d.shorten(d.withoutSecret(m), inner, s)})

@@ -81,8 +81,8 @@ func find(name string) (*Behaviour, error) {
 		return nil, fmt.Errorf("%q is about several partitions, and a simulation is of one list; stress plays it", name)
 	}
 	text := fmt.Sprintf("there is no behaviour %q; ", name)
-	if hint := diag.DidYouMean(name, names); hint != "" {
-		text += hint + " "
+	if suggestion := diag.DidYouMean(name, names); suggestion != "" {
+		text += suggestion + " "
 	}
 	return nil, errors.New(text + "the behaviours are " + strings.Join(names, ", "))
 }

@@ -86,9 +86,10 @@ func (r *Report) noFix(name string) error {
 	if names == nil {
 		return fmt.Errorf("no row has a fix that changes the configuration, and %q has none either", name)
 	}
-	hint := diag.DidYouMean(name, names)
-	if hint != "" {
-		hint += " "
+	suggestion := diag.DidYouMean(name, names)
+	if suggestion != "" {
+		suggestion += " "
 	}
-	return fmt.Errorf("%q has no fix that changes the configuration; %sthose that have one are %s", name, hint, strings.Join(names, ", "))
+	return fmt.Errorf("%q has no fix that changes the configuration; %sthose that have one are %s", name, suggestion,
+		strings.Join(names, ", "))
 }

@@ -104,8 +104,8 @@ func (s *signal) isRead(r language.Read) bool {
 // recording contradicts the names.
 func unclear(surface compile.Surface, rec recording) (places []compile.ResponseValue) {
 	for _, p := range surface.Values {
-		hint := hinted(p)
-		if p.Link == "" && !p.Address && (hint == "" || rec.contradicts(p, named(hint))) {
+		usual := usualMeaning(p)
+		if p.Link == "" && !p.Address && (usual == "" || rec.contradicts(p, named(usual))) {
 			places = append(places, p)
 		}
 	}

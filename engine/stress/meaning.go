@@ -165,7 +165,7 @@ func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []m
 			}
 		}
 	}
-	hint := hinted(p)
+	usual := usualMeaning(p)
 	literals := lists.Map(surface.Literals, saying)
 	if denies(p) && !p.Sent && !p.Address {
 		list = append(list, saying(true))
@@ -178,7 +178,7 @@ func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []m
 	case p.Address:
 		add("link", "path", "query", "token", "number", "links", "absent")
 	case p.Sent:
-		if hint == "" && len(surface.Keys) > 0 { // the key of an item says which page is next
+		if usual == "" && len(surface.Keys) > 0 { // the key of an item says which page is next
 			list = append(list, steady)
 		}
 		add(byParameter(p)...)
@@ -187,16 +187,16 @@ func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []m
 	case p.Waits && !p.Judged:
 		add("absent", "size")
 	case p.Fails:
-		add(unreached(p), hint, "absent")
+		add(unreached(p), usual, "absent")
 		list, literals = append(list, literals...), nil
 		add("more", "last", "total", "pages", "left", "page", "page0", "count", "index", "size", "list", "token", "number")
-	case p.Flag && hint == "last":
+	case p.Flag && usual == "last":
 		add("last", "more", "token", "total", "absent")
 	case p.Flag:
 		add("more", "last", "token", "total", "absent")
 	default:
 		add(byParameter(p)...)
-		add(hint, "more", "last", "total", "pages", "token", "number", "left", "page", "page0", "count", "index", "size",
+		add(usual, "more", "last", "total", "pages", "token", "number", "left", "page", "page0", "count", "index", "size",
 			"list", "links", "absent")
 		if polls := slices.ContainsFunc(surface.Values, func(v compile.ResponseValue) bool { return v.Waits }); !polls {
 			for _, v := range surface.Literals {
@@ -219,16 +219,16 @@ func denies(p compile.ResponseValue) bool {
 		slices.ContainsFunc(apinames.Key(p.Path[n-1]).ErrorSigns(), func(s apinames.ErrorSign) bool { return s.Kind == apinames.ErrorDenial })
 }
 
-// hinted returns the name of the meaning that a place has in many APIs, or "".
-func hinted(p compile.ResponseValue) string {
-	for _, h := range apinames.HintHeaders() {
+// usualMeaning returns the name of the meaning that a place has in many APIs, or "".
+func usualMeaning(p compile.ResponseValue) string {
+	for _, h := range apinames.SignHeaders() {
 		if strings.EqualFold(h.Name, p.Header) && !h.Range && !h.JSON {
-			return hintedMeanings[h.Kind]
+			return signMeanings[h.Kind]
 		}
 	}
 	if n := len(p.Path); n > 0 {
-		if hints := apinames.Key(p.Path[n-1]).Hints(); len(hints) > 0 {
-			return hintedMeanings[hints[0].Kind]
+		if signs := apinames.Key(p.Path[n-1]).Signs(); len(signs) > 0 {
+			return signMeanings[signs[0].Kind]
 		}
 	}
 	return ""
@@ -255,7 +255,7 @@ func unreached(p compile.ResponseValue) string {
 func byParameter(p compile.ResponseValue) []string {
 	n := len(p.Path)
 	switch {
-	case n == 0 || hinted(p) != "":
+	case n == 0 || usualMeaning(p) != "":
 		return nil
 	case apinames.AlikeAny(p.Path[n-1], apinames.PageNumberNames()) || p.Path[n-1] == "number":
 		return []string{"page", "page0"}
@@ -274,8 +274,8 @@ func (s *signal) unlikely() bool {
 		!slices.Contains(byParameter(s.ResponseValue), s.meaning.name)
 }
 
-var hintedMeanings = map[apinames.HintKind]string{
-	apinames.HintTotal: "total", apinames.HintPages: "pages", apinames.HintNext: "token", apinames.HintMore: "more", apinames.HintLast: "last",
+var signMeanings = map[apinames.SignKind]string{
+	apinames.SignTotal: "total", apinames.SignPages: "pages", apinames.SignNext: "token", apinames.SignMore: "more", apinames.SignLast: "last",
 }
 
 // named returns a meaning of the table.

@@ -127,14 +127,14 @@ func signalsIn(v any, path []string, surface compile.Surface) (signals []*signal
 	var inner []*signal
 	for _, m := range object {
 		memberPath := append(slices.Clone(path), m.Name)
-		if len(path) == 0 && apinames.Key(m.Name).HoldsHints() {
+		if len(path) == 0 && apinames.Key(m.Name).HoldsSigns() {
 			inner = append(inner, signalsIn(m.Value, memberPath, surface)...)
 		}
 		if slices.ContainsFunc(surface.Values, func(p compile.ResponseValue) bool { return slices.Equal(p.Path, memberPath) }) {
 			continue
 		}
-		for _, hint := range apinames.Key(m.Name).Hints() {
-			if m, ok := meaningLike(hint.Kind, m.Value); ok {
+		for _, sign := range apinames.Key(m.Name).Signs() {
+			if m, ok := meaningLike(sign.Kind, m.Value); ok {
 				signals = append(signals, &signal{compile.ResponseValue{Path: memberPath}, m})
 			}
 		}
@@ -143,18 +143,18 @@ func signalsIn(v any, path []string, surface compile.Surface) (signals []*signal
 }
 
 // meaningLike returns the meaning of a value that is not read by rules.
-func meaningLike(kind apinames.HintKind, v any) (meaning, bool) {
-	name := hintedMeanings[kind]
+func meaningLike(kind apinames.SignKind, v any) (meaning, bool) {
+	name := signMeanings[kind]
 	switch v := v.(type) {
 	case string:
-		if kind == apinames.HintNext && strings.Contains(v, "/") {
+		if kind == apinames.SignNext && strings.Contains(v, "/") {
 			name = "link"
 		}
-		return named(name), kind == apinames.HintNext && v != ""
+		return named(name), kind == apinames.SignNext && v != ""
 	case int:
-		return named(name), kind == apinames.HintTotal || kind == apinames.HintPages
+		return named(name), kind == apinames.SignTotal || kind == apinames.SignPages
 	case bool:
-		return named(name), kind == apinames.HintMore || kind == apinames.HintLast
+		return named(name), kind == apinames.SignMore || kind == apinames.SignLast
 	}
 	return meaning{}, false
 }

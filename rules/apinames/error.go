@@ -285,7 +285,7 @@ type named struct {
 // signsNamed returns the signs with a name, in any spelling.
 func signsNamed(k Key) []named {
 	var buffer [maxBare]byte
-	table := signsByName()
+	table := errorSignsByName()
 	signs := table[string(appendBare(buffer[:0], string(k)))]
 	if exact := table[string(k)]; exact != nil && k[0] == '_' {
 		return slices.Concat(exact, signs)
@@ -293,8 +293,8 @@ func signsNamed(k Key) []named {
 	return signs
 }
 
-// signsByName holds the signs of one key by bare names, and those with an underscore before them by their own.
-var signsByName = sync.OnceValue(func() map[string][]named {
+// errorSignsByName holds the signs of one key by bare names, and those with an underscore before them by their own.
+var errorSignsByName = sync.OnceValue(func() map[string][]named {
 	table, rank := map[string][]named{}, 0
 	add := func(name string, kind ErrorKind) *named {
 		key := name

@@ -12,7 +12,7 @@ var (
 		"offset", "skip", "start", "startat", "startindex", "from", "pageoffset", "sysparmoffset", "first", "firstresult", "startrow",
 		"firstrow", "startrecord", "firstrecord", "startposition", "begin", "displaystart", "paginationstart",
 	}
-	nextURLNames = []string{ // besides those of hints
+	nextURLNames = []string{ // besides those of signs
 		"more_topics_url", "moreUrl", "more_url", "nextPageLink", "next_href", "nextHref", "after_url", "__next",
 	}
 	pageSizeNames = []string{
@@ -127,7 +127,7 @@ func IsLaterPosition(text string) bool {
 // HighestCounter is above every number of a page or an item; larger ones are times.
 const HighestCounter = 10_000_000
 
-// NextURLNames returns the names of keys for the address of the next page, besides those of hints.
+// NextURLNames returns the names of keys for the address of the next page, besides those of signs.
 func NextURLNames() []string { return nextURLNames }
 
 // PendingNames returns the names of keys whose number is zero on the last page.

@@ -249,13 +249,13 @@ func (d *document) hasOneObject(at scan.Span) bool {
 	return d.newWalk(d.items).End(at.Start+1) == at.End-1
 }
 
-// Limits on the names that document.names returns for hints.
+// Limits on the names that document.names returns for suggestions.
 const (
 	maxNames = 1000
 	maxName  = 256 // in bytes
 )
 
-// Names returns the first keys of the object at a path of a JSON value, for hints, or nil if there
+// Names returns the first keys of the object at a path of a JSON value, for suggestions, or nil if there
 // is not an object. The value is valid and begins without white space, as items do, or is empty.
 func Names(raw []byte, path []string) []string {
 	if len(raw) == 0 {

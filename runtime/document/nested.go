@@ -65,7 +65,7 @@ func (s nestedSearch) search(object []byte, path []string, which searched) {
 		s.search(raw, append(slices.Clip(path), name), inner)
 	})
 	if which == partOfItem && signs.lists == 1 {
-		signs.numbers = slices.DeleteFunc(signs.numbers, func(sign nestedSign) bool { return apinames.Key(sign.path[0]).Is(apinames.HintTotal) })
+		signs.numbers = slices.DeleteFunc(signs.numbers, func(sign nestedSign) bool { return apinames.Key(sign.path[0]).Is(apinames.SignTotal) })
 	}
 	s.findNamed(object, path, signs)
 	if signs.lists == 0 {
@@ -105,7 +105,7 @@ func (s nestedSearch) findPartial(path []string, signs nestedSigns) {
 		return
 	}
 	list := NestedList{Path: append(slices.Clip(path), string(signs.name))}
-	if partial.kind == apinames.HintMore {
+	if partial.kind == apinames.SignMore {
 		list.Sign, list.Value = append(slices.Clip(path), partial.path...), string(partial.raw)
 	}
 	s.report(list)
@@ -116,13 +116,13 @@ func (s nestedSearch) findPaged(path []string, signs nestedSigns, which searched
 	inItem := which == wholeItem || signs.lists > 1
 	if inItem {
 		signs.found = slices.DeleteFunc(signs.found, func(sign nestedSign) bool {
-			isFlag := sign.kind == apinames.HintMore || sign.kind == apinames.HintLast
+			isFlag := sign.kind == apinames.SignMore || sign.kind == apinames.SignLast
 			return which == wholeItem && s.outer != nil || !isFlag || !apinames.Key(sign.path[len(sign.path)-1]).IsPagingOnly()
 		})
 	}
 	if !inItem && apinames.Key(signs.name).ListKind() == apinames.LikelyList {
 		signs.paged = signs.paged || slices.ContainsFunc(signs.found, func(sign nestedSign) bool {
-			return sign.kind == apinames.HintTotal && len(sign.path) == 1 && signs.countsElements(sign.path[0])
+			return sign.kind == apinames.SignTotal && len(sign.path) == 1 && signs.countsElements(sign.path[0])
 		})
 	}
 	if nested, ok := signs.nested(path); ok {
@@ -161,7 +161,7 @@ func signsIn(object []byte, known scan.Span, f func(name string, raw []byte)) (s
 			}
 		case '{':
 			name := string(scan.Unquote(key.Of(object)))
-			if apinames.Key(name).HoldsHints() {
+			if apinames.Key(name).HoldsSigns() {
 				for inner, at := range scan.Members(raw) {
 					signs.add(scan.Unquote(inner.Of(raw)), at.Of(raw), name)
 				}
@@ -193,37 +193,37 @@ type nestedSigns struct {
 // A nestedSign is a value that says something about a list.
 type nestedSign struct {
 	path []string
-	kind apinames.HintKind
+	kind apinames.SignKind
 	raw  []byte
 	list string // the list that the name of the value names, or ""
 }
 
-// add adds a member of the object, or of an object with hints in it.
+// add adds a member of the object, or of an object with signs in it.
 func (s *nestedSigns) add(name, raw []byte, parent string) {
 	if apinames.Key(name).IsPagingOnly() {
 		s.paged = true
 	}
 	if partial, ok := apinames.Key(name).IsPartial(raw); ok && parent == "" {
-		s.partial = nestedSign{path: []string{string(name)}, kind: apinames.HintLast, raw: raw}
+		s.partial = nestedSign{path: []string{string(name)}, kind: apinames.SignLast, raw: raw}
 		if partial {
-			s.partial.kind = apinames.HintMore
+			s.partial.kind = apinames.SignMore
 		}
 	}
-	for _, hint := range apinames.Key(name).Hints() {
+	for _, sign := range apinames.Key(name).Signs() {
 		path := []string{string(name)}
 		if parent != "" {
 			path = []string{parent, string(name)}
 		}
-		if parent == "" || apinames.Key(parent).MayHold(string(name), hint.Kind) {
-			s.found = append(s.found, nestedSign{path: path, kind: hint.Kind, raw: raw})
+		if parent == "" || apinames.Key(parent).MayHold(string(name), sign.Kind) {
+			s.found = append(s.found, nestedSign{path: path, kind: sign.Kind, raw: raw})
 		}
 	}
 	if parent == "" && scan.KindOf(raw) == scan.Number {
-		s.numbers = append(s.numbers, nestedSign{path: []string{string(name)}, kind: apinames.HintTotal, raw: raw})
+		s.numbers = append(s.numbers, nestedSign{path: []string{string(name)}, kind: apinames.SignTotal, raw: raw})
 	}
 	if isFlag := string(raw) == "true" || string(raw) == "false"; parent == "" && (isFlag || bytes.IndexByte(name, '@') > 0) {
 		if list, sign, ok := apinames.Key(name).SplitList(); ok {
-			kind := apinames.Key(sign).Hints()[0].Kind
+			kind := apinames.Key(sign).Signs()[0].Kind
 			s.named = append(s.named, nestedSign{[]string{string(name)}, kind, raw, list})
 		}
 	}
@@ -257,17 +257,17 @@ func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 	for _, sign := range s.found {
 		promisesMore := false
 		switch value := string(sign.raw); sign.kind {
-		case apinames.HintMore:
+		case apinames.SignMore:
 			promisesMore = value == "true"
 			complete = complete || value == "false"
-		case apinames.HintLast:
+		case apinames.SignLast:
 			promisesMore = value == "false"
 			complete = complete || value == "true"
-		case apinames.HintTotal:
+		case apinames.SignTotal:
 			total, err := strconv.Atoi(value)
 			promisesMore = err == nil && total > s.length(total)
 			complete = complete || err == nil && !promisesMore
-		case apinames.HintNext:
+		case apinames.SignNext:
 			if follows.path == nil && sign.follows(s.bare) {
 				follows = sign
 			}

@@ -76,7 +76,7 @@ type Reading struct {
 
 	Original
 
-	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at further paths in the
+	// Names returns the keys of the object at a path, for a suggestion. Lookup returns the values at further paths in the
 	// shape of Body. Visit calls f with each value below the root object, or the first object of a root list, that want
 	// selects, and enters the objects whose members want selects. All three are nil without content, and may be called
 	// until the next response is read.

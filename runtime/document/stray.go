@@ -42,7 +42,7 @@ func (g *gatherer) noticeBeside(in, found scan.Span, list rules.ItemList, step i
 		signs := signsIn(in.Of(raw), known, func(string, []byte) {})
 		signs.lists, signs.list, signs.bare = 1, found.Of(raw), Identity(in.Of(raw)) == nil
 		signs.paged = signs.paged || signs.bare ||
-			slices.ContainsFunc(signs.found, func(sign nestedSign) bool { return sign.kind == apinames.HintMore })
+			slices.ContainsFunc(signs.found, func(sign nestedSign) bool { return sign.kind == apinames.SignMore })
 		nested, ok := signs.nestedIn(nil, list.Steps[step].Key, found.Of(raw))
 		if !ok || nested.Sign == nil {
 			nested, ok = signs.nested(nil)

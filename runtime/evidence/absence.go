@@ -107,12 +107,12 @@ func (s absenceSearch) lostFlag() string {
 func watchedList(list rules.ItemList) string { return "dataField " + list.Text }
 
 // suspectsAbsence reports whether a path that no response had should have been present.
-func (s absenceSearch) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool {
+func (s absenceSearch) suspectsAbsence(watch compile.Watch, signs *rules.Signs) bool {
 	switch {
 	case s.misspelt(watch.Path):
 		return true
 	case watch.Link && s.memory.Responses == 1:
-		return s.promisesMore(hints)
+		return s.promisesMore(signs)
 	case watch.Link:
 		return !slices.ContainsFunc(s.subject.watches, func(other compile.Watch) bool {
 			return other.Link && slices.Contains(s.memory.Had, other.String())
@@ -134,10 +134,10 @@ func (m *pathMemory) hadKeys() []string {
 // missing describes the paths that no response had although one should have, or returns "". If
 // other partitions of the job may prove a path right, missing notes it for the end of the tree
 // instead. It also reports whether the list of items may have another name.
-func (s absenceSearch) missing(hints *rules.Hints) (text string, renamed bool) {
+func (s absenceSearch) missing(signs *rules.Signs) (text string, renamed bool) {
 	var missing []string
 	s.memory.Lacked = nil
-	for _, a := range s.absences(hints) {
+	for _, a := range s.absences(signs) {
 		if s.end.Siblings && a.Ordinary {
 			s.memory.Lacked = append(s.memory.Lacked, a)
 		} else {
@@ -151,18 +151,18 @@ func joinMissing(texts []string) string { return strings.Join(texts, ", nor ") }
 
 // absences returns the watched paths that no response had, except for paths that are normally
 // absent.
-func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
+func (s absenceSearch) absences(signs *rules.Signs) (absences []Absence) {
 	if s.memory.Responses == 0 {
 		return nil
 	}
-	promisesMore := s.promisesMore(hints)
-	if found := s.places.memory.suggested(); !s.memory.HadItems && hints.Total != 0 && (found.Path != "" || !s.places.memory.Blank) {
+	promisesMore := s.promisesMore(signs)
+	if found := s.places.memory.suggested(); !s.memory.HadItems && signs.Total != 0 && (found.Path != "" || !s.places.memory.Blank) {
 		a := Absence{
-			Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items" + found.hint(""),
+			Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items" + found.suggestion(""),
 			Ordinary: !promisesMore && !found.Certain,
 		}
 		if f := s.subject.job.Spec().DataField; f != nil {
-			a.Text = f.Text + " (dataField)" + cmp.Or(found.hint(f.Text), document.SuggestField(s.reading.Names, f.Keys))
+			a.Text = f.Text + " (dataField)" + cmp.Or(found.suggestion(f.Text), document.SuggestField(s.reading.Names, f.Keys))
 			a.Ordinary = a.Ordinary && !s.misspelt(f.Keys)
 		}
 		a.Renamed = found.Certain || found.Only || !s.reading.Elements && slices.ContainsFunc(s.placesOfItems(), s.listsObjects)
@@ -176,12 +176,12 @@ func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
 	for i, list := range s.subject.severalLists() {
 		if key := watchedList(list); s.memory.HadItems && !slices.Contains(s.memory.Had, key) {
 			found := s.places.memory.placeOf(i)
-			text := list.Text + " (dataField)" + cmp.Or(found.hint(list.Text), document.SuggestField(s.reading.Names, list.Fixed()))
+			text := list.Text + " (dataField)" + cmp.Or(found.suggestion(list.Text), document.SuggestField(s.reading.Names, list.Fixed()))
 			absences = append(absences, Absence{Key: key, Text: text, Ordinary: !promisesMore && !found.Certain, Renamed: found.Certain})
 		}
 	}
 	for _, watch := range s.subject.watches {
-		if !slices.Contains(s.memory.Had, watch.String()) && s.suspectsAbsence(watch, hints) {
+		if !slices.Contains(s.memory.Had, watch.String()) && s.suspectsAbsence(watch, signs) {
 			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, document.Suggest(s.reading.Names, watch.Path))
 			if _, isNull := watch.Lookup(s.context); isNull {
 				text = fmt.Sprintf("%s (%s) other than null", watch, watch.Rule.ID)
@@ -193,9 +193,9 @@ func (s absenceSearch) absences(hints *rules.Hints) (absences []Absence) {
 }
 
 // promisesMore reports whether the last response says that there are more items than were read.
-func (p *listView) promisesMore(hints *rules.Hints) bool {
-	total, hasTotal := hints.Total.(int)
-	return hints.More == true || hints.Next != nil || hasTotal && total > p.context.Total.Items
+func (p *listView) promisesMore(signs *rules.Signs) bool {
+	total, hasTotal := signs.Total.(int)
+	return signs.More == true || signs.Next != nil || hasTotal && total > p.context.Total.Items
 }
 
 // isOrdinary reports whether a path that a rule reads may be absent from the list if the lists of

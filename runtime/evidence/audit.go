@@ -28,13 +28,13 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 	if c.Page == 0 {
 		return nil
 	}
-	defer func(total int) { c.Total.Items, c.Hints, c.List = total, nil, nil }(c.Total.Items)
+	defer func(total int) { c.Total.Items, c.Signs, c.List = total, nil, nil }(c.Total.Items)
 	w.list.end = end
 	c.Total.Items = end.Items - w.list.facts.Rewritten
-	c.Hints = w.Hints()
-	w.listHints().noticeTotal(c.Hints)
-	c.List = w.facts(c.Hints)
-	w.list.settleHints(c.Hints)
+	c.Signs = w.Signs()
+	w.listSigns().noticeTotal(c.Signs)
+	c.List = w.facts(c.Signs)
+	w.list.settleSigns(c.Signs)
 	facts := rules.FactsIn(c)
 	var findings []trace.Finding
 	for i := range w.list.subject.job.Ruleset.Rules {
@@ -46,7 +46,7 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 		rule := compile.AuditTrigger(listed)
 		met, err := rule.EvalBool(m, c)
 		if err != nil || !met {
-			continue // an API may use the names of hints for anything
+			continue // an API may use the names of signs for anything
 		}
 		findings = append(findings, trace.Finding{
 			ID: rule.Rule.ID, Weight: rule.Weight(m, c),
@@ -92,7 +92,7 @@ func AuditPartitions(job *compile.Job, facts rules.PartitionFacts) *trace.Findin
 // the rule reads, or nil if the rule is not met or the configuration ignores it.
 func AuditJob(job *compile.Job, id string, facts rules.ListFacts) *trace.Finding {
 	if index := indexOf(job, id); index >= 0 {
-		return findingIf(job, &job.Ruleset.Rules[index], &rules.Context{List: &facts, Hints: &rules.Hints{}})
+		return findingIf(job, &job.Ruleset.Rules[index], &rules.Context{List: &facts, Signs: &rules.Signs{}})
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func findingIf(job *compile.Job, listed *rules.Rule, c *rules.Context) *trace.Fi
 }
 
 // facts returns the facts about the list as a whole.
-func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
+func (w *Watcher) facts(signs *rules.Signs) *rules.ListFacts {
 	p, c, h := &w.list, w.list.context, w.history
 	if c.Count > 0 { // a page without items has been judged when it was read
 		w.errors().noticeChange()
@@ -125,7 +125,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		w.errors().reportErrorOf(found.Page, found.Error, found.Doubt)
 	}
 	facts := h.Facts
-	facts.Missing, facts.Renamed = w.absences().missing(hints)
+	facts.Missing, facts.Renamed = w.absences().missing(signs)
 	if facts.ErrorDoubt == rules.DoubtEmpty && !p.end.Siblings {
 		facts.ErrorDoubt = rules.DoubtNone
 	}
@@ -134,16 +134,16 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
 	facts.KeptAhead, facts.KeptStays, facts.KeptUnsent = p.keptAhead(), p.end.Stays, p.keptUnsent(h.Sizes[0])
-	if pages, ok := hints.Pages.(int); ok && pages < h.FirstPages {
+	if pages, ok := signs.Pages.(int); ok && pages < h.FirstPages {
 		facts.PagesBefore = h.FirstPages
 	}
-	if hints.More == nil && c.Page > 1 && c.Count > 0 && c.Count == hints.LargestPage {
+	if signs.More == nil && c.Page > 1 && c.Count > 0 && c.Count == signs.LargestPage {
 		facts.MoreBefore = cmp.Or(h.FirstMore, w.absences().lostFlag())
 	}
-	facts.NextGone, facts.Short = h.FirstNext && hints.Next == nil, p.isShort()
+	facts.NextGone, facts.Short = h.FirstNext && signs.Next == nil, p.isShort()
 	facts.Counted = p.subject.job.Analysis().EndsByCountAlone()
 	facts.Again, facts.Chosen = p.howEnded()
-	facts.Negative, facts.Bound = p.uncountable(), p.bound(hints)
+	facts.Negative, facts.Bound = p.uncountable(), p.bound(signs)
 	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && h.FirstTotal != nil &&
 		h.FirstTotal.Total == c.Total.Items && h.FirstTotal.Total > h.FirstTotal.Count
 	if h.Ambiguous { // identifiers that do not identify items
@@ -178,14 +178,14 @@ func (p *listView) isShort() bool {
 	})
 }
 
-// settleHints changes hints that the end of the list explains: a flag that did not end it says that there is more, and a total
+// settleSigns changes signs that the end of the list explains: a flag that did not end it says that there is more, and a total
 // that is a lower bound and has been reached says nothing.
-func (p *listView) settleHints(hints *rules.Hints) {
-	if at := p.unmetFlag(); hints.More == nil && at != "" {
-		hints.More, hints.MoreAt, hints.MoreRead = true, at, true
+func (p *listView) settleSigns(signs *rules.Signs) {
+	if at := p.unmetFlag(); signs.More == nil && at != "" {
+		signs.More, signs.MoreAt, signs.MoreRead = true, at, true
 	}
-	if total, ok := hints.Total.(int); ok && hints.TotalIsLeast && total <= p.context.Total.Items {
-		hints.Total = nil
+	if total, ok := signs.Total.(int); ok && signs.TotalIsLeast && total <= p.context.Total.Items {
+		signs.Total = nil
 	}
 }
 
@@ -217,8 +217,8 @@ func (p *listView) uncountable() string {
 
 // bound returns the first total or number of pages, with its path, by which rules ended the list although the response
 // says that there may be more, or "" if one of these rules has read no such number.
-func (p *listView) bound(hints *rules.Hints) string {
-	if !hints.TotalIsLeast || !hints.TotalRead && hints.Pages == nil {
+func (p *listView) bound(signs *rules.Signs) string {
+	if !signs.TotalIsLeast || !signs.TotalRead && signs.Pages == nil {
 		return ""
 	}
 	return p.countThatEnded(func(any) bool { return true })

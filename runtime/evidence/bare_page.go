@@ -46,7 +46,7 @@ func (s comparison) neighbours() []string {
 	}
 	return slices.DeleteFunc(slices.Clone(s.first.FirstPaths), func(path string) bool {
 		name := strings.Trim(path[strings.LastIndexAny(path, ".[")+1:], `"]`)
-		leads := func(h apinames.Hint) bool { return h.Kind == apinames.HintNext }
-		return path == list || slices.ContainsFunc(apinames.Key(name).Hints(), leads)
+		leads := func(s apinames.Sign) bool { return s.Kind == apinames.SignNext }
+		return path == list || slices.ContainsFunc(apinames.Key(name).Signs(), leads)
 	})
 }

@@ -18,16 +18,16 @@
 // The loop (package runtime) calls the watcher of the list in this order:
 //
 //   - Notice, page 1 (notice.go): noticeItems (repeat.go) remembers the identifiers 1 and 2 in
-//     repeatMemory.Identities, and noticeTotal (hints.go) the total of 5 in totalMemory.FirstTotal. Both are
+//     repeatMemory.Identities, and noticeTotal (signs.go) the total of 5 in totalMemory.FirstTotal. Both are
 //     parts of the history (history.go), which is part of the state of the list, so that it survives a resume.
 //   - Notice, page 2: noticeItems finds the identifier 2 again, with the same content. It counts one of
 //     Facts.Duplicates, and sets Facts.ShiftPage to 2.
 //   - Notice, page 3: the page has no items. The rule offset.empty ends the list; its outcome is
 //     complete.
-//   - Audit (audit.go): Hints (hints.go) takes the total from the last response, as hints.total, and
+//   - Audit (audit.go): Signs (signs.go) takes the total from the last response, as signs.total, and
 //     facts completes the facts, which rules read as list. Of the audit rules (package rules,
 //     audit.go), two are met: audit.shift, whose source is "list.duplicates > 0 or …", and audit.total,
-//     whose source is "hints.total > total.items". Each becomes a [trace.Finding] with its message:
+//     whose source is "signs.total > total.items". Each becomes a [trace.Finding] with its message:
 //     "body.total is 5, but the number of items read is 4".
 //
 // The watcher is in watcher.go, its history in history.go, and the facts about the job in subject.go. latest_page.go
@@ -50,7 +50,7 @@
 //     that no item has, warn.go oddities of a page that are logged, and since.go items before the kept value
 //     that the requests send.
 //
-// hints_body.go finds the hints in a body, hints_header.go those in headers, and sighting.go has the page on which
+// signs_body.go finds the signs in a body, signs_header.go those in headers, and sighting.go has the page on which
 // an item or a list was seen. loop_facts.go records the facts that only the loop knows, and paging_value.go returns the values of a
 // page that contracts compare.
 //

@@ -132,7 +132,7 @@ func (s errorSearch) noticeErrorBesideItems() {
 	s.noticeListOfErrors()
 	if s.reading.HasErrors && !s.readsRoot() {
 		page := s.pageOfErrors(s.subject.besidePaths())
-		s.noticeSign(s.subject.beside, page)
+		s.noticeErrorSign(s.subject.beside, page)
 		s.noticePartial(page)
 	}
 	s.noticeErrorInItems()
@@ -164,7 +164,7 @@ func (p *listView) emptyList() string {
 func (s errorSearch) noticeErrorWithoutItems() {
 	c := s.context
 	page := s.pageOfErrors(nil)
-	s.noticeSign(apinames.ErrorSignsIn(page.Body), page)
+	s.noticeErrorSign(apinames.ErrorSignsIn(page.Body), page)
 	if s.noticeListForObject(); s.hasCertainError() {
 		return
 	}
@@ -244,10 +244,10 @@ const maxErrorDepth = 4
 // localName returns the name of an element of XML without the prefix of its namespace: Fault for soap:Fault.
 func localName(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 
-// noticeSign notices the first of some signs that the page has, given the page with the values at their paths, and its messages. An
+// noticeErrorSign notices the first of some signs that the page has, given the page with the values at their paths, and its messages. An
 // object above the list that has an identifier may be an item, so that the error may be a part of it. A status is
 // part of such an item, and beside items always may be.
-func (s errorSearch) noticeSign(signs []apinames.ErrorSign, page *rules.Context) {
+func (s errorSearch) noticeErrorSign(signs []apinames.ErrorSign, page *rules.Context) {
 	c := s.context
 	for _, sign := range signs {
 		read := language.Read{Root: rules.ContextBody, Path: sign.Keys}

@@ -41,7 +41,7 @@ func (s errorSearch) noticeErrorInItems() {
 	before := *s.facts
 	s.noticeErrorItem(s.errorItem)
 	if s.readsRoot() && s.reading.HasErrors {
-		s.noticeSign(s.subject.beside, s.pageOfErrors(s.subject.besidePaths()))
+		s.noticeErrorSign(s.subject.beside, s.pageOfErrors(s.subject.besidePaths()))
 	}
 	item := s.reading.Compared[0]
 	if s.context.Count > 1 || !isObject(item) {

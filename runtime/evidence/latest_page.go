@@ -207,7 +207,7 @@ func (p *listView) listIsNull() bool {
 // members that describe a list.
 func (p *listView) isBareList() bool {
 	return !slices.ContainsFunc(p.reading.Names(nil), func(name string) bool {
-		return apinames.Key(name).ListKind() != apinames.LikelyList && apinames.Key(name).Hints() == nil && !apinames.Key(name).HoldsHints()
+		return apinames.Key(name).ListKind() != apinames.LikelyList && apinames.Key(name).Signs() == nil && !apinames.Key(name).HoldsSigns()
 	})
 }
 

@@ -26,7 +26,7 @@ func (w *Watcher) Notice(page Page) {
 	p.latestPage = latestPage{
 		reading: page.Reading, header: page.Header, trailers: page.Trailer, request: page.Request, before: page.Previous, sent: page.Sent,
 	}
-	w.hints.resumed, w.hints.found = nil, nil
+	w.signs.resumed, w.signs.found = nil, nil
 	if c.Page == 1 {
 		w.history.First = page.Sent
 	}
@@ -36,7 +36,7 @@ func (w *Watcher) Notice(page Page) {
 	if !c.Polled {
 		w.noticeRepeats()
 	}
-	w.listHints().countLists()
+	w.listSigns().countLists()
 	w.since.notice(p)
 	w.sizes().notice()
 	w.positions().notice()
@@ -75,7 +75,7 @@ func (w *Watcher) noticeRepeats() {
 func (w *Watcher) NoticeContinued() {
 	c := w.list.context
 	if c.Page == 1 {
-		w.listHints().noticeTotal(w.Hints())
+		w.listSigns().noticeTotal(w.Signs())
 		w.comparison().rememberFirst()
 		w.positions().rememberFirst()
 		w.errors().rememberAlone()

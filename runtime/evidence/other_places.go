@@ -99,9 +99,9 @@ func (m *placeMemory) suggested() place {
 	return place{}
 }
 
-// hint returns the place as the end of a sentence about the path that the configuration has, which may be "". It
+// suggestion returns the place as the end of a sentence about the path that the configuration has, which may be "". It
 // returns "" if there is no place.
-func (p place) hint(configured string) string {
+func (p place) suggestion(configured string) string {
 	switch p.Path {
 	case "":
 		return ""
@@ -288,7 +288,7 @@ func onlyList(body any) string {
 		for _, m := range object {
 			at := append(slices.Clip(path), m.Name)
 			switch list, _ := m.Value.([]any); {
-			case apinames.Key(m.Name).ListKind() == apinames.UnlikelyList, describesList(m.Name) && !apinames.Key(m.Name).HoldsHints():
+			case apinames.Key(m.Name).ListKind() == apinames.UnlikelyList, describesList(m.Name) && !apinames.Key(m.Name).HoldsSigns():
 			case len(list) > 0 && isItem(list[0]):
 				paths = append(paths, keypath.Join(at...))
 			case len(at) < maxNestedPlaces:
@@ -318,13 +318,13 @@ func isItem(v any) bool {
 // countsNone reports whether a member says that a list has no items: {"count": 0}.
 func countsNone(m rules.Member) bool {
 	n, _, ok := apinames.Total(m.Value)
-	return ok && n == 0 && apinames.Key(m.Name).Is(apinames.HintTotal)
+	return ok && n == 0 && apinames.Key(m.Name).Is(apinames.SignTotal)
 }
 
 // describesList reports whether a member has a name that is usual beside a list: of a total or a status, say.
 func describesList(name string) bool {
 	name = strings.TrimPrefix(name, "@")
-	return apinames.Key(name).Hints() != nil || apinames.Key(name).HoldsHints() || apinames.Key(name).NamesErrors() ||
+	return apinames.Key(name).Signs() != nil || apinames.Key(name).HoldsSigns() || apinames.Key(name).NamesErrors() ||
 		apinames.Key(name).ListKind() == apinames.UnlikelyList ||
 		apinames.AlikeAny(name, apinames.PageNumberNames()) || strings.HasPrefix(name, "xsi:")
 }

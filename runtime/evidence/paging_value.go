@@ -25,19 +25,19 @@ func (w *Watcher) PagingValues() []PagingValue {
 			values = append(values, PagingValue{path, outlineOf(v)})
 		}
 	}
-	hints := w.Hints()
-	named := []PagingValue{{hints.TotalAt, hints.Total}, {hints.PagesAt, hints.Pages}, {hints.NextAt, hints.Next}, {hints.MoreAt, hints.More}}
-	named = slices.DeleteFunc(named, func(hint PagingValue) bool {
-		return hint.Value == nil || w.hints.counted && hint.At == hints.TotalAt
+	signs := w.Signs()
+	named := []PagingValue{{signs.TotalAt, signs.Total}, {signs.PagesAt, signs.Pages}, {signs.NextAt, signs.Next}, {signs.MoreAt, signs.More}}
+	named = slices.DeleteFunc(named, func(sign PagingValue) bool {
+		return sign.Value == nil || w.signs.counted && sign.At == signs.TotalAt
 	})
 	for _, read := range w.list.subject.paging {
-		isNamed := func(hint PagingValue) bool { return readsHeader(hint.At)(read) }
+		isNamed := func(sign PagingValue) bool { return readsHeader(sign.At)(read) }
 		if v, ok := read.Lookup(w.list.context); ok && !slices.ContainsFunc(named, isNamed) {
 			add(read.String(), v)
 		}
 	}
-	for _, hint := range named {
-		add(hint.At, hint.Value)
+	for _, sign := range named {
+		add(sign.At, sign.Value)
 	}
 	return values
 }

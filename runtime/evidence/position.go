@@ -64,7 +64,7 @@ func (p *listView) statedPosition(params rules.Object) *statedPosition {
 	var paths [][]string
 	for _, name := range p.reading.Names(nil) {
 		paths = append(paths, []string{name})
-		if apinames.Key(name).HoldsHints() {
+		if apinames.Key(name).HoldsSigns() {
 			for _, inner := range p.reading.Names([]string{name}) {
 				paths = append(paths, []string{name, inner})
 			}

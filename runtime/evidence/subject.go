@@ -38,7 +38,7 @@ type Subject struct {
 // A statedCount is a value of a response with which a stopping rule compares the number of items, or of pages, that were read.
 type statedCount struct {
 	read language.Read
-	kind apinames.HintKind // [apinames.HintTotal] or [apinames.HintPages]
+	kind apinames.SignKind // [apinames.SignTotal] or [apinames.SignPages]
 }
 
 // isRead reports whether a rule with a read knows the value.
@@ -50,12 +50,12 @@ func statedCountsOf(job *compile.Job) (counts []statedCount) {
 		reads := func(names ...string) bool {
 			return stop.ReadsFunc(func(r language.Read) bool { return slices.Contains(names, r.String()) })
 		}
-		var kind apinames.HintKind
+		var kind apinames.SignKind
 		switch {
 		case reads("total.items"):
-			kind = apinames.HintTotal
+			kind = apinames.SignTotal
 		case reads("page", "total.pages"):
-			kind = apinames.HintPages
+			kind = apinames.SignPages
 		default:
 			continue
 		}
@@ -155,10 +155,10 @@ func (s *Subject) holder(path []string) (n int, lists []int) {
 	return n, lists
 }
 
-// holdsHints reports whether the object at a path may describe a list: it holds the items, or it
-// has the name of an object with hints, in the root or in such an object. The object may be the only element of a list,
+// holdsSigns reports whether the object at a path may describe a list: it holds the items, or it
+// has the name of an object with signs, in the root or in such an object. The object may be the only element of a list,
 // unless the list has a usual name of items.
-func (s *Subject) holdsHints(path []string) bool {
+func (s *Subject) holdsSigns(path []string) bool {
 	n, _ := s.holder(path)
 	parent, depth := "", 0
 	for _, key := range path[n:] {
@@ -168,19 +168,19 @@ func (s *Subject) holdsHints(path []string) bool {
 			if apinames.Key(parent).ListKind() == apinames.LikelyList {
 				return false
 			}
-		case !apinames.Key(key).HoldsHintsIn(parent):
+		case !apinames.Key(key).HoldsSignsIn(parent):
 			return false
 		default:
 			parent = key
 			depth++
 		}
 	}
-	return depth <= maxHintDepth
+	return depth <= maxSignDepth
 }
 
-// maxHintDepth is the largest number of objects with hints within each other, not counting the
+// maxSignDepth is the largest number of objects with signs within each other, not counting the
 // objects that hold the items.
-const maxHintDepth = 2
+const maxSignDepth = 2
 
 // nameOfSign returns the last key of a path, or what it says about a list of items beside it: odata.nextLink for
 // items@odata.nextLink. See [apinames.Key.SplitList].
@@ -191,7 +191,7 @@ func (s *Subject) nameOfSign(path []string) string {
 		switch isBeside := len(l.keys) == len(path) && slices.Equal(l.keys[:len(parent)], parent); {
 		case isBeside && ok && apinames.Alike(l.keys[len(parent)], list):
 			return sign
-		case isBeside && apinames.Key(name).Hints() == nil && apinames.Key(name).CountsList(l.keys[len(parent)]):
+		case isBeside && apinames.Key(name).Signs() == nil && apinames.Key(name).CountsList(l.keys[len(parent)]):
 			return listCount
 		}
 	}

@@ -19,7 +19,7 @@ type Watcher struct {
 	machine   *language.Machine
 	list      listView
 	history   *history
-	hints     hintState
+	signs     signState
 	since     since     // the kept value that the request sends
 	nilValues NilCounts // which values of the job's own request are nil
 	unsplit   bool      // see [WatcherOptions.Unsplit]
@@ -78,13 +78,13 @@ func (w *Watcher) absences() absenceSearch {
 
 func (w *Watcher) errors() errorSearch { return errorSearch{w.comparison(), &w.history.errorMemory} }
 
-func (w *Watcher) listHints() hintSearch {
-	return hintSearch{&w.list, &w.history.totalMemory, &w.hints}
+func (w *Watcher) listSigns() signSearch {
+	return signSearch{&w.list, &w.history.totalMemory, &w.signs}
 }
 
-// Resume continues the list after the page of the context, with its hints, which may be nil.
-func (w *Watcher) Resume(hints *rules.Hints) {
-	w.hints.resumed = hints
+// Resume continues the list after the page of the context, with its signs, which may be nil.
+func (w *Watcher) Resume(signs *rules.Signs) {
+	w.signs.resumed = signs
 	w.shortPage = w.list.onlyShortPage()
 }
 

@@ -54,7 +54,7 @@ type sign struct {
 }
 
 // signs are the members of the response by the meanings of their names.
-type signs map[apinames.HintKind]sign
+type signs map[apinames.SignKind]sign
 
 // signs finds the signs in the response, next to the list, and in the objects that may have them.
 func (t *translation) signs() signs {
@@ -77,17 +77,17 @@ func (t *translation) signsIn(out signs, keys []string, schema node, depth int) 
 		kind := t.typeOf(p)
 		if kind == "object" {
 			switch {
-			case apinames.Key(name).Is(apinames.HintNext) && t.property(p, "href").given(): // HAL
-				out.add(apinames.HintNext, sign{append(path, "href"), t.property(p, "href")})
-			case depth < 2 && (apinames.Key(name).HoldsHints() || apinames.Key(name).Is(apinames.HintNext)):
+			case apinames.Key(name).Is(apinames.SignNext) && t.property(p, "href").given(): // HAL
+				out.add(apinames.SignNext, sign{append(path, "href"), t.property(p, "href")})
+			case depth < 2 && (apinames.Key(name).HoldsSigns() || apinames.Key(name).Is(apinames.SignNext)):
 				t.signsIn(out, path, p, depth+1)
 			}
 			continue
 		}
 		if slices.Contains(apinames.NextURLNames(), name) && kind == "string" {
-			out.add(apinames.HintNext, sign{path, p})
+			out.add(apinames.SignNext, sign{path, p})
 		}
-		for _, h := range apinames.Key(name).Hints() {
+		for _, h := range apinames.Key(name).Signs() {
 			if fits(h.Kind, kind) {
 				out.add(h.Kind, sign{path, p})
 			}
@@ -96,20 +96,20 @@ func (t *translation) signsIn(out signs, keys []string, schema node, depth int) 
 }
 
 // add adds a sign, unless another sign of its kind is nearer to the root.
-func (s signs) add(kind apinames.HintKind, found sign) {
+func (s signs) add(kind apinames.SignKind, found sign) {
 	if _, has := s[kind]; !has {
 		s[kind] = found
 	}
 }
 
 // fits reports whether a member of a type can mean something.
-func fits(kind apinames.HintKind, schemaType string) bool {
+func fits(kind apinames.SignKind, schemaType string) bool {
 	switch kind {
-	case apinames.HintNext:
+	case apinames.SignNext:
 		return schemaType == "string" || schemaType == "integer" || schemaType == ""
-	case apinames.HintMore, apinames.HintLast:
+	case apinames.SignMore, apinames.SignLast:
 		return schemaType == "boolean"
-	case apinames.HintTotal, apinames.HintPages:
+	case apinames.SignTotal, apinames.SignPages:
 		return schemaType == "integer" || schemaType == "number"
 	}
 	return false
@@ -127,11 +127,11 @@ func (t *translation) guess() {
 		}
 		return
 	}
-	if more, has := found[apinames.HintMore]; has && p.Kind != importer.NextURL {
+	if more, has := found[apinames.SignMore]; has && p.Kind != importer.NextURL {
 		p.More = keypath.Join(more.keys...)
 		names = append(names, "the flag "+p.More)
 	}
-	if last, has := found[apinames.HintLast]; has && p.More == "" && p.Kind != importer.NextURL {
+	if last, has := found[apinames.SignLast]; has && p.More == "" && p.Kind != importer.NextURL {
 		p.Stops = append(p.Stops, importer.Stop{When: "truthy(" + keypath.Format("body", last.keys) + ")"})
 		names = append(names, "the flag "+keypath.Join(last.keys...))
 	}
@@ -151,7 +151,7 @@ func list(names []string) string {
 
 // guessed returns the likeliest paging, and the names that it is guessed from.
 func (t *translation) guessed(found signs) (*importer.Paging, []string) {
-	if next, has := found[apinames.HintNext]; has {
+	if next, has := found[apinames.SignNext]; has {
 		if p, names := t.byNext(next); p != nil {
 			return p, names
 		}
@@ -160,7 +160,7 @@ func (t *translation) guessed(found signs) (*importer.Paging, []string) {
 		t.sent["query "+name] = true
 		p := t.pages(importer.Target{In: importer.InParam, Name: name})
 		names := []string{"the parameter " + name}
-		if pages, has := found[apinames.HintPages]; has {
+		if pages, has := found[apinames.SignPages]; has {
 			p.Pages = keypath.Join(pages.keys...)
 			names = append(names, "the number of pages "+p.Pages)
 		}
@@ -232,7 +232,7 @@ func (t *translation) byLastItem(found signs) (*importer.Paging, []string) {
 	if name == "" {
 		return nil, nil
 	}
-	_, more := found[apinames.HintMore]
+	_, more := found[apinames.SignMore]
 	for _, id := range apinames.IdentifierNames() {
 		if t.property(t.list.item, id).given() && (more || !apinames.Alike(name, "after")) {
 			t.sent["query "+name] = true

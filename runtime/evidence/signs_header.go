@@ -13,11 +13,11 @@ import (
 	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
-// appendRange appends the hint in the Content-Range header, if it begins after the first item and the request did not ask for that.
-func (s hintSearch) appendRange(found []foundHint) []foundHint {
+// appendRange appends the sign in the Content-Range header, if it begins after the first item and the request did not ask for that.
+func (s signSearch) appendRange(found []foundSign) []foundSign {
 	if m := rangeStart().FindStringSubmatch(s.header.Get("Content-Range")); m != nil && !contains(s.context.Sent.Params, m[1]) {
 		at := "that the range of Content-Range begins with " + m[1] + ", after the first item,"
-		found = append(found, foundHint{kind: apinames.HintPrevious, at: at, value: true})
+		found = append(found, foundSign{kind: apinames.SignPrevious, at: at, value: true})
 	}
 	return found
 }
@@ -27,23 +27,23 @@ var rangeStart = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:items|records|rows|results) ([1-9]\d+|[2-9])-\d+/`)
 })
 
-// appendLink appends the hints in the Link header, if there is one.
-func (s hintSearch) appendLink(found []foundHint) []foundHint {
+// appendLink appends the signs in the Link header, if there is one.
+func (s signSearch) appendLink(found []foundSign) []foundSign {
 	if len(s.header["Link"]) == 0 {
 		return found
 	}
 	if s.context.Page == 1 { // see noticeTotal
 		for _, relation := range []string{"prev", "previous"} {
-			found = append(found, foundHint{kind: apinames.HintBack, at: "the Link header", value: s.context.Link(relation)})
+			found = append(found, foundSign{kind: apinames.SignBack, at: "the Link header", value: s.context.Link(relation)})
 		}
 	}
 	text, next := s.header.Get("Link"), s.context.Link("next")
 	switch {
 	case leadsNowhere().MatchString(text):
 	case next != nil:
-		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: s.readsNextLink})
+		found = append(found, foundSign{kind: apinames.SignNext, at: "the Link header", value: next, by: s.readsNextLink})
 	case relNext().MatchString(text), slices.ContainsFunc(s.subject.decisives, s.readsNextLink) && isCutOff(text):
-		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, whose next link cannot be read,", value: text})
+		found = append(found, foundSign{kind: apinames.SignNext, at: "the Link header, whose next link cannot be read,", value: text})
 	}
 	return found
 }
@@ -79,15 +79,15 @@ func readsHeader(name string) func(language.Read) bool {
 	}
 }
 
-// headerHints has the headers of hints with their keys in a response.
-var headerHints = sync.OnceValue(func() []headerHint {
-	return lists.Map(apinames.HintHeaders(), func(h apinames.HintHeader) headerHint {
-		return headerHint{h, http.CanonicalHeaderKey(h.Name)}
+// headerSigns has the headers of signs with their keys in a response.
+var headerSigns = sync.OnceValue(func() []headerSign {
+	return lists.Map(apinames.SignHeaders(), func(h apinames.SignHeader) headerSign {
+		return headerSign{h, http.CanonicalHeaderKey(h.Name)}
 	})
 })
 
-type headerHint struct {
-	apinames.HintHeader
+type headerSign struct {
+	apinames.SignHeader
 	key string
 }
 

@@ -15,15 +15,15 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A hintSearch finds the values of the last response that APIs commonly use to describe a list, and compares
+// A signSearch finds the values of the last response that APIs commonly use to describe a list, and compares
 // them with those of page 1.
-type hintSearch struct {
+type signSearch struct {
 	*listView
 	memory *totalMemory
-	state  *hintState
+	state  *signState
 }
 
-// A totalMemory is what a [hintSearch] remembers of earlier pages.
+// A totalMemory is what a [signSearch] remembers of earlier pages.
 type totalMemory struct {
 	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
 	FirstPages int         `json:"firstPages,omitempty"` // the number of pages that page 1 states
@@ -42,55 +42,55 @@ type firstTotal struct {
 	Least bool   `json:"least,omitempty"` // whether the response says that there may be more
 }
 
-// A hintState has the hints of the last page.
-type hintState struct {
-	resumed *rules.Hints // hints of the last page before a resume; nil once a page was read
-	found   []foundHint  // the hints that the last page has; nil until they are needed
-	hints   rules.Hints  // the same, as the audit rules read them
+// A signState has the signs of the last page.
+type signState struct {
+	resumed *rules.Signs // signs of the last page before a resume; nil once a page was read
+	found   []foundSign  // the signs that the last page has; nil until they are needed
+	signs   rules.Signs  // the same, as the audit rules read them
 	counted bool         // whether the total includes the number of items of a list without a total
 }
 
-// Hints returns the values of the last response that APIs commonly use to describe a list. A token
-// read by a rule that ended the job is not a hint, because the configuration knows its meaning. The
+// Signs returns the values of the last response that APIs commonly use to describe a list. A token
+// read by a rule that ended the job is not a sign, because the configuration knows its meaning. The
 // result is valid until the next call.
-func (w *Watcher) Hints() *rules.Hints { return w.listHints().read() }
+func (w *Watcher) Signs() *rules.Signs { return w.listSigns().read() }
 
-// read returns the hints of the last response, or of the page before the resume if no page was read since.
-func (s hintSearch) read() *rules.Hints {
+// read returns the signs of the last response, or of the page before the resume if no page was read since.
+func (s signSearch) read() *rules.Signs {
 	state := s.state
 	if !s.reading.HasContent() && state.resumed != nil { // the last page came before the resume
-		state.hints = *state.resumed
-		state.hints.LargestPage = *s.largest
-		return &state.hints
+		state.signs = *state.resumed
+		state.signs.LargestPage = *s.largest
+		return &state.signs
 	}
 	if state.found == nil {
-		state.found = s.hintsOf()
+		state.found = s.signsOf()
 	}
-	lists := make([]rules.Hints, max(1, len(s.subject.lists)))
+	lists := make([]rules.Signs, max(1, len(s.subject.lists)))
 	isRough, hasTotal := false, false
-	for _, hint := range state.found {
-		isRough = isRough || hint.kind == apinames.HintRough && hint.value == true || hint.kind == apinames.HintExact && hint.value == false
-		if hint.kind != apinames.HintNext || hint.by == nil || !s.endedBy(hint.by) {
+	for _, sign := range state.found {
+		isRough = isRough || sign.kind == apinames.SignRough && sign.value == true || sign.kind == apinames.SignExact && sign.value == false
+		if sign.kind != apinames.SignNext || sign.by == nil || !s.endedBy(sign.by) {
 			for i := range lists {
-				if len(hint.lists) == 0 || slices.Contains(hint.lists, i) {
-					s.note(&lists[i], hint)
+				if len(sign.lists) == 0 || slices.Contains(sign.lists, i) {
+					s.note(&lists[i], sign)
 				}
 			}
-			hasTotal = hasTotal || hint.kind == apinames.HintTotal && hint.inBody && !value.Empty(hint.value)
+			hasTotal = hasTotal || sign.kind == apinames.SignTotal && sign.inBody && !value.Empty(sign.value)
 		}
 	}
-	state.hints = slices.MaxFunc(lists, func(a, b rules.Hints) int { return s.saysMore(a) - s.saysMore(b) })
-	hints := &state.hints
-	hints.LargestPage = *s.largest
-	s.sumTotals(hints, lists)
-	hints.TotalIsRough, hints.TotalIsLeast = hints.TotalIsRough || isRough, hints.TotalIsLeast || isRough
-	s.compareTotals(hints, s.context, hasTotal)
-	return hints
+	state.signs = slices.MaxFunc(lists, func(a, b rules.Signs) int { return s.saysMore(a) - s.saysMore(b) })
+	signs := &state.signs
+	signs.LargestPage = *s.largest
+	s.sumTotals(signs, lists)
+	signs.TotalIsRough, signs.TotalIsLeast = signs.TotalIsRough || isRough, signs.TotalIsLeast || isRough
+	s.compareTotals(signs, s.context, hasTotal)
+	return signs
 }
 
-// saysMore returns how clearly the hints at one of several lists say that it has more: 2 if no rule reads the
+// saysMore returns how clearly the signs at one of several lists say that it has more: 2 if no rule reads the
 // sign, and its name has no other meaning; 1 for any other sign; 0 without a sign.
-func (s hintSearch) saysMore(h rules.Hints) int {
+func (s signSearch) saysMore(h rules.Signs) int {
 	leads := h.Next != nil && h.More != false
 	pages, _ := h.Pages.(int)
 	switch {
@@ -105,7 +105,7 @@ func (s hintSearch) saysMore(h rules.Hints) int {
 // sumTotals sets the total to the sum of the totals of all lists, each value of the response once. A list without
 // a total adds the number of its items, but only if a total is greater than that of the items of its list: otherwise
 // there is no sum.
-func (s hintSearch) sumTotals(sum *rules.Hints, lists []rules.Hints) {
+func (s signSearch) sumTotals(sum *rules.Signs, lists []rules.Signs) {
 	sum.Total = nil
 	sum.TotalAt = ""
 	sum.TotalRead = false
@@ -141,12 +141,12 @@ func (s hintSearch) sumTotals(sum *rules.Hints, lists []rules.Hints) {
 	}
 }
 
-// A foundHint is a value of a response that may describe its list.
-type foundHint struct {
+// A foundSign is a value of a response that may describe its list.
+type foundSign struct {
 	path   []string // path of a value in the body
 	lists  []int    // indices of the lists of items that it is about; empty means all
-	rank   int      // rank of its name; see [apinames.Hint]
-	kind   apinames.HintKind
+	rank   int      // rank of its name; see [apinames.Sign]
+	kind   apinames.SignKind
 	at     string // place of the value, for messages
 	value  any
 	inBody bool
@@ -156,49 +156,49 @@ type foundHint struct {
 }
 
 // name returns the key of the value, or the name of its header.
-func (h foundHint) name() string {
-	if n := len(h.path); n > 0 {
-		return h.path[n-1]
+func (f foundSign) name() string {
+	if n := len(f.path); n > 0 {
+		return f.path[n-1]
 	}
-	return h.at
+	return f.at
 }
 
-// hintsOf returns the hints of the last response, beginning with its body. Hints about more lists come first. The
+// signsOf returns the signs of the last response, beginning with its body. Signs about more lists come first. The
 // list is not nil.
-func (s hintSearch) hintsOf() []foundHint {
-	found := s.hintsInBody()
-	for _, hint := range headerHints() {
-		values := s.header[hint.key]
+func (s signSearch) signsOf() []foundSign {
+	found := s.signsInBody()
+	for _, sign := range headerSigns() {
+		values := s.header[sign.key]
 		if len(values) == 0 {
 			continue
 		}
-		if v := hint.ValueOf(values[0]); v != nil {
-			place := hint.Name
-			if hint.JSON {
-				key, _ := hint.Member(values[0])
+		if v := sign.ValueOf(values[0]); v != nil {
+			place := sign.Name
+			if sign.JSON {
+				key, _ := sign.Member(values[0])
 				place += "." + key
 			}
-			found = append(found, foundHint{kind: hint.Kind, at: place, value: v, by: readsHeader(hint.Name)})
+			found = append(found, foundSign{kind: sign.Kind, at: place, value: v, by: readsHeader(sign.Name)})
 		}
 	}
 	found = s.appendCounts(s.appendLink(s.appendRange(found)))
 	for i := range found {
 		_, found[i].lists = s.subject.holder(found[i].path[:max(0, len(found[i].path)-1)])
 	}
-	slices.SortStableFunc(found, func(a, b foundHint) int { return len(b.lists) - len(a.lists) })
+	slices.SortStableFunc(found, func(a, b foundSign) int { return len(b.lists) - len(a.lists) })
 	return found
 }
 
 // appendCounts appends the totals and numbers of pages that stopping rules read: the configuration says what they are, whatever
 // their names.
-func (s hintSearch) appendCounts(found []foundHint) []foundHint {
+func (s signSearch) appendCounts(found []foundSign) []foundSign {
 	for _, count := range s.subject.counts {
 		if v, present := count.read.Lookup(s.context); present {
-			hint := foundHint{kind: count.kind, at: count.read.String(), value: v, by: count.isRead}
-			if hint.inBody = count.read.InBody(); hint.inBody {
-				hint.path = count.read.Path
+			sign := foundSign{kind: count.kind, at: count.read.String(), value: v, by: count.isRead}
+			if sign.inBody = count.read.InBody(); sign.inBody {
+				sign.path = count.read.Path
 			}
-			found = append(found, hint)
+			found = append(found, sign)
 		}
 	}
 	return found
@@ -208,19 +208,19 @@ func (s hintSearch) appendCounts(found []foundHint) []foundHint {
 // the number of items on both pages counts the items of a page and not of the list. If the last
 // page has no total, the API may have failed on it: then the total of the first page is used,
 // unless the list has outgrown it.
-func (s hintSearch) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
+func (s signSearch) compareTotals(signs *rules.Signs, c *rules.Context, hasTotal bool) {
 	first := s.memory.FirstTotal
-	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At &&
+	if last, ok := signs.Total.(int); ok && first != nil && first.Total != first.Count && signs.TotalAt == first.At &&
 		s.subject.job.Analysis().RequestsByPosition() {
 		s.facts.Decreased = max(0, first.Total-last)
 	}
 	switch {
 	case first == nil || c.Page == 1:
-	case hints.Total == nil && !hasTotal && first.Total >= c.Total.Items:
-		hints.Total, hints.TotalAt, hints.TotalRead = first.Total, first.At+" of page 1", first.Read
-		hints.TotalIsRough, hints.TotalIsLeast = first.Rough, first.Least
-	case hints.TotalAt == first.At && hints.Total == c.Count && first.Total == first.Count:
-		hints.Total, hints.TotalAt, hints.TotalRead = nil, "", false
+	case signs.Total == nil && !hasTotal && first.Total >= c.Total.Items:
+		signs.Total, signs.TotalAt, signs.TotalRead = first.Total, first.At+" of page 1", first.Read
+		signs.TotalIsRough, signs.TotalIsLeast = first.Rough, first.Least
+	case signs.TotalAt == first.At && signs.Total == c.Count && first.Total == first.Count:
+		signs.Total, signs.TotalAt, signs.TotalRead = nil, "", false
 	}
 }
 
@@ -232,26 +232,26 @@ func (w *Watcher) FirstTotal() int {
 	return w.history.FirstTotal.Total
 }
 
-// noticeTotal records what the first page says about the list, given its hints.
-func (s hintSearch) noticeTotal(hints *rules.Hints) {
+// noticeTotal records what the first page says about the list, given its signs.
+func (s signSearch) noticeTotal(signs *rules.Signs) {
 	c := s.context
 	if c.Page != 1 || !s.reading.HasContent() {
 		return
 	}
-	if hints.Before != "" && c.Count > 0 && s.subject.job.Analysis().RequestsByPosition() {
-		s.facts.Preceded, s.facts.BackToZero = hints.Before, hints.BackToZero
+	if signs.Before != "" && c.Count > 0 && s.subject.job.Analysis().RequestsByPosition() {
+		s.facts.Preceded, s.facts.BackToZero = signs.Before, signs.BackToZero
 	}
-	if pages, ok := hints.Pages.(int); ok {
+	if pages, ok := signs.Pages.(int); ok {
 		s.memory.FirstPages = pages
 	}
-	if hints.More == true {
-		s.memory.FirstMore = hints.MoreAt
+	if signs.More == true {
+		s.memory.FirstMore = signs.MoreAt
 	}
-	s.memory.FirstNext = hints.Next != nil
-	if hints.Total != nil {
-		total, _, _ := apinames.Total(hints.Total)
+	s.memory.FirstNext = signs.Next != nil
+	if signs.Total != nil {
+		total, _, _ := apinames.Total(signs.Total)
 		s.memory.FirstTotal = &firstTotal{
-			Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough, Least: hints.TotalIsLeast,
+			Total: total, Count: c.Count, At: signs.TotalAt, Read: signs.TotalRead, Rough: signs.TotalIsRough, Least: signs.TotalIsLeast,
 		}
 	}
 }
@@ -275,68 +275,68 @@ var (
 	relation = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^<[^>]*>.*;\s*rel\s*=\s*[^"\s]`) })
 )
 
-// note records a value if it is the first hint of its kind.
-func (s hintSearch) note(hints *rules.Hints, hint foundHint) {
-	read := hint.by != nil && slices.ContainsFunc(s.subject.decisives, hint.by)
-	switch v, path := hint.value, hint.at; hint.kind {
-	case apinames.HintTotal:
-		s.noteTotal(hints, hint, read)
-	case apinames.HintPages:
-		if n, _, ok := apinames.Total(v); hints.Pages == nil && ok {
-			hints.Pages, hints.PagesAt = n, path
+// note records a value if it is the first sign of its kind.
+func (s signSearch) note(signs *rules.Signs, sign foundSign) {
+	read := sign.by != nil && slices.ContainsFunc(s.subject.decisives, sign.by)
+	switch v, path := sign.value, sign.at; sign.kind {
+	case apinames.SignTotal:
+		s.noteTotal(signs, sign, read)
+	case apinames.SignPages:
+		if n, _, ok := apinames.Total(v); signs.Pages == nil && ok {
+			signs.Pages, signs.PagesAt = n, path
 		}
-	case apinames.HintNext:
-		isPastNumber := apinames.Key(hint.name()).IsNextPageNumber() && isPast(v, s.context)
-		if hints.Next == nil && s.isNext(hint.name(), v) && !isPastNumber {
-			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough, hints.NextInBody = v, path, read, hint.rough, hint.inBody
+	case apinames.SignNext:
+		isPastNumber := apinames.Key(sign.name()).IsNextPageNumber() && isPast(v, s.context)
+		if signs.Next == nil && s.isNext(sign.name(), v) && !isPastNumber {
+			signs.Next, signs.NextAt, signs.NextRead, signs.NextIsRough, signs.NextInBody = v, path, read, sign.rough, sign.inBody
 		}
-	case apinames.HintPrevious, apinames.HintFirst:
-		if flag, ok := apinames.Flag(v); ok && flag == (hint.kind == apinames.HintPrevious) && hints.Before == "" {
-			hints.Before = fmt.Sprintf("%s is %v", path, v)
+	case apinames.SignPrevious, apinames.SignFirst:
+		if flag, ok := apinames.Flag(v); ok && flag == (sign.kind == apinames.SignPrevious) && signs.Before == "" {
+			signs.Before = fmt.Sprintf("%s is %v", path, v)
 		}
-	case apinames.HintBack:
-		if now, to, ok := leadsBack(hint.name(), v, s.context.Sent.URL); ok && hints.Before == "" {
-			hints.Before, hints.BackToZero = path+" leads to the page before", now == 1 && to == 0
+	case apinames.SignBack:
+		if now, to, ok := leadsBack(sign.name(), v, s.context.Sent.URL); ok && signs.Before == "" {
+			signs.Before, signs.BackToZero = path+" leads to the page before", now == 1 && to == 0
 		}
-	case apinames.HintSize:
-		if n, _, ok := apinames.Total(v); hints.Size == nil && ok {
-			hints.Size, hints.SizeAt = n, path
+	case apinames.SignSize:
+		if n, _, ok := apinames.Total(v); signs.Size == nil && ok {
+			signs.Size, signs.SizeAt = n, path
 		}
-	case apinames.HintMore, apinames.HintLast:
-		noteMore(hints, hint, read)
+	case apinames.SignMore, apinames.SignLast:
+		noteMore(signs, sign, read)
 	}
 }
 
 // noteTotal records a total, unless it may be the number of items of the page.
-func (s hintSearch) noteTotal(hints *rules.Hints, hint foundHint, read bool) {
-	key := apinames.Key(hint.name())
-	n, least, ok := apinames.Total(apinames.Ungroup(hint.value))
-	if !ok || hints.Total != nil || key.MayCountPage() && n == s.countOf(hint.lists) {
+func (s signSearch) noteTotal(signs *rules.Signs, sign foundSign, read bool) {
+	key := apinames.Key(sign.name())
+	n, least, ok := apinames.Total(apinames.Ungroup(sign.value))
+	if !ok || signs.Total != nil || key.MayCountPage() && n == s.countOf(sign.lists) {
 		return
 	}
-	hints.Total, hints.TotalAt, hints.TotalRead = n, hint.at, read
-	hints.TotalIsLeast = least || hint.least || key.IsEstimate(hint.value)
-	hints.TotalIsRough = hints.TotalIsRough || hint.rough || key.IsRoughTotal(hint.value)
+	signs.Total, signs.TotalAt, signs.TotalRead = n, sign.at, read
+	signs.TotalIsLeast = least || sign.least || key.IsEstimate(sign.value)
+	signs.TotalIsRough = signs.TotalIsRough || sign.rough || key.IsRoughTotal(sign.value)
 }
 
 // noteMore records a flag that says whether there is more, or a number of items that are left. A second flag replaces the
 // first if they disagree, or if a rule reads only the first.
-func noteMore(hints *rules.Hints, hint foundHint, read bool) {
-	key, v := apinames.Key(hint.name()), hint.value
+func noteMore(signs *rules.Signs, sign foundSign, read bool) {
+	key, v := apinames.Key(sign.name()), sign.value
 	if n, _, ok := apinames.Total(v); ok && key.IsRestCount() {
 		v = n > 0
 	}
 	_, isFlag := v.(bool)
 	flag, ok := key.Flag(v)
-	more := flag == (hint.kind == apinames.HintMore)
+	more := flag == (sign.kind == apinames.SignMore)
 	switch {
-	case ok && hints.More == nil:
-		hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = more, hint.at, read, hint.rough
-	case !ok || !isFlag || hint.rough || !more:
-	case hints.More == false: // two flags disagree
-		hints.More, hints.MoreAt, hints.MoreIsRough = true, hint.at, true
-	case hints.MoreRead && !read: // a flag that no rule reads says the same
-		hints.MoreAt, hints.MoreRead, hints.MoreIsRough = hint.at, false, false
+	case ok && signs.More == nil:
+		signs.More, signs.MoreAt, signs.MoreRead, signs.MoreIsRough = more, sign.at, read, sign.rough
+	case !ok || !isFlag || sign.rough || !more:
+	case signs.More == false: // two flags disagree
+		signs.More, signs.MoreAt, signs.MoreIsRough = true, sign.at, true
+	case signs.MoreRead && !read: // a flag that no rule reads says the same
+		signs.MoreAt, signs.MoreRead, signs.MoreIsRough = sign.at, false, false
 	}
 }
 
@@ -427,7 +427,7 @@ func isPast(v any, c *rules.Context) bool {
 var noNext = []string{"0", "-1", "null", "nil", "none", "undefined", "end", "-", "javascript:void(0)"}
 
 // countLists counts the items of each of several lists.
-func (s hintSearch) countLists() {
+func (s signSearch) countLists() {
 	if s.subject.severalLists() == nil || len(s.reading.Lists) == 0 {
 		return
 	}

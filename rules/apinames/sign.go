@@ -22,55 +22,55 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// HintKind says what a value means for the list.
-type HintKind string
+// SignKind says what a value means for the list.
+type SignKind string
 
-// The kinds of hints.
+// The kinds of signs.
 const (
-	HintTotal HintKind = "total" // the number of items
-	HintPages HintKind = "pages" // the number of pages
-	HintNext  HintKind = "next"  // a link or a token
-	HintMore  HintKind = "more"  // true: there is more
-	HintLast  HintKind = "last"  // true: there is no more
-	HintRough HintKind = "rough" // true: the number of items is an estimate
-	HintExact HintKind = "exact" // false: the number of items is an estimate
+	SignTotal SignKind = "total" // the number of items
+	SignPages SignKind = "pages" // the number of pages
+	SignNext  SignKind = "next"  // a link or a token
+	SignMore  SignKind = "more"  // true: there is more
+	SignLast  SignKind = "last"  // true: there is no more
+	SignRough SignKind = "rough" // true: the number of items is an estimate
+	SignExact SignKind = "exact" // false: the number of items is an estimate
 
-	HintPrevious HintKind = "previous" // true: there are pages before this one; see [Key.PlaceKind]
-	HintFirst    HintKind = "first"    // true: there are none
-	HintBack     HintKind = "back"     // a link to the page before
-	HintSize     HintKind = "size"     // the number of items of a full page
+	SignPrevious SignKind = "previous" // true: there are pages before this one; see [Key.PlaceKind]
+	SignFirst    SignKind = "first"    // true: there are none
+	SignBack     SignKind = "back"     // a link to the page before
+	SignSize     SignKind = "size"     // the number of items of a full page
 )
 
-// placeHints are the bare names under which responses describe their own page: its place in the list, and the size
-// of a full page. Such names have other meanings, too, so that they are not in hintTable.
-var placeHints = sync.OnceValue(func() map[string]HintKind {
-	names := map[string]HintKind{
-		"hasprevious": HintPrevious, "haspreviouspage": HintPrevious, "hasprev": HintPrevious, "hasprevpage": HintPrevious,
-		"first": HintFirst, "isfirst": HintFirst, "isfirstpage": HintFirst, "firstpage": HintFirst,
-		"limit": HintSize, "perpage": HintSize, "pagesize": HintSize, "pagelimit": HintSize, // maxResults may be the number of items
+// placeSigns are the bare names under which responses describe their own page: its place in the list, and the size
+// of a full page. Such names have other meanings, too, so that they are not in signTable.
+var placeSigns = sync.OnceValue(func() map[string]SignKind {
+	names := map[string]SignKind{
+		"hasprevious": SignPrevious, "haspreviouspage": SignPrevious, "hasprev": SignPrevious, "hasprevpage": SignPrevious,
+		"first": SignFirst, "isfirst": SignFirst, "isfirstpage": SignFirst, "firstpage": SignFirst,
+		"limit": SignSize, "perpage": SignSize, "pagesize": SignSize, "pagelimit": SignSize, // maxResults may be the number of items
 	}
 	for _, name := range previousNames {
-		names[name] = HintBack
+		names[name] = SignBack
 	}
 	return names
 })
 
-// PlaceKind returns what the key says about the page that has it: [HintPrevious], [HintFirst], [HintSize], [HintBack] or
+// PlaceKind returns what the key says about the page that has it: [SignPrevious], [SignFirst], [SignSize], [SignBack] or
 // an empty kind.
-func (k Key) PlaceKind() HintKind {
+func (k Key) PlaceKind() SignKind {
 	var buffer [maxBare]byte
-	return placeHints()[string(appendBare(buffer[:0], string(k)))]
+	return placeSigns()[string(appendBare(buffer[:0], string(k)))]
 }
 
-// hintTable lists the names under which responses describe their lists, in the root, next to the items, and
+// signTable lists the names under which responses describe their lists, in the root, next to the items, and
 // in the objects that containers names. All names are bare: hasMore, has_more and ns:Has-More are hasmore; see
 // [appendBare].
-var hintTable = []struct {
-	kind  HintKind
+var signTable = []struct {
+	kind  SignKind
 	names []string
-	flags []string // more names of flags; without a rule that reads them they are not hints
+	flags []string // more names of flags; without a rule that reads them they are not signs
 }{
-	{HintTotal, slices.Concat([]string{
+	{SignTotal, slices.Concat([]string{
 		"filteredtotal", "totalfiltered", "filteredcount", "totalfilteredcount", "filtercount", // before that of all items
 		"total", "totalcount", "totalitems", "totalresults", "totalrecords", "totalelements", "totalsize", "totalhits",
 		"totalentries", "totalrows", "totalobjects", "totalmatches", "totalmatched", "totalfound", "totalnumber", "totaldocs", "numrows",
@@ -89,10 +89,10 @@ var hintTable = []struct {
 	}, join("total", nouns, "count"), join("total", nouns, "scount"), join("totalnumberof", nouns, "s"), join("total", nouns, "available"),
 		join("total", nouns, "savailable"), join("total", nouns, ""), join("", nouns, "sfound"), join("num", nouns, "s"),
 		join("", nouns, "savailable"), join("", nouns, "stotal")), nil},
-	{HintPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages",
+	{SignPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages",
 		"totalnumberofpages", "totalpagecount", "numberofpages", "pagescount", "lastpagenumber", "totalpagenum",
 		"totaldepaginas", "totalpaginas"}, nil},
-	{HintNext, slices.Concat([]string{
+	{SignNext, slices.Concat([]string{
 		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
 		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken", "nexturi", "continuation",
 		"lastevaluatedkey", "resumptiontoken", "skiptoken", "nexthref", "nextpagelink", "nextcontinuationtoken", "paginationtoken",
@@ -115,7 +115,7 @@ var hintTable = []struct {
 		"nextuploadidmarker", "nextscrollid", "nextcursorid", "nextcursortoken", "nextsearchtoken", "nextpaginationtoken", "nextpagemarker",
 		"continuetoken", "continuationkey", "continuationid",
 	}, join("nextpage", places, ""), join("nextresults", places, ""), join("continuation", places, "")), nil},
-	{HintMore, slices.Concat([]string{
+	{SignMore, slices.Concat([]string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
@@ -130,7 +130,7 @@ var hintTable = []struct {
 	}, restCounts, join("hasmore", nouns, "s"), join("more", nouns, "savailable"), join("more", nouns, "s"), join("max", nouns, "sreached"),
 		join("max", nouns, "sexceeded"), join("", []string{"result", "results", "row", "record", "size"}, "limitreached"),
 		join("", []string{"result", "results", "row", "record", "size"}, "limitexceeded")), []string{"nextpage", "incomplete", "next"}},
-	{HintLast, slices.Concat([]string{
+	{SignLast, slices.Concat([]string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore", "isend", "isfinal",
 		"endofrecords",            // GBIF
 		"includeslastiteminrange", // Exchange
@@ -141,18 +141,18 @@ var hintTable = []struct {
 	}, join("nomore", nouns, "s"), join("all", nouns, "sreturned")), []string{
 		"complete", "completed", "iscomplete", "finished", "isfinished", "end", "final",
 	}},
-	{HintRough, []string{
+	{SignRough, []string{
 		"approximate", "isapproximate", "totalapproximate", "totalisapproximate", "estimated", "isestimated", "isestimate", "estimate",
 		"totalestimated", "totalisestimated", "totalisestimate", "istotalestimated", "countestimated", "countisestimated",
 	}, nil},
-	{HintExact, []string{
+	{SignExact, []string{
 		"exhaustivenbhits", // Algolia
 		"numfoundexact",    // Solr
 		"isexact", "totalexact", "totalisexact", "istotalexact", "countisexact", "totalcountexact", "istotalcountexact",
 	}, nil},
 }
 
-// nouns are words for an item, and places words for where the next page is, of which hintTable makes names.
+// nouns are words for an item, and places words for where the next page is, of which signTable makes names.
 var (
 	nouns  = []string{"item", "result", "record", "row", "element", "hit", "object", "resource"}
 	places = []string{"url", "uri", "href", "path", "link"}
@@ -163,7 +163,7 @@ func join(before string, words []string, after string) []string {
 	return lists.Map(words, func(word string) string { return before + word + after })
 }
 
-// containers are the bare names of the objects in which hints are, too.
+// containers are the bare names of the objects in which signs are, too.
 var containers = setOf(slices.Concat([]string{
 	"meta", "metadata", "pagination", "paging", "page", "pageinfo", "pagecontext", "info", "links", "responsemetadata", "cursor",
 	"hits", "response", "result", "searchresults", "additionaldata", "resultinfo", "pager",
@@ -224,27 +224,27 @@ func setOf(names []string) func() map[string]bool {
 // meta.results describes a list, while results in the root are its items.
 var nestedIn = map[string][]string{"cursors": {"meta", "resultinfo"}, "results": {"meta"}}
 
-// narrow has the containers whose names have other meanings, too, with the only kind of hints in them.
-var narrow = map[string]HintKind{
-	"view": HintNext, "context": HintTotal, "header": HintTotal, "headers": HintTotal, "attributes": HintTotal, "stats": HintTotal,
-	"properties": HintMore, "extra": HintMore, "navigation": HintNext, "summary": HintTotal,
+// narrow has the containers whose names have other meanings, too, with the only kind of signs in them.
+var narrow = map[string]SignKind{
+	"view": SignNext, "context": SignTotal, "header": SignTotal, "headers": SignTotal, "attributes": SignTotal, "stats": SignTotal,
+	"properties": SignMore, "extra": SignMore, "navigation": SignNext, "summary": SignTotal,
 }
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
 // of bytes.
 var ambiguous = []string{"totalsize", "matches"}
 
-// HintHeader is a header that may say something about the list of a response.
-type HintHeader struct {
+// SignHeader is a header that may say something about the list of a response.
+type SignHeader struct {
 	Name  string
-	Kind  HintKind
+	Kind  SignKind
 	Range bool // the value is a range and a total: items 0-9/57
-	JSON  bool // the value is an object in JSON, whose member is the hint: {"TotalCount": 57}
+	JSON  bool // the value is an object in JSON, whose member is the sign: {"TotalCount": 57}
 }
 
-// ValueOf returns the hint in the value of the header, or nil if there is none. A range of bytes is
-// no hint.
-func (h HintHeader) ValueOf(v any) any {
+// ValueOf returns the sign in the value of the header, or nil if there is none. A range of bytes is
+// no sign.
+func (h SignHeader) ValueOf(v any) any {
 	text, ok := v.(string)
 	if h.JSON {
 		_, v = h.Member(text)
@@ -260,9 +260,9 @@ func (h HintHeader) ValueOf(v any) any {
 	return total
 }
 
-// Member returns the first member that is the hint in the value of a header with JSON, and its value, with
+// Member returns the first member that is the sign in the value of a header with JSON, and its value, with
 // integers as int. Both are zero if there is no such member.
-func (h HintHeader) Member(text string) (key string, v any) {
+func (h SignHeader) Member(text string) (key string, v any) {
 	if !strings.HasPrefix(text, "{") {
 		return "", nil
 	}
@@ -285,44 +285,44 @@ func (h HintHeader) Member(text string) (key string, v any) {
 	return "", nil
 }
 
-var hintHeaders = []HintHeader{
-	{Name: "X-Total-Count", Kind: HintTotal}, {Name: "X-Total", Kind: HintTotal}, {Name: "X-WP-Total", Kind: HintTotal},
-	{Name: "Total-Count", Kind: HintTotal}, {Name: "X-Pagination-Total", Kind: HintTotal},
-	{Name: "X-Pagination-Total-Count", Kind: HintTotal},
-	{Name: "X-Total-Items", Kind: HintTotal}, {Name: "X-Total-Results", Kind: HintTotal}, {Name: "Total", Kind: HintTotal},
-	{Name: "Pagination-Count", Kind: HintTotal}, {Name: "X-Total-Elements", Kind: HintTotal},
-	{Name: "Content-Range", Kind: HintTotal, Range: true},
-	{Name: "X-Total-Pages", Kind: HintPages}, {Name: "X-WP-TotalPages", Kind: HintPages},
-	{Name: "Total-Pages", Kind: HintPages}, {Name: "X-Pagination-Page-Count", Kind: HintPages},
-	{Name: "X-Next-Page", Kind: HintNext}, {Name: "X-Next-Token", Kind: HintNext}, {Name: "X-Next-Cursor", Kind: HintNext},
-	{Name: "X-MS-Continuation", Kind: HintNext}, {Name: "Opc-Next-Page", Kind: HintNext}, {Name: "X-Continuation-Token", Kind: HintNext},
-	{Name: "X-MS-ContinuationToken", Kind: HintNext}, {Name: "X-Continuation", Kind: HintNext}, {Name: "Sforce-Locator", Kind: HintNext},
-	{Name: "X-Next-Page-Token", Kind: HintNext}, {Name: "Next-Page", Kind: HintNext}, {Name: "X-Truncated", Kind: HintMore},
-	{Name: "X-Result-Truncated", Kind: HintMore}, {Name: "X-Results-Truncated", Kind: HintMore},
-	{Name: "X-Page-Count", Kind: HintPages}, {Name: "X-Pages", Kind: HintPages}, {Name: "X-Record-Count", Kind: HintTotal},
-	{Name: "X-Has-More", Kind: HintMore}, {Name: "Next-Cursor", Kind: HintNext}, {Name: "X-Next-Link", Kind: HintNext},
-	{Name: pagingHeader, Kind: HintTotal, JSON: true}, {Name: pagingHeader, Kind: HintPages, JSON: true},
-	{Name: pagingHeader, Kind: HintMore, JSON: true},
-	{Name: "Pagination", Kind: HintTotal, JSON: true}, {Name: "Pagination", Kind: HintPages, JSON: true},
-	{Name: "Paging-Headers", Kind: HintTotal, JSON: true}, {Name: "Paging-Headers", Kind: HintPages, JSON: true},
-	{Name: "CMR-Hits", Kind: HintTotal}, {Name: "X-PW-TOTAL", Kind: HintTotal},
-	{Name: "X-Nomad-Nexttoken", Kind: HintNext}, {Name: "X-Next-ID", Kind: HintNext},
-	{Name: "X-MS-Continuation-NextPartitionKey", Kind: HintNext}, {Name: "X-MS-Continuation-NextRowKey", Kind: HintNext},
-	{Name: "Next-Range", Kind: HintNext}, {Name: "After-Cursor", Kind: HintNext}, {Name: "X-Next-Row-Number", Kind: HintNext},
-	{Name: "X-Next-URL", Kind: HintNext}, {Name: "X-Next-Page-URL", Kind: HintNext}, {Name: "X-Next-Marker", Kind: HintNext},
-	{Name: "X-Next", Kind: HintNext}, {Name: "X-Pagination-Next-Page", Kind: HintNext}, {Name: "X-Pagination-Next-Cursor", Kind: HintNext},
-	{Name: "X-Pagination-Has-More", Kind: HintMore}, {Name: "X-HasMore", Kind: HintMore}, {Name: "X-Is-Last-Page", Kind: HintLast},
-	{Name: "X-TotalCount", Kind: HintTotal}, {Name: "X-Total-Records", Kind: HintTotal}, {Name: "X-Total-Entries", Kind: HintTotal},
-	{Name: "X-Total-Rows", Kind: HintTotal}, {Name: "X-Result-Count", Kind: HintTotal}, {Name: "X-Container-Object-Count", Kind: HintTotal},
-	{Name: "X-Paging-TotalRecordCount", Kind: HintTotal}, {Name: "X-Paging-PageCount", Kind: HintPages},
-	{Name: "X-Pagination-Total-Pages", Kind: HintPages}, {Name: "X-Pagination-Pages", Kind: HintPages},
-	{Name: "X-TotalPages", Kind: HintPages}, {Name: "X-Total-Page", Kind: HintPages},
-	{Name: "X-Page-Total", Kind: HintPages}, {Name: "X-Last-Page", Kind: HintPages},
-	{Name: "X-Per-Page", Kind: HintSize}, // GitLab
+var signHeaders = []SignHeader{
+	{Name: "X-Total-Count", Kind: SignTotal}, {Name: "X-Total", Kind: SignTotal}, {Name: "X-WP-Total", Kind: SignTotal},
+	{Name: "Total-Count", Kind: SignTotal}, {Name: "X-Pagination-Total", Kind: SignTotal},
+	{Name: "X-Pagination-Total-Count", Kind: SignTotal},
+	{Name: "X-Total-Items", Kind: SignTotal}, {Name: "X-Total-Results", Kind: SignTotal}, {Name: "Total", Kind: SignTotal},
+	{Name: "Pagination-Count", Kind: SignTotal}, {Name: "X-Total-Elements", Kind: SignTotal},
+	{Name: "Content-Range", Kind: SignTotal, Range: true},
+	{Name: "X-Total-Pages", Kind: SignPages}, {Name: "X-WP-TotalPages", Kind: SignPages},
+	{Name: "Total-Pages", Kind: SignPages}, {Name: "X-Pagination-Page-Count", Kind: SignPages},
+	{Name: "X-Next-Page", Kind: SignNext}, {Name: "X-Next-Token", Kind: SignNext}, {Name: "X-Next-Cursor", Kind: SignNext},
+	{Name: "X-MS-Continuation", Kind: SignNext}, {Name: "Opc-Next-Page", Kind: SignNext}, {Name: "X-Continuation-Token", Kind: SignNext},
+	{Name: "X-MS-ContinuationToken", Kind: SignNext}, {Name: "X-Continuation", Kind: SignNext}, {Name: "Sforce-Locator", Kind: SignNext},
+	{Name: "X-Next-Page-Token", Kind: SignNext}, {Name: "Next-Page", Kind: SignNext}, {Name: "X-Truncated", Kind: SignMore},
+	{Name: "X-Result-Truncated", Kind: SignMore}, {Name: "X-Results-Truncated", Kind: SignMore},
+	{Name: "X-Page-Count", Kind: SignPages}, {Name: "X-Pages", Kind: SignPages}, {Name: "X-Record-Count", Kind: SignTotal},
+	{Name: "X-Has-More", Kind: SignMore}, {Name: "Next-Cursor", Kind: SignNext}, {Name: "X-Next-Link", Kind: SignNext},
+	{Name: pagingHeader, Kind: SignTotal, JSON: true}, {Name: pagingHeader, Kind: SignPages, JSON: true},
+	{Name: pagingHeader, Kind: SignMore, JSON: true},
+	{Name: "Pagination", Kind: SignTotal, JSON: true}, {Name: "Pagination", Kind: SignPages, JSON: true},
+	{Name: "Paging-Headers", Kind: SignTotal, JSON: true}, {Name: "Paging-Headers", Kind: SignPages, JSON: true},
+	{Name: "CMR-Hits", Kind: SignTotal}, {Name: "X-PW-TOTAL", Kind: SignTotal},
+	{Name: "X-Nomad-Nexttoken", Kind: SignNext}, {Name: "X-Next-ID", Kind: SignNext},
+	{Name: "X-MS-Continuation-NextPartitionKey", Kind: SignNext}, {Name: "X-MS-Continuation-NextRowKey", Kind: SignNext},
+	{Name: "Next-Range", Kind: SignNext}, {Name: "After-Cursor", Kind: SignNext}, {Name: "X-Next-Row-Number", Kind: SignNext},
+	{Name: "X-Next-URL", Kind: SignNext}, {Name: "X-Next-Page-URL", Kind: SignNext}, {Name: "X-Next-Marker", Kind: SignNext},
+	{Name: "X-Next", Kind: SignNext}, {Name: "X-Pagination-Next-Page", Kind: SignNext}, {Name: "X-Pagination-Next-Cursor", Kind: SignNext},
+	{Name: "X-Pagination-Has-More", Kind: SignMore}, {Name: "X-HasMore", Kind: SignMore}, {Name: "X-Is-Last-Page", Kind: SignLast},
+	{Name: "X-TotalCount", Kind: SignTotal}, {Name: "X-Total-Records", Kind: SignTotal}, {Name: "X-Total-Entries", Kind: SignTotal},
+	{Name: "X-Total-Rows", Kind: SignTotal}, {Name: "X-Result-Count", Kind: SignTotal}, {Name: "X-Container-Object-Count", Kind: SignTotal},
+	{Name: "X-Paging-TotalRecordCount", Kind: SignTotal}, {Name: "X-Paging-PageCount", Kind: SignPages},
+	{Name: "X-Pagination-Total-Pages", Kind: SignPages}, {Name: "X-Pagination-Pages", Kind: SignPages},
+	{Name: "X-TotalPages", Kind: SignPages}, {Name: "X-Total-Page", Kind: SignPages},
+	{Name: "X-Page-Total", Kind: SignPages}, {Name: "X-Last-Page", Kind: SignPages},
+	{Name: "X-Per-Page", Kind: SignSize}, // GitLab
 }
 
-// HintHeaders returns the headers of all hints. The list must not be changed.
-func HintHeaders() []HintHeader { return hintHeaders }
+// SignHeaders returns the headers of all signs. The list must not be changed.
+func SignHeaders() []SignHeader { return signHeaders }
 
 // identifiers are keys whose values identify an item.
 var identifiers = []string{"id", "_id", "uuid", "guid", "Id", "ID", "UUID", "GUID"}
@@ -348,40 +348,40 @@ func EndsWithID(key string) bool {
 	return IsIdentifier(key) || ok && stem != "" && isWord(rune(stem[len(stem)-1]))
 }
 
-// A Hint is a meaning of a key. Hints with a smaller rank come first if there are several of one kind.
-type Hint struct {
-	Kind HintKind
+// A Sign is what a key means for its list. Signs with a smaller rank come first if there are several of one kind.
+type Sign struct {
+	Kind SignKind
 	Rank int
 }
 
-// Hints returns the meanings of the key, which are several if the key of a number and that of a flag
+// Signs returns the meanings of the key, which are several if the key of a number and that of a flag
 // are alike. The list must not be changed.
-func (k Key) Hints() []Hint {
+func (k Key) Signs() []Sign {
 	var buffer [maxBare]byte
-	return hintsByName()[string(appendBare(buffer[:0], string(k)))]
+	return signsByName()[string(appendBare(buffer[:0], string(k)))]
 }
 
-// hintsByName holds the meanings by bare names.
-var hintsByName = sync.OnceValue(func() map[string][]Hint {
-	hints := map[string][]Hint{}
-	for _, row := range hintTable {
+// signsByName holds the meanings by bare names.
+var signsByName = sync.OnceValue(func() map[string][]Sign {
+	signs := map[string][]Sign{}
+	for _, row := range signTable {
 		for rank, name := range row.names {
-			if !slices.ContainsFunc(hints[name], func(h Hint) bool { return h.Kind == row.kind }) {
-				hints[name] = append(hints[name], Hint{row.kind, rank})
+			if !slices.ContainsFunc(signs[name], func(s Sign) bool { return s.Kind == row.kind }) {
+				signs[name] = append(signs[name], Sign{row.kind, rank})
 			}
 		}
 	}
-	return hints
+	return signs
 })
 
-// Is reports whether the key has a meaning of [Key.Hints].
-func (k Key) Is(kind HintKind) bool {
-	return slices.ContainsFunc(k.Hints(), func(h Hint) bool { return h.Kind == kind })
+// Is reports whether the key has a meaning of [Key.Signs].
+func (k Key) Is(kind SignKind) bool {
+	return slices.ContainsFunc(k.Signs(), func(s Sign) bool { return s.Kind == kind })
 }
 
-// HintNames returns the bare names of a kind. The list must not be changed.
-func HintNames(kind HintKind) []string {
-	for _, row := range hintTable {
+// SignNames returns the bare names of a kind. The list must not be changed.
+func SignNames(kind SignKind) []string {
+	for _, row := range signTable {
 		if row.kind == kind {
 			return row.names
 		}
@@ -398,14 +398,14 @@ var restCounts = []string{
 // IsRestCount reports whether a number under the key is that of the items that the response lacks.
 func (k Key) IsRestCount() bool { return AlikeAny(string(k), restCounts) }
 
-// IsNextPageNumber reports whether a number under the key, which hints at the next page, is a page number.
+// IsNextPageNumber reports whether a number under the key, which points to the next page, is a page number.
 func (k Key) IsNextPageNumber() bool {
 	return strings.HasSuffix(string(appendBare(nil, string(k))), "nextpage")
 }
 
-// MayBeHint reports whether a value under the key may describe a list or a page of it: the key has a meaning of
-// [Key.Hints], [Key.FlagKind], [Key.PlaceKind] or [Key.IsRoughNext].
-func (k Key) MayBeHint() bool {
+// MayBeSign reports whether a value under the key may describe a list or a page of it: the key has a meaning of
+// [Key.Signs], [Key.FlagKind], [Key.PlaceKind] or [Key.IsRoughNext].
+func (k Key) MayBeSign() bool {
 	var buffer [maxBare]byte
 	return describing()[string(appendBare(buffer[:0], string(k)))]
 }
@@ -413,13 +413,13 @@ func (k Key) MayBeHint() bool {
 // describing has the bare names of values that may describe a list or a page of it.
 var describing = sync.OnceValue(func() map[string]bool {
 	names := setOf(slices.Concat(roughTokens, roughOffsets))()
-	for name := range hintsByName() {
+	for name := range signsByName() {
 		names[name] = true
 	}
 	for name := range flagsByName() {
 		names[name] = true
 	}
-	for name := range placeHints() {
+	for name := range placeSigns() {
 		names[name] = true
 	}
 	return names
@@ -590,11 +590,11 @@ func (k Key) MayCountPage() bool {
 // hasmore for has_more_comments. SplitList reports false for any other name.
 func (k Key) SplitList() (list, sign string, ok bool) {
 	if at := strings.IndexByte(string(k), '@'); at > 0 {
-		return string(k)[:at], string(k)[at+1:], Key(string(k)[at+1:]).Hints() != nil
+		return string(k)[:at], string(k)[at+1:], Key(string(k)[at+1:]).Signs() != nil
 	}
 	var buffer [maxBare]byte
 	bare := appendBare(buffer[:0], string(k))
-	if hintsByName()[string(bare)] != nil {
+	if signsByName()[string(bare)] != nil {
 		return "", "", false
 	}
 	for _, sign := range []string{"istruncated", "truncated", "hasmore", "more"} {
@@ -628,37 +628,37 @@ func (k Key) CountsList(list string) bool {
 	return ok && slices.Contains([]string{"total", "count", "totalcount", "num", "numberof"}, string(rest))
 }
 
-// HoldsHints reports whether the object under the key may hold hints.
-func (k Key) HoldsHints() bool {
+// HoldsSigns reports whether the object under the key may hold signs.
+func (k Key) HoldsSigns() bool {
 	var buffer [maxBare]byte
 	return containers()[string(appendBare(buffer[:0], string(k)))]
 }
 
-// HoldsHintsIn is [Key.HoldsHints] for an object in the object under another key, which is "" in the root.
-func (k Key) HoldsHintsIn(parent string) bool {
+// HoldsSignsIn is [Key.HoldsSigns] for an object in the object under another key, which is "" in the root.
+func (k Key) HoldsSignsIn(parent string) bool {
 	var buffer [maxBare]byte
-	return k.HoldsHints() || AlikeAny(parent, nestedIn[string(appendBare(buffer[:0], string(k)))])
+	return k.HoldsSigns() || AlikeAny(parent, nestedIn[string(appendBare(buffer[:0], string(k)))])
 }
 
-// MayHold reports whether the value under a name in the object under the key may be a hint of a kind, if the object may hold
-// hints (see [Key.HoldsHints]). The total of a summary or of statistics may be an amount, or count something else.
-func (k Key) MayHold(name string, kind HintKind) bool {
+// MayHold reports whether the value under a name in the object under the key may be a sign of a kind, if the object may hold
+// signs (see [Key.HoldsSigns]). The total of a summary or of statistics may be an amount, or count something else.
+func (k Key) MayHold(name string, kind SignKind) bool {
 	var buffer [maxBare]byte
 	only := narrow[string(appendBare(buffer[:0], string(k)))]
 	return only == "" || only == kind && (!AlikeAny(string(k), []string{"summary", "stats"}) || Key(name).IsPagingOnly())
 }
 
-// FlagKind returns what a flag under the key suggests: [HintMore], [HintLast] or an empty kind.
-func (k Key) FlagKind() HintKind {
+// FlagKind returns what a flag under the key suggests: [SignMore], [SignLast] or an empty kind.
+func (k Key) FlagKind() SignKind {
 	var buffer [maxBare]byte
 	return flagsByName()[string(appendBare(buffer[:0], string(k)))]
 }
 
 // flagsByName holds what flags suggest by their bare names.
-var flagsByName = sync.OnceValue(func() map[string]HintKind {
-	flags := map[string]HintKind{}
-	for _, row := range hintTable {
-		if row.kind == HintMore || row.kind == HintLast {
+var flagsByName = sync.OnceValue(func() map[string]SignKind {
+	flags := map[string]SignKind{}
+	for _, row := range signTable {
+		if row.kind == SignMore || row.kind == SignLast {
 			for _, name := range slices.Concat(row.names, row.flags) {
 				flags[name] = row.kind
 			}
@@ -681,7 +681,7 @@ func (k Key) IsEstimate(v any) bool {
 	object, _ := value.Members(v)
 	return slices.ContainsFunc(object, func(m value.Member) bool {
 		return m.Name == "relation" && m.Value != "eq" && m.Value != "gte" && m.Value != "gt" ||
-			m.Value == true && Key(m.Name).Is(HintRough)
+			m.Value == true && Key(m.Name).Is(SignRough)
 	})
 }
 
@@ -717,8 +717,8 @@ func Flag(v any) (flag, ok bool) {
 
 // MayBeNumber reports whether the key of a flag may also be that of a number or a token: lastPage, next.
 func (k Key) MayBeNumber() bool {
-	return slices.ContainsFunc(k.Hints(), func(h Hint) bool { return h.Kind != HintMore && h.Kind != HintLast }) ||
-		!k.Is(HintMore) && !k.Is(HintLast)
+	return slices.ContainsFunc(k.Signs(), func(s Sign) bool { return s.Kind != SignMore && s.Kind != SignLast }) ||
+		!k.Is(SignMore) && !k.Is(SignLast)
 }
 
 // Ungroup returns a total whose digits are in groups, or that has a zero after its point, as plain digits: 1000 for

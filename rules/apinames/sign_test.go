@@ -9,17 +9,17 @@ import (
 	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
-func TestAHintIsFoundInAnySpelling(t *testing.T) {
-	for kind, names := range map[apinames.HintKind][]string{
-		apinames.HintTotal: {
+func TestASignIsFoundInAnySpelling(t *testing.T) {
+	for kind, names := range map[apinames.SignKind][]string{
+		apinames.SignTotal: {
 			"total", "Total", "TOTAL", "totalCount", "total_count", "TotalCount", "total-count", "rowCount", "recordsTotal",
 			"recordsFiltered", "num_results", "found", "matched", "numberMatched", "total_entries", "RecordCount", "item_count",
 			"numFound", "@odata.count", "odata.count", "hydra:totalItems", "opensearch:totalResults", "hitCount", "total-results", "TotalRecords", "totalRows", "number_of_results",
 		},
-		apinames.HintPages: {"totalPages", "total_pages", "TotalPages", "pages", "PageCount", "num-pages", "last_page"},
-		apinames.HintNext:  {"next", "Next", "nextPageToken", "next_page_token", "NextToken", "@odata.nextLink", "next-cursor", "n:nextPage"},
-		apinames.HintMore:  {"hasMore", "has_more", "HasMore", "more", "MoreAvailable", "IsTruncated", "has-next-page", "numGroupsLimitReached"},
-		apinames.HintLast:  {"isLast", "is_last", "last", "IsLastPage", "eof", "end_of_stream", "lastPage"},
+		apinames.SignPages: {"totalPages", "total_pages", "TotalPages", "pages", "PageCount", "num-pages", "last_page"},
+		apinames.SignNext:  {"next", "Next", "nextPageToken", "next_page_token", "NextToken", "@odata.nextLink", "next-cursor", "n:nextPage"},
+		apinames.SignMore:  {"hasMore", "has_more", "HasMore", "more", "MoreAvailable", "IsTruncated", "has-next-page", "numGroupsLimitReached"},
+		apinames.SignLast:  {"isLast", "is_last", "last", "IsLastPage", "eof", "end_of_stream", "lastPage"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			for _, name := range names {
@@ -28,18 +28,18 @@ func TestAHintIsFoundInAnySpelling(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"", "_", "id", "totally", "subtotal", "next_of_kin", "counter", "pagesize"} {
-		require.Empty(t, apinames.Key(name).Hints(), name)
+		require.Empty(t, apinames.Key(name).Signs(), name)
 	}
 	for _, name := range []string{"meta", "Meta", "page_info", "pageInfo", "response_metadata", "_links", "search-results"} {
-		require.True(t, apinames.Key(name).HoldsHints(), name)
+		require.True(t, apinames.Key(name).HoldsSigns(), name)
 	}
-	require.False(t, apinames.Key("next").HoldsHints())
+	require.False(t, apinames.Key("next").HoldsSigns())
 }
 
 func TestAFlagHasTheMeaningOfItsName(t *testing.T) {
-	for name, kind := range map[string]apinames.HintKind{
-		"hasMore": apinames.HintMore, "Next": apinames.HintMore, "incomplete": apinames.HintMore,
-		"last_page": apinames.HintLast, "Complete": apinames.HintLast, "final": apinames.HintLast, "total": "", "": "",
+	for name, kind := range map[string]apinames.SignKind{
+		"hasMore": apinames.SignMore, "Next": apinames.SignMore, "incomplete": apinames.SignMore,
+		"last_page": apinames.SignLast, "Complete": apinames.SignLast, "final": apinames.SignLast, "total": "", "": "",
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, kind, apinames.Key(name).FlagKind())
@@ -83,12 +83,12 @@ func TestANumberMayHaveTheNameOfAList(t *testing.T) {
 	}
 }
 
-func TestSomeObjectsHaveOneKindOfHints(t *testing.T) {
-	require.True(t, apinames.Key("hydra:view").MayHold("next", apinames.HintNext))
-	require.False(t, apinames.Key("view").MayHold("total", apinames.HintTotal))
-	require.True(t, apinames.Key("context").MayHold("total", apinames.HintTotal))
-	require.False(t, apinames.Key("@context").MayHold("next", apinames.HintNext))
-	require.True(t, apinames.Key("meta").MayHold("next", apinames.HintNext))
+func TestSomeObjectsHaveOneKindOfSigns(t *testing.T) {
+	require.True(t, apinames.Key("hydra:view").MayHold("next", apinames.SignNext))
+	require.False(t, apinames.Key("view").MayHold("total", apinames.SignTotal))
+	require.True(t, apinames.Key("context").MayHold("total", apinames.SignTotal))
+	require.False(t, apinames.Key("@context").MayHold("next", apinames.SignNext))
+	require.True(t, apinames.Key("meta").MayHold("next", apinames.SignNext))
 }
 
 func TestATotalMayBeALowerBound(t *testing.T) {
