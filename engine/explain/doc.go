@@ -14,11 +14,11 @@
 //
 // Read explanation.go first, which has the types, and then job.go (a job) and rule.go (its rules). Each of the
 // following files has one subject of a job: simulate.go its first requests, partitions.go its variables,
-// retries.go its waits and retries, items.go its items, written.go its files, kept.go its kept values, bounds.go its
+// retries.go its waits and retries, items.go its items, files.go its files, kept.go its kept values, bounds.go its
 // bounds and its end without a next request, never.go why rules have no effect, and summary.go its first paragraph.
-// terms.go has the names that expressions use, and facts.go the facts about all jobs, such as exit statuses.
+// terms.go has the names that expressions use, exit_status.go the exit statuses, and origins.go where requests may go.
 //
-// The presentations are text.go, with common.go (the passages that all jobs share), audit.go (one of them) and layout.go
+// The presentations are text.go, with text_common.go (the passages that jobs share), text_audit.go (one of them) and layout.go
 // (lines and columns), mermaid.go, and notes.go. diff.go compares the properties of jobs (properties.go) and their rules
 // (diff_rules.go); diff_text.go writes the differences.
 //

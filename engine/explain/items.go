@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 )
@@ -166,4 +168,51 @@ func rowInWords(r rules.ResponseFormat) string {
 		return "a list of texts"
 	}
 	return "an object of texts by the names in the first row"
+}
+
+// A NeedExplanation is a value that items must have.
+type NeedExplanation struct {
+	Path string `json:"path" doc:"path in an item; empty: the item itself"`
+	Rule string `json:"rule" doc:"id of the rule that fails the run if an item lacks it"`
+
+	where  string // the end of the sentence: the pages on which the value is needed
+	number bool   // a text must be a number
+}
+
+// needs returns the values that the rules of the job need of every item: greatest(items, "id") fails
+// if an item has no id.
+func (j explainer) needs() (needs []NeedExplanation) {
+	for _, e := range slices.Concat(j.Next, compile.Expressions(j.Stops), j.Parts, j.Keeps) {
+		for _, keys := range e.NeededKeys() {
+			need := NeedExplanation{Path: keypath.Join(keys...), Rule: e.Rule.ID}
+			switch e.Rule.Role {
+			case rules.RoleNext:
+				need.where = ", on any page but the last"
+				need.number = slices.ContainsFunc(j.Parts, func(part *language.Expression) bool {
+					return strings.Contains(part.Rule.Source, "number(state."+e.Rule.Target+")")
+				})
+			case rules.RoleKeep:
+				need.where = ", also on the last page of a complete list"
+			}
+			i := slices.IndexFunc(needs, func(had NeedExplanation) bool { return had.Path == need.Path })
+			if i < 0 {
+				needs = append(needs, need)
+			} else if needs[i].where != "" {
+				needs[i].where = need.where
+			}
+		}
+	}
+	return needs
+}
+
+// String says when the run fails.
+func (n NeedExplanation) String() string {
+	text := "a text"
+	if n.number {
+		text = "the text of one"
+	}
+	if n.Path == "" {
+		return fmt.Sprintf("an item is neither a number nor %s%s", text, n.where)
+	}
+	return fmt.Sprintf("an item has no %[1]s, or its %[1]s is neither a number nor %[2]s%[3]s", n.Path, text, n.where)
 }

@@ -3,11 +3,11 @@
 // into configurations that a person would have written, with tests, and a [Report] that grades each
 // stream.
 //
-// importer.go has the types that callers use. Read form.go first, the intermediate form, and write.go, which
+// Read format.go first (the types that callers use), then form.go (the intermediate form) and write.go, which
 // makes configurations of it: job.go and pagination.go write each stream, share.go what several have in common,
-// input.go the inputs, tests.go the tests, and comment.go the comment at the top. document.go, jsonpath.go, list.go
-// and setting.go help the packages of the formats; of those, odata is the shortest. In the others, a reader reads a
-// document, and a translation makes one stream of it.
+// input.go the inputs, tests.go the tests, and comment.go the comment at the top. names.go, document.go, jsonpath.go,
+// list.go and setting.go help the packages of the formats; of those, odata is the shortest. In the others, a reader
+// reads a document, and a translation makes one stream of it.
 //
 // # Decisions
 //

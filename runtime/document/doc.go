@@ -5,7 +5,7 @@
 // Package scan makes that pass. In this package, read reader.go first, then locate.go, which finds the
 // items, and document.go. paths.go, values.go and decode.go decode values, items.go passes items on,
 // gather.go collects the items of several lists, located.go finds values in items for filter and fields, and
-// edit.go changes items. digest.go and spelling.go compare pages, identity.go compares items, and alike.go compares their
+// edit.go changes items. digest.go and spelling.go compare pages, identity.go compares items, and columns.go compares their
 // members as the columns of a table.
 // arrival.go sums up the items of a document that goes to a file. nested.go, stray.go and suggest.go look
 // for lists within items that go on, for errors in place of items, and for the existing path that is

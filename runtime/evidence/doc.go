@@ -35,7 +35,7 @@
 // the memory that its findings need, such as errorSearch with errorMemory. Most other files notice one kind of sign
 // each:
 //
-//   - Repeats: repeat.go items and requests that return, cursor.go a cursor that is the wrong item, key.go keys that
+//   - Repeats: repeat.go items and requests that return, cursor.go a cursor that is the wrong item, repeat_key.go keys that
 //     occur twice, and size.go a page size that gets lost.
 //   - Lists: moved.go a list at another path, other_places.go where else the items may be, missing_list.go a page
 //     without a list between others, nested.go lists within items, overlap.go items that several
