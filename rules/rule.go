@@ -142,6 +142,7 @@ const (
 	AboutLinks                            // links whose parameters those of the job override
 	AboutPosition                         // requests that name positions in the list
 	AboutPages                            // several pages of the list, which are compared
+	AboutUnpaged                          // a job that is not paged
 	AboutKey                              // the key of the items
 	AboutAhead                            // pages that are requested ahead of their turn
 	AboutPartitions                       // several partitions, which are compared

@@ -50,6 +50,9 @@ var unnoticed = []struct {
 	{rules.AboutPages, func(j explainer, _ *rules.Auditing) string {
 		return reasonIf(j.hasOnePage(), "the list has one page")
 	}},
+	{rules.AboutUnpaged, func(j explainer, _ *rules.Auditing) string {
+		return reasonIf(j.Paged(), "the job is paged")
+	}},
 	{rules.AboutPlace, func(j explainer, _ *rules.Auditing) string {
 		return reasonIf(j.Spec().Response.Format.IsLines(), "each line of a response is an item")
 	}},

@@ -141,6 +141,9 @@ func (w *Watcher) facts(signs *rules.Signs) *rules.ListFacts {
 		facts.MoreBefore = cmp.Or(h.FirstMore, w.absences().lostFlag())
 	}
 	facts.NextGone, facts.Short = h.FirstNext && signs.Next == nil, p.isShort()
+	if !p.subject.job.Paged() {
+		facts.Asked, facts.Single = p.askedSize(), !p.end.Siblings
+	}
 	facts.Counted = p.subject.job.Analysis().EndsByCountAlone()
 	facts.Again, facts.Chosen = p.howEnded()
 	facts.Negative, facts.Bound = p.uncountable(), p.bound(signs)

@@ -1,10 +1,13 @@
 package evidence
 
 import (
+	"bytes"
+	"cmp"
 	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -74,6 +77,28 @@ func difference(first, sent trace.Request) string {
 		return "the address " + wording.Clip(sent.URL, 200)
 	}
 	return strings.Join(changed, ", ")
+}
+
+// askedSize returns the parameter of the latest request with the page size, if the page has as many items, and more than one, or "".
+func (p *listView) askedSize() string {
+	size := strconv.Itoa(p.context.Count)
+	if p.context.Count < 2 || !strings.Contains(p.sent.URL, size) && !bytes.Contains(p.sent.Body, []byte(size)) {
+		return ""
+	}
+	return pageSizeIn(parametersOf(p.sent), size)
+}
+
+// pageSizeIn returns the first parameter with the name of a page size and the value size, also within objects, or "".
+func pageSizeIn(params rules.Object, size string) (found string) {
+	for _, m := range params {
+		inner, _ := value.Members(m.Value)
+		if inner != nil {
+			found = cmp.Or(found, pageSizeIn(inner, size))
+		} else if apinames.AlikeAny(m.Name, apinames.PageSizeNames()) && shortText(m.Value) == size {
+			found = cmp.Or(found, m.Name+"="+size)
+		}
+	}
+	return found
 }
 
 func parametersOf(sent trace.Request) rules.Object {
