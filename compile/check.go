@@ -24,6 +24,7 @@ func (c *compilation) checkJob(j *Job) {
 	c.warnOfDroppedParams(j)
 	c.warnOfRowsWithoutNames(j)
 	c.warnOfPathsInRows(j)
+	c.warnOfBodyOfLines(j)
 	if len(j.Stops) == 0 {
 		return
 	}
@@ -82,6 +83,26 @@ func (c *compilation) warnOfPathsInRows(j *Job) {
 				column := strings.Join(keys, ".")
 				c.warn(e.Rule, fmt.Sprintf("the column %s is %s in a setting, and item[%q] in an expression", column, keypath.Join(column), column),
 					"a row of CSV has nothing within its columns, so that no item has %s", column)
+				return
+			}
+		}
+	}
+}
+
+// warnOfBodyOfLines finds rules that read a member of the body, although each line of a response is an item, so that the body is a
+// list.
+func (c *compilation) warnOfBodyOfLines(j *Job) {
+	if !j.Spec().Response.Format.IsLines() {
+		return
+	}
+	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.Parts) {
+		for _, r := range e.Reads {
+			if !r.InBody() || len(r.Path) == 0 {
+				continue
+			}
+			if _, err := strconv.Atoi(r.Path[0]); err != nil {
+				c.warn(asConfigured(e.Rule), "page by numbers, or by what a header says, such as header(\"X-Next\")",
+					"%s is always nil: a response in the format %s is the list of its lines", r, j.Spec().Response.Format)
 				return
 			}
 		}
