@@ -65,7 +65,7 @@ func sealText(text []byte) []byte {
 	return append(hex.AppendEncode(text[:len(text)-len(sealEnd)], sum[:]), sealEnd+"\n"...)
 }
 
-// isSealed reports whether a line is as seal has encoded it, possibly in an earlier build, with other members.
+// isSealed reports whether a line is as seal has encoded it, possibly in another release, with other members.
 func isSealed(line []byte) bool {
 	end := len(line) - len(sealEnd+"\n") - hex.EncodedLen(sha256.Size)
 	return end >= 0 && bytes.Equal(line, sealText(append(bytes.Clone(line[:end]), sealEnd...)))

@@ -2,8 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -216,48 +214,6 @@ func TestAPublicationThatFailedIsPartOfTheNextCommit(t *testing.T) {
 	resumed, err := again.Rows("a", nil)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, resumed.RowCount())
-}
-
-// TestAPublicationOfAnEarlierBuildIsCompleted: its record has the same members in another order, and one more.
-func TestAPublicationOfAnEarlierBuildIsCompleted(t *testing.T) {
-	d := newDisk()
-	s, err := open(d, "state.json", "test", nil)
-	require.NoError(t, err)
-	var parts []Part
-	for _, name := range []string{"a", "b"} {
-		o, err := s.Rows(name, nil)
-		require.NoError(t, err)
-		_, err = o.Write([]byte("row\n"))
-		require.NoError(t, err)
-		require.NoError(t, s.Mark(name, json.RawMessage("1"), o))
-		parts = append(parts, Part{Output: o})
-	}
-	var begun *disk
-	d.skip = func(operation string) bool {
-		if operation == "rename a" {
-			begun = d.clone()
-		}
-		return false
-	}
-	require.NoError(t, s.Publish(Publication{Parts: parts}))
-	state := begun.live["state.json"]
-	text := string(state.live[:len(state.live)-len(sealEnd+"\n")-hex.EncodedLen(sha256.Size)]) + sealEnd
-	digest := sha256.Sum256([]byte("row\n"))
-	sum := `"sum":"` + hex.EncodeToString(digest[:])
-	for _, change := range [][2]string{
-		{`"publish":{"name":"a","bytes":4,` + sum + `","rowsIn":null,`, `"publish":{"name":"a","bytes":4,"rowsIn":null,` + sum + `",`},
-		{`{"name":"b","bytes":4,` + sum, `{"name":"b","bytes":4,"rowsIn":null,` + sum},
-	} {
-		require.Contains(t, text, change[0])
-		text = strings.Replace(text, change[0], change[1], 1)
-	}
-	state.live = sealText([]byte(text))
-	_, err = open(begun, "state.json", "test", nil)
-	require.NoError(t, err)
-	for _, name := range []string{"a", "b"} {
-		require.NotNil(t, begun.live[name])
-		require.Equal(t, "row\n", string(begun.live[name].live))
-	}
 }
 
 // TestAnOutputWhosePublicationFailedIsDue: the rows belong to the next run, which moves them, so this

@@ -26,7 +26,7 @@ type publicationRecord struct {
 	Kept     map[string]json.RawMessage `json:"kept,omitempty"`
 	KeptFile string                     `json:"keptFile,omitempty"`
 	KeptFor  map[string]string          `json:"keptFor,omitempty"`
-	RowsIn   map[string][]string        `json:"rowsIn"` // null in a record of an earlier build
+	RowsIn   map[string][]string        `json:"rowsIn"` // null if it is not known which files have the rows
 	Also     []*fileMove                `json:"also,omitempty"`
 	Record   string                     `json:"record,omitempty"` // name of the record of several files, without a state
 }
@@ -42,8 +42,6 @@ type fileMove struct {
 	Skip     int64     `json:"skip,omitempty"`   // size of the header of the rows, which is not appended
 	Sum      string    `json:"sum,omitempty"`    // hash of the rows, with a state
 	Before   *Snapshot `json:"before,omitempty"` // of the file that the rows are added to or merged into
-
-	Unused json.RawMessage `json:"rowsIn,omitempty"` // lets the decoder, which is strict, accept the key in Also
 }
 
 // moves returns the moves of all files.

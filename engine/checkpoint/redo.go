@@ -164,8 +164,8 @@ func relative(disk files.System, file, path string) (string, error) {
 	return to, nil // it is on another drive
 }
 
-// absolute returns the path that relative has made relative to the directory of a file. The records of earlier builds
-// have absolute paths.
+// absolute returns the path that relative has made relative to the directory of a file. The path
+// is absolute if it is on another drive.
 func absolute(disk files.System, file, path string) (string, error) {
 	if filepath.IsAbs(path) {
 		return path, nil

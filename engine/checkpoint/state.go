@@ -33,7 +33,7 @@ type stateFile struct {
 
 const version = 2
 
-// parse parses a state file. It accepts only text written by encode, also in an earlier build, and by commits after it.
+// parse parses a state file. It accepts only text written by encode, also in another release, and by commits after it.
 func parse(text []byte, file *stateFile) error {
 	if len(text) == 0 {
 		return errors.New("it is empty")

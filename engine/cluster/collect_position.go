@@ -36,24 +36,17 @@ type position struct {
 
 	// Open is the sum of the digests of the known tasks that have not ended. After a server was restored from
 	// a copy, a task may end before the page that announces it is stored again, so that numbers alone do not
-	// tell whether all tasks have ended. It is nil in a checkpoint of an earlier version, which has no sum.
-	Open *uint64 `json:"open,omitempty"`
+	// tell whether all tasks have ended.
+	Open uint64 `json:"open,omitempty"`
 
 	Passed map[string]counts `json:"passed,omitempty"` // counts that the sink has received, by job
 }
 
 // addOpen adds a task to the sum of the open tasks.
-func (p *position) addOpen(task string) { p.changeOpen(digestOf(task)) }
+func (p *position) addOpen(task string) { p.Open += digestOf(task) }
 
 // removeOpen removes a task that has ended from the sum of the open tasks.
-func (p *position) removeOpen(task string) { p.changeOpen(-digestOf(task)) }
-
-func (p *position) changeOpen(by uint64) {
-	if p.Open != nil {
-		sum := *p.Open + by // a copy, because trees may share a position
-		p.Open = &sum
-	}
-}
+func (p *position) removeOpen(task string) { p.Open -= digestOf(task) }
 
 func digestOf(task string) uint64 {
 	h := fnv.New64a()
@@ -62,7 +55,7 @@ func digestOf(task string) uint64 {
 }
 
 // allEnded reports whether all known tasks have ended.
-func (p *position) allEnded() bool { return p.Ended == p.Tasks && (p.Open == nil || *p.Open == 0) }
+func (p *position) allEnded() bool { return p.Ended == p.Tasks && p.Open == 0 }
 
 // complete reports whether all tasks have ended and no task has failed.
 func (p *position) complete() bool { return p.allEnded() && p.Failed == 0 }
@@ -107,7 +100,7 @@ func (c *collection) resume(ctx context.Context) error {
 	c.whole = len(tasks) == 1 && tasks[0].Job == ""
 	c.continued = store.Mark{Created: c.created}
 	for i, root := range c.roots {
-		t := &rootProgress{root: root, tally: tallies[root], position: position{Tasks: 1, Open: new(uint64)}}
+		t := &rootProgress{root: root, tally: tallies[root], position: position{Tasks: 1}}
 		t.addOpen(tasks[min(i, len(tasks)-1)].ID)
 		c.trees = append(c.trees, t)
 		if saved[root] == nil {

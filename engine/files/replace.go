@@ -50,9 +50,8 @@ const Private os.FileMode = 0o600
 // it will replace, a dot, 16 random hexadecimal digits, and this suffix.
 const temporarySuffix = ".new"
 
-// temporaryName matches the names of temporary files. In earlier builds, a name had no digits, or the
-// number of a process.
-var temporaryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+?)(\.[0-9a-f]{16}|\.[0-9]+)?\.new$`) })
+// temporaryName matches the names of temporary files.
+var temporaryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+)\.[0-9a-f]{16}\.new$`) })
 
 // Leftovers returns the temporary files that this package has created for the files at the given paths. If nobody is
 // writing to these files, for example because the caller has locked them, a process that was killed has left the

@@ -36,14 +36,14 @@ func TestWriteKeepsTheOldContentOnAnError(t *testing.T) {
 func TestLeftoversAreTemporaryFilesOnly(t *testing.T) {
 	dir := t.TempDir()
 	state, other := filepath.Join(dir, "state.json"), filepath.Join(dir, "a.b")
-	want := []string{other + ".fedcba9876543210.new", state + ".0123456789abcdef.new", state + ".17.new", state + ".new"}
+	want := []string{other + ".fedcba9876543210.new", state + ".0123456789abcdef.new"}
 	for _, path := range append([]string{
-		state, other, state + ".lock", state + ".0123456789ABCDEF.new", state + ".x.new", state + ".0123456789abcdef.new.txt",
+		state, other, state + ".lock", state + ".17.new", state + ".new", state + ".0123456789ABCDEF.new", state + ".x.new", state + ".0123456789abcdef.new.txt",
 		filepath.Join(dir, "my-state.json.new"), filepath.Join(dir, "a.new"), filepath.Join(dir, ".new"),
 	}, want...) {
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
 	}
-	require.NoError(t, os.Mkdir(other+".new", 0o700))
+	require.NoError(t, os.Mkdir(other+".0123456789abcdef.new", 0o700))
 	require.ElementsMatch(t, want, Leftovers(state, other, filepath.Join(dir, "none", "x")))
 
 	r, err := Replace(other, 0o600, 1000)

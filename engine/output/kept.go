@@ -35,7 +35,7 @@ func newKeptValues(r *run) keptValues {
 }
 
 // follows reports whether the values of the previous run may follow the rows of a file, of which now is a snapshot. Values
-// that an earlier build has saved do not say which file they follow.
+// of a Singer target do not say which file they follow.
 func (k *keptValues) follows(keeper string, now checkpoint.Snapshot) bool {
 	snapshots, known := k.files[keeper]
 	return !known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)

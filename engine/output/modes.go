@@ -197,8 +197,8 @@ func (m modes) requireAll(f *file, job string, b beginning) error {
 
 // requireKept refuses to add the rows of jobs that continue from kept values to a file that is not as it was
 // when these values were saved: rows would be missing in it, or there twice. A file without rows, because it
-// was moved away or emptied, can have neither gaps nor repeated rows. Values that an earlier build has saved do
-// not say which file they follow, and are accepted.
+// was moved away or emptied, can have neither gaps nor repeated rows. Values that do not say
+// which file they follow, such as those of a Singer target, are accepted.
 func (m modes) requireKept(f *file, continues []string) error {
 	if f.rows.Finished() || len(continues) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 // A Recording is the content of an archive.
 type Recording struct {
 	Exchanges []Exchange
-	Started   time.Time // start of the run; zero if another program wrote the file, or an earlier build
+	Started   time.Time // start of the run; zero if another program wrote the file
 	Truncated bool      // whether the file ends early: the run that wrote it was killed
 }
 

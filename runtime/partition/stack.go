@@ -66,17 +66,16 @@ type treeState struct {
 	Rests [][]saved.Value[any] `json:"rests,omitempty"` // remaining values; see savedSiblings
 }
 
-// A savedRoot is the task at the bottom of the stack: a search or a partition. The keys branch and member
-// are older than the names of the fields; checkpoints of earlier versions have them.
+// A savedRoot is the task at the bottom of the stack: a search or a partition.
 type savedRoot struct {
-	Search    *savedSiblings `json:"branch,omitempty"`
-	Partition *savedNode     `json:"member,omitempty"`
+	Search    *savedSiblings `json:"search,omitempty"`
+	Partition *savedNode     `json:"partition,omitempty"`
 }
 
 // A savedNode is the JSON form of a task on the stack.
 type savedNode struct {
 	Value    saved.Value[any] `json:"value,omitzero"`
-	Search   *savedSiblings   `json:"branch,omitempty"`   // remaining values of a search
+	Search   *savedSiblings   `json:"search,omitempty"`   // remaining values of a search
 	Position position         `json:"position,omitempty"` // position after the last page of a partition
 	Children []*savedSiblings `json:"children,omitempty"` // unfinished tasks for the items of that page
 }
@@ -85,12 +84,11 @@ type savedNode struct {
 // whose values are most of a checkpoint. They are encoded once, for their first checkpoint, and stored
 // apart from the stack, at its end, so that later checkpoints only copy them.
 type savedSiblings struct {
-	Job     string             `json:"job"`
-	Level   int                `json:"level,omitempty"`   // index of the variable whose values they have
-	Rest    []saved.Value[any] `json:"rest,omitempty"`    // the values, in old checkpoints
-	RestAt  int                `json:"restAt,omitempty"`  // index of the values in treeState.Rests, from 1
-	Windows *windowSeries      `json:"windows,omitempty"` // further values
-	Active  *savedNode         `json:"active,omitempty"`  // the task on the stack
+	Job     string        `json:"job"`
+	Level   int           `json:"level,omitempty"`   // index of the variable whose values they have
+	RestAt  int           `json:"restAt,omitempty"`  // index of the values in treeState.Rests, from 1; 0 if none remains
+	Windows *windowSeries `json:"windows,omitempty"` // further values
+	Active  *savedNode    `json:"active,omitempty"`  // the task on the stack
 }
 
 // checkpoint returns the checkpoint of the tree with a stack that is not empty.
@@ -353,9 +351,9 @@ func (r *stackReader) siblings(job *compile.Job, level int, from *savedSiblings)
 func (r *stackReader) rest(from *savedSiblings) ([]saved.Value[any], error) {
 	index := from.RestAt
 	if index == 0 {
-		return from.Rest, nil
+		return nil, nil
 	}
-	if index < 0 || index > len(r.rests) || from.Rest != nil || r.rests[index-1] == nil {
+	if index < 0 || index > len(r.rests) || r.rests[index-1] == nil {
 		return nil, errors.New("remaining values are missing")
 	}
 	rest := r.rests[index-1]

@@ -369,7 +369,7 @@ func TestACheckpointThatNoWalkHasSavedIsRefused(t *testing.T) {
 	for name, c := range map[string]struct{ checkpoint, problem string }{
 		"another version":   {`{"version": 99}`, "version 99"},
 		"no position":       {`{"version": 1, "tree": {}}`, `the position of job "a" is missing`},
-		"another kind":      {`{"version": 1, "tree": {"branch": {"job": "a"}}}`, "is missing or malformed"},
+		"another kind":      {`{"version": 1, "tree": {"search": {"job": "a"}}}`, "is missing or malformed"},
 		"an unknown result": {`{"version": 1, "results": [{"job": "z", "outcome": "complete"}], "tree": {}}`, `a result of job "z"`},
 		"two results": {`{"version": 1, "results": [{"job": "a", "outcome": "complete"}, {"job": "a", "outcome": "complete"}]}`,
 			`two results of job "a"`},

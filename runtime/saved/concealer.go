@@ -316,7 +316,7 @@ func (c *Concealer) spell(name string) (string, error) {
 	if name == "" {
 		return delimiter, nil
 	}
-	parts := append(strings.Split(name, "|"), "", "", "") // earlier builds wrote no digest
+	parts := append(strings.Split(name, "|"), "", "", "") // nameOf leaves out empty parts at the end
 	current, err := c.current(parts[0])
 	if err != nil {
 		return "", err

@@ -31,9 +31,9 @@ func SameList(before, now string) bool {
 	return list == other
 }
 
-// Changed reports whether two values of a part differ. If only details do, it returns their names. A detail that one
-// of the values lacks, which an earlier build has written, is not a difference. If
-// the lists differ, it returns the names of the settings that do; of a part that an earlier build has written, it knows none.
+// Changed reports whether two values of a part differ. If only details do, it returns their names. If the lists differ,
+// it returns the names of the settings of which both values have a detail. A detail that only one of the values has,
+// because another release wrote the other, is not a difference.
 func Changed(before, now string) (details []string, changed bool) {
 	_, earlier, _ := strings.Cut(before, " ")
 	_, current, _ := strings.Cut(now, " ")
