@@ -2,8 +2,6 @@ package engine
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -212,8 +210,7 @@ func (f *fingerprint) identify(part string, job *compile.Job) {
 // details of its own, so that a job may be added.
 func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Redactor) string {
 	add := func(name string, values ...any) {
-		sum := sha256.Sum256([]byte(redactor.Text(string(encoded(values)))))
-		part = saved.WithDetail(part, name, hex.EncodeToString(sum[:8]))
+		part = saved.WithDetail(part, name, value.SHA256(redactor.Text(string(encoded(values))))[:16])
 	}
 	add("headers", e.cfg.ListHeaders(job.Spec()))
 	add("params", rules.ListMembers(e.cfg.HTTP.Params))

@@ -61,7 +61,7 @@ var mayImport = map[string][]string{
 		module + "runtime/transport",
 	},
 	"runtime/format": {module + "rules", module + "runtime/document", module + "runtime/spool"},
-	"runtime/saved":  {module + "rules", module + "compile", module + "runtime/document", module + "runtime/redact"},
+	"runtime/saved":  {module + "rules", module + "rules/value", module + "compile", module + "runtime/document", module + "runtime/redact"},
 	"runtime/ahead": {
 		module + "rules", module + "compile", module + "runtime/document", module + "runtime/failure",
 		module + "runtime/spool", module + "runtime/transport",
@@ -170,9 +170,10 @@ var mayImport = map[string][]string{
 	},
 
 	// Only these may know NATS, and only the hub and tests its server.
-	"engine/cluster/internal/pace": {module + "engine/cluster/internal/store", module + "runtime/transport", "github.com/nats-io/nats.go"},
+	"engine/cluster/internal/pace": {module + "engine/cluster/internal/store", module + "rules/value", module + "runtime/transport", "github.com/nats-io/nats.go"},
 	"engine/cluster/internal/store": {
-		module + "rules/remedy", module + "runtime/document", module + "runtime/failure", module + "runtime/spool", "github.com/nats-io/nats.go",
+		module + "rules/remedy", module + "rules/value", module + "runtime/document", module + "runtime/failure", module + "runtime/spool",
+		"github.com/nats-io/nats.go",
 	},
 }
 

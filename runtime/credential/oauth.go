@@ -3,9 +3,7 @@ package credential
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -98,8 +96,8 @@ func (o *oauth) storeFault(issued tokenSet, err error) error {
 // storeKey returns the key of the refresh token in a store. It depends on the configured token, so
 // that an old token does not hide the token of a new authorization.
 func (o *oauth) storeKey() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{o.address, o.auth.Values["clientId"], o.auth.Values["refreshToken"]}, "\x00")))
-	return originOf(o.address).Host + " " + hex.EncodeToString(sum[:12])
+	configured := strings.Join([]string{o.address, o.auth.Values["clientId"], o.auth.Values["refreshToken"]}, "\x00")
+	return originOf(o.address).Host + " " + value.SHA256(configured)[:24]
 }
 
 // useRefreshToken exchanges a refresh token. The response may hold the only valid refresh token.

@@ -3,8 +3,6 @@ package saved
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -249,8 +247,7 @@ func escapingOf(plain, written string) string {
 // digestOf returns a digest that shows whether a secret has changed. It has only 16 bits, so that many texts have
 // the same digest, and none but the shortest can be found from it.
 func digestOf(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:2])
+	return value.SHA256(secret)[:4]
 }
 
 // keyDigest stands in checkpoints for the digest of a key, which may have changed.

@@ -2,14 +2,13 @@ package pace
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A storedHold is a hold in the bucket. It is over if it has no times.
@@ -39,8 +38,7 @@ const probeTime = 30 * time.Second
 // holdKey returns the key of a hold. The name is hashed because it is an address, and keys allow
 // only few characters.
 func holdKey(origin, name string) string {
-	sum := sha256.Sum256([]byte(name))
-	return "hold." + origin + "." + hex.EncodeToString(sum[:8])
+	return "hold." + origin + "." + value.SHA256(name)[:16]
 }
 
 // hold returns the hold with the given key.

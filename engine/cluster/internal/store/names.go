@@ -1,10 +1,11 @@
 package store
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Names of streams and buckets.
@@ -69,14 +70,13 @@ const tokenVersion = "2 "
 // the host and a hash of identity, which distinguishes origins by, for example, scheme, host and
 // port.
 func OriginToken(host, identity string) string {
-	hash := sha256.Sum256([]byte(tokenVersion + identity))
 	safe := strings.Map(func(r rune) rune {
 		if r < 0x80 && isTokenByte(byte(r)) {
 			return r
 		}
 		return '_'
 	}, host)
-	return safe[:min(len(safe), 100)] + "-" + hex.EncodeToString(hash[:4])
+	return safe[:min(len(safe), 100)] + "-" + value.SHA256(tokenVersion + identity)[:8]
 }
 
 // taskPages returns the subject of the pages of a task.
