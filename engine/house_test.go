@@ -402,9 +402,9 @@ func TestFilesAreWrittenInOnePlace(t *testing.T) {
 	require.Len(t, found, len(mayWrite), "a file of mayWrite does not write any more")
 }
 
-// TestDocumentsNameWhatIsDeclared requires the Go names in docs/ARCHITECTURE.md, and those in the tables of
-// doc.go files, to be declared somewhere: names that are exported, and names with a dot, such as Rule.ID and
-// compile.Compile.
+// TestDocumentsNameWhatIsDeclared requires the Go names in docs/ARCHITECTURE.md, in the table of additions of
+// docs/CONTRIBUTING.md and in the tables of doc.go files to be declared somewhere: names that are exported, and names
+// with a dot, such as Rule.ID and compile.Compile. In docs/CONTRIBUTING.md, they may be names of links, too.
 func TestDocumentsNameWhatIsDeclared(t *testing.T) {
 	declared := map[string]bool{}
 	tables := map[string]string{} // the documentation of packages, by the name of the file
@@ -448,6 +448,14 @@ func TestDocumentsNameWhatIsDeclared(t *testing.T) {
 		}
 	}
 	require.Greater(t, names, 50)
+	page, err = os.ReadFile("../docs/CONTRIBUTING.md")
+	require.NoError(t, err)
+	_, additions, found := strings.Cut(string(page), "\n| an addition |")
+	require.True(t, found)
+	additions, _, _ = strings.Cut(additions, "\n\n")
+	for _, found := range regexp.MustCompile("[`\\[]((?:\\w+\\.)?\\w*[A-Z]\\w*)[`\\]]").FindAllStringSubmatch(additions, -1) {
+		check("docs/CONTRIBUTING.md", found[1])
+	}
 	row := regexp.MustCompile(`(?m)^\t(\w+\.[A-Z]\w*) {2,}`)
 	rows := 0
 	for at, text := range tables {
