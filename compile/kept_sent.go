@@ -22,8 +22,10 @@ type UnsentKept struct {
 // the first response.
 func (a Analysis) UnsentKept(c *rules.Context) *UnsentKept {
 	j := a.job
-	continues, _ := a.continues(c.Kept, j.ItemRules.Filter)
-	if !continues || !slices.ContainsFunc(slices.Collect(maps.Values(c.Kept)), isPosition) || a.KeptUse() != KeptFromFirst || a.bounds(c) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(c.Kept)), isPosition) || a.KeptUse() != KeptFromFirst || a.bounds(c) {
+		return nil
+	}
+	if continues, _ := a.continues(c.Kept, j.ItemRules.Filter); !continues {
 		return nil
 	}
 	unsent := &UnsentKept{Nothing: true}
