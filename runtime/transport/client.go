@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
@@ -52,6 +53,8 @@ type Client struct {
 	leases    leases
 	served    atomic.Bool // a response has arrived, so the host exists
 	parsed    atomic.Pointer[parsedAddress]
+	headers   http.Header // headers of every request, unless the call has its own
+	origin    string      // scheme, host and port of Options.Origin
 }
 
 // New returns a client.
@@ -66,6 +69,8 @@ func New(options Options) *Client {
 	options.Pacer = cmp.Or(options.Pacer, NewPacer(Pace{}))
 	options.MaxBody = cmp.Or(options.MaxBody, math.MaxInt64-1)
 	c := &Client{options: options, jitter: randomJitter}
+	c.origin = OriginOf(options.Origin)
+	c.headers = http.Header{"User-Agent": {options.UserAgent}, "Accept": {requests.AcceptJSON}}
 	c.gate = newGate(options.Clock, options.Pacer)
 	if c.pace = options.Pacer.shared; c.pace == nil {
 		c.pace = c.gate

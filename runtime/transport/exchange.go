@@ -219,7 +219,7 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 
 // shownError returns an error for an observer, without the URL.
 func shownError(err error) error {
-	if errors.As(err, new(*failure.Error)) {
+	if _, ok := errors.AsType[*failure.Error](err); ok {
 		return err
 	}
 	return withoutURL(err)
@@ -253,10 +253,11 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 	response := &Response{
 		Status: answer.StatusCode, Header: answer.Header, URL: call.URL, Unframed: EndsWithConnection(answer), lease: p.lease,
 	}
+	notify := call.Arrived // alone, so that the closure does not retain the call
 	arrived := func(bytes int) {
 		response.Received = bytes
-		if call.Arrived != nil && requests.IsPage(response.Status) {
-			call.Arrived(bytes)
+		if notify != nil && requests.IsPage(response.Status) {
+			notify(bytes)
 		}
 	}
 	if call.JudgesPages || response.Unframed || !requests.IsPage(response.Status) {
@@ -291,8 +292,7 @@ func (c *Client) newRequest(ctx context.Context, call Call, t trust, lease *Leas
 		message := "invalid request: " + c.options.Redactor.Text(withoutURL(err).Error())
 		return nil, c.fault(call, failure.Error{Class: failure.Config, Message: message})
 	}
-	request.Header.Set("User-Agent", c.options.UserAgent)
-	request.Header.Set("Accept", requests.AcceptJSON)
+	request.Header = maps.Clone(c.headers)
 	for name, values := range call.Header {
 		request.Header[http.CanonicalHeaderKey(name)] = values
 	}

@@ -148,10 +148,12 @@ func (h *originHold) Begin(wait time.Duration) {
 
 // State implements [Hold].
 func (h *originHold) State() (wait time.Duration, changed <-chan struct{}) {
-	now := h.gate.clock.Now()
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
-	switch {
+	if h.until.IsZero() {
+		return 0, nil
+	}
+	switch now := h.gate.clock.Now(); {
 	case now.Before(h.until):
 		return h.until.Sub(now), nil
 	case !h.probed.IsZero():
@@ -162,13 +164,12 @@ func (h *originHold) State() (wait time.Duration, changed <-chan struct{}) {
 
 // Enter implements [Hold].
 func (h *originHold) Enter(context.Context) (first, ok bool, err error) {
-	now := h.gate.clock.Now()
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
 	switch {
 	case h.until.IsZero():
 		return false, true, nil
-	case now.Before(h.until), !h.probed.IsZero():
+	case h.gate.clock.Now().Before(h.until), !h.probed.IsZero():
 		return false, false, nil
 	}
 	h.probed = h.until

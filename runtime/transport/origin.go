@@ -94,7 +94,15 @@ func (c *Client) ownOrigin() string {
 	if c.options.Origin.Host == "" {
 		return "the allowed origins"
 	}
-	return OriginOf(c.options.Origin)
+	return c.origin
+}
+
+// originOf is [OriginOf], for the addresses that are requested: most have the configured origin, as it is written.
+func (c *Client) originOf(u *url.URL) string {
+	if own := c.options.Origin; u.Scheme == own.Scheme && u.Host == own.Host {
+		return c.origin
+	}
+	return OriginOf(u)
 }
 
 // allows reports whether the origin of an address is among others.

@@ -27,10 +27,13 @@ func (g *gate) endRequest() {
 // untilReset returns the time until the rate limit resets, if no requests are left. Otherwise the
 // result is not positive.
 func (g *gate) untilReset() time.Duration {
-	now := g.clock.Now()
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.quota.until.Sub(now)
+	until := g.quota.until
+	g.mu.Unlock()
+	if until.IsZero() {
+		return 0
+	}
+	return until.Sub(g.clock.Now())
 }
 
 // A RateLimit names the response headers in which an API reports the number of requests left and
@@ -83,8 +86,11 @@ func (g *gate) hasQuota() bool {
 
 // noteQuota updates the quota from the headers of a response, which l names.
 func (g *gate) noteQuota(l RateLimit, header http.Header) {
+	remaining, reset := strings.TrimSpace(header.Get(l.Remaining)), header.Get(l.Reset)
+	if remaining == "" && reset == "" {
+		return
+	}
 	now := g.clock.Now()
-	remaining := strings.TrimSpace(header.Get(l.Remaining))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	q := &g.quota
@@ -94,7 +100,7 @@ func (g *gate) noteQuota(l RateLimit, header http.Header) {
 	if l.Remaining != "" && remaining != "0" {
 		return
 	}
-	wait, ok := resetIn(header.Get(l.Reset), now)
+	wait, ok := resetIn(reset, now)
 	if at := now.Add(wait); ok && at.After(q.until) {
 		q.until = at
 	}

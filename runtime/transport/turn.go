@@ -16,7 +16,18 @@ type preparedRequest struct {
 	request *http.Request
 	lease   *Lease // lease of the request, or nil
 	trust   trust  // whether its address may receive the credentials
-	ended   func() // must be called at the end of the request
+	gate    *gate  // counts the request as in flight; nil if nothing is limited
+	first   Hold   // hold after which it is the first request, or nil
+}
+
+// ended must be called at the end of the request.
+func (p *preparedRequest) ended() {
+	if p.first != nil {
+		p.first.Leave()
+	}
+	if p.gate != nil {
+		p.gate.leave()
+	}
 }
 
 // prepare waits until the API accepts a request and the pace allows it.
@@ -43,27 +54,22 @@ func (c *Client) prepare(ctx context.Context, call Call, t trust) (*preparedRequ
 // asked for its time, since the answer comes from another machine: waiting requests then ask
 // together.
 func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, t trust) (*preparedRequest, error) {
-	leave, endTurn := func() {}, func() {}
+	p, endTurn := &preparedRequest{trust: t}, func() {}
 	if !c.options.Pacer.unlimited() {
 		if err := c.gate.enter(ctx, call.Ticket); err != nil {
 			return nil, err
 		}
-		leave, endTurn = c.gate.leave, sync.OnceFunc(c.gate.endTurn)
+		p.gate, endTurn = c.gate, sync.OnceFunc(c.gate.endTurn)
 		defer endTurn()
 	}
 	first, ok, err := h.Enter(ctx)
-	if !ok || err != nil {
-		leave()
-		return nil, err
-	}
-	p := &preparedRequest{trust: t, ended: func() {
+	if ok && err == nil {
 		if first {
-			h.Leave()
+			p.first = h
 		}
-		leave()
-	}}
-	held := func() bool { return !first && (c.gate.untilReset() > 0 || isOn(h)) }
-	ok, err = c.waitInTurn(ctx, call, p, endTurn, held)
+		held := func() bool { return !first && (c.gate.untilReset() > 0 || isOn(h)) }
+		ok, err = c.waitInTurn(ctx, call, p, endTurn, held)
+	}
 	if err != nil || !ok {
 		p.ended()
 		return nil, err
@@ -149,7 +155,7 @@ func (c *Client) buildRequest(ctx context.Context, call Call, t trust) (request 
 // must not wait for it. So, where machines share the holds, token requests have holds of their own.
 func (c *Client) holdOn(address string) Hold {
 	u, _ := c.parse(address) // only valid addresses are requested
-	origin := OriginOf(u)
+	origin := c.originOf(u)
 	if c.options.Pacer.shared != nil && c.options.Pacer.withinTurn {
 		origin = "tokens from " + origin
 	}
