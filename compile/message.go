@@ -70,9 +70,13 @@ func (c *compilation) hole(rule rules.Rule, text string) (*language.Expression, 
 	return hole, tail
 }
 
+// usualBytes is the room for a message: few are longer.
+const usualBytes = 128
+
 // Text returns the message for a page.
 func (m *Message) Text(machine *language.Machine, c *rules.Context) string {
 	var b strings.Builder
+	b.Grow(usualBytes)
 	for i, text := range m.text {
 		b.WriteString(text)
 		if i < len(m.holes) {

@@ -159,27 +159,29 @@ type numeric struct{ key any }
 // setOf returns the set of a list that is searched again and again, or nil.
 func (m *meter) setOf(list []any) set {
 	if m.searches == nil {
-		m.searches = map[listID]*searched{}
+		m.searches = map[listID]searched{}
 	}
 	id := listID{&list[0], len(list)}
 	s := m.searches[id]
-	if s == nil {
-		s = &searched{}
-		m.searches[id] = s
+	if s.times++; s.times == searchesBeforeSet {
+		s.set = m.newSet(list)
 	}
-	if s.times++; s.times < searchesBeforeSet || s.set != nil {
-		return s.set
-	}
-	s.set = make(set, len(list))
+	m.searches[id] = s
+	return s.set
+}
+
+// newSet returns the set of a list.
+func (m *meter) newSet(list []any) set {
+	s := make(set, len(list))
 	for _, v := range list {
-		s.set.add(must(keyOf(m, v)))
+		s.add(must(keyOf(m, v)))
 		m.grow(32)
 		text, _ := v.(string)
 		if n, ok := numberIn(text); ok {
-			s.set.add(numeric{numberKey(n)})
+			s.add(numeric{numberKey(n)})
 		}
 	}
-	return s.set
+	return s
 }
 
 // equals reports whether the set has a value that equals a scalar, as == compares.

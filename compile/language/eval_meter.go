@@ -64,9 +64,9 @@ type meter struct {
 	ctx          context.Context // context of the run; nil is never cancelled
 	page         *rules.Context  // nil outside of an evaluation
 	notes        []string
-	searches     map[listID]*searched // the lists on the right of in
-	lacks        bool                 // whether a marked read was nil for want of a value that the run is given
-	supposes     *supposition         // what the comparisons with a lack are supposed to be; usually nil
+	searches     map[listID]searched // the lists on the right of in
+	lacks        bool                // whether a marked read was nil for want of a value that the run is given
+	supposes     *supposition        // what the comparisons with a lack are supposed to be; usually nil
 }
 
 func (m *meter) reset(ctx context.Context) { *m = meter{ctx: ctx} }

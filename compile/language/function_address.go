@@ -49,14 +49,14 @@ func addressText(v any) (string, error) {
 // percentEncode encodes everything but the unreserved characters and some others.
 func percentEncode(text, unescaped string) string {
 	var b strings.Builder
+	copied := 0
 	for i := range len(text) {
 		c := text[i]
 		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~"+unescaped, c) >= 0
-		if plain {
-			b.WriteByte(c)
-		} else {
-			fmt.Fprintf(&b, "%%%02X", c)
+		if !plain {
+			b.WriteString(text[copied:i] + fmt.Sprintf("%%%02X", c))
+			copied = i + 1
 		}
 	}
-	return b.String()
+	return b.String() + text[copied:]
 }

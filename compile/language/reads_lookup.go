@@ -117,9 +117,13 @@ func (l *Language) templateOf(node ast.Node) template {
 	return t
 }
 
+// usualBytes is the room for the reason of a verdict: few are longer.
+const usualBytes = 64
+
 // Because returns the source of the expression with the values that it read.
 func (e *Expression) Because(c *rules.Context) string {
 	var b strings.Builder
+	b.Grow(usualBytes)
 	t := e.code.because()
 	for i, text := range t.text {
 		b.WriteString(text)

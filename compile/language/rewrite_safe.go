@@ -125,6 +125,9 @@ func (s *safeRewriter) binary(node *ast.Node, n *ast.BinaryNode) {
 		}
 		replaceMetered(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
 	default:
+		if n.Operator == "in" {
+			shareList(&n.Right)
+		}
 		if _, ours := operators[n.Operator]; ours && (!operators[n.Operator].boolean || hasUnknownKind(n.Left) || hasUnknownKind(n.Right)) {
 			replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
 		}
@@ -202,6 +205,15 @@ func orderedObject(node *ast.Node, n *ast.MapNode) {
 	}
 	ast.Patch(node, &ast.ConstantNode{Value: object})
 	(*node).SetType(anyType)
+}
+
+// shareList replaces a list of constants by its value, which all evaluations share.
+func shareList(node *ast.Node) {
+	list, isList := (*node).(*ast.ArrayNode)
+	if v, constants := constant(*node); isList && constants {
+		ast.Patch(node, &ast.ConstantNode{Value: v})
+		(*node).SetType(list.Type())
+	}
 }
 
 // constant returns the value of a literal.

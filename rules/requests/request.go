@@ -402,12 +402,9 @@ func escapeIllegal(ref string) string {
 		c := ref[i]
 		escaped := c == '%' && i+2 < len(ref) && isHex(ref[i+1]) && isHex(ref[i+2])
 		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 || c == '%' && !escaped {
-			fmt.Fprintf(&b, "%s%%%02X", ref[copied:i], c)
+			b.WriteString(ref[copied:i] + fmt.Sprintf("%%%02X", c))
 			copied = i + 1
 		}
-	}
-	if copied == 0 {
-		return ref
 	}
 	return b.String() + ref[copied:]
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -39,6 +40,8 @@ func Preview(v any) string {
 		return fmt.Sprintf("object of %d", len(v))
 	case map[string]any:
 		return fmt.Sprintf("object of %d", len(v))
+	case int:
+		return strconv.Itoa(v)
 	}
 	const width = 60
 	if text, ok := v.(string); ok {
