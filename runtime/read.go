@@ -79,7 +79,9 @@ func (r *listRun) remember(requestDigest document.Digest) {
 	c := r.pageContext()
 	r.state.Request = requestDigest
 	r.state.Last.Value = r.past(r.workspace.readsPrev)
-	if c.First == nil {
+	if c.First == nil && r.workspace.readsFirst == r.workspace.readsPrev {
+		c.First = r.state.Last.Value
+	} else if c.First == nil {
 		c.First = r.past(r.workspace.readsFirst)
 	}
 	r.state.Result.Pages++

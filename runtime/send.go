@@ -86,8 +86,11 @@ func (s *sender) shownCall(request requests.Request, call transport.Call) trace.
 // which an API may have put into the address of the next page. Digests and expressions need these.
 func (s *sender) recorded(request requests.Request, shown trace.Request) trace.Request {
 	shown.URL = redact.Parameters(shown.URL)
-	if form := ""; request.Method == "FORM" && json.Unmarshal(shown.Body, &form) == nil {
-		shown.Body, _ = json.Marshal(redact.Parameters("&" + form)[1:])
+	if request.Method == "FORM" {
+		form := ""
+		if err := json.Unmarshal(shown.Body, &form); err == nil {
+			shown.Body, _ = json.Marshal(redact.Parameters("&" + form)[1:])
+		}
 	}
 	return shown
 }
@@ -105,11 +108,17 @@ func (s *sender) sentFacts(request requests.Request, shown trace.Request) rules.
 // redacted returns a value without secrets at any depth. It returns the value itself if there is
 // nothing to change.
 func (s *sender) redacted(v any) any {
-	if o, isObject := v.(rules.Object); isObject && o == nil || value.Any(v, s.differs, nil) {
+	if o, isObject := v.(rules.Object); isObject && len(o) == 0 {
+		return noMembers
+	}
+	if value.Any(v, s.differs, nil) {
 		return s.redactedCopy(v, s.redactor.Text)
 	}
 	return v
 }
+
+// noMembers is an object without members, which is never changed, as a value.
+var noMembers any = rules.Object{}
 
 // differs reports whether rules see a scalar with another value than the request has.
 func (s *sender) differs(scalar any) bool {

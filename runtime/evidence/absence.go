@@ -229,7 +229,8 @@ func (s *Seen) Empty() bool {
 func (s *Seen) Add(other *Seen) {
 	s.Values.add(other.Values)
 	s.Only.add(other.Only)
-	if headers := slices.Compact(slices.Sorted(slices.Values(append(slices.Clip(s.Headers), other.Headers...)))); len(headers) > 0 {
+	if len(other.Headers) > 0 {
+		headers := slices.Sorted(slices.Values(append(slices.Clip(s.Headers), other.Headers...)))
 		s.Headers = slices.Compact([]string{headers[0], headers[len(headers)-1]})
 	}
 	if other.Items != nil {

@@ -35,8 +35,9 @@ const maxSearched = 16
 func (s nestedSearch) notice() {
 	items := s.reading.Compared
 	if !s.memory.Nests {
+		found := func(document.NestedList) { s.memory.Nests = true }
 		for _, item := range items[:min(maxSearched, len(items))] {
-			document.NestedLists(item, func(document.NestedList) { s.memory.Nests = true })
+			document.NestedLists(item, found)
 		}
 	}
 	switch {
