@@ -72,8 +72,8 @@ func IsValue(name, value string) bool {
 	case use >= often:
 		return len(value) >= shortestRandom && random(value)
 	}
-	pages := slices.ContainsFunc(pagingWords, func(word string) bool { return strings.Contains(plainName, word) })
-	return strings.HasSuffix(plainName, "key") && !pages && IsRandom(value)
+	pages := func(word string) bool { return strings.Contains(plainName, word) }
+	return strings.HasSuffix(plainName, "key") && !slices.ContainsFunc(pagingWords, pages) && IsRandom(value)
 }
 
 // IsParameter reports whether a parameter of a request is probably a credential. It is less strict than IsValue,

@@ -144,7 +144,7 @@ func (w *Watcher) facts(signs *rules.Signs) *rules.ListFacts {
 	if !p.subject.job.Paged() {
 		facts.Asked, facts.Single = p.askedSize(), !p.end.Siblings
 	}
-	facts.Counted = p.subject.job.Analysis().EndsByCountAlone()
+	facts.Counted = p.subject.countAlone
 	facts.Again, facts.Chosen = p.howEnded()
 	facts.Negative, facts.Bound = p.uncountable(), p.bound(signs)
 	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && h.FirstTotal != nil &&
@@ -176,8 +176,7 @@ func (p *listView) howEnded() (again, chosen bool) {
 // isShort reports whether all rules that ended the list read the number of items on a page.
 func (p *listView) isShort() bool {
 	return !slices.ContainsFunc(p.subject.job.Stops, func(stop *compile.Trigger) bool {
-		readsCount := stop.ReadsAny(rules.ContextCount)
-		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && !readsCount
+		return slices.Contains(p.end.StoppedBy, stop.Rule.ID) && !stop.ReadsAny(rules.ContextCount)
 	})
 }
 
@@ -230,11 +229,11 @@ func (p *listView) bound(signs *rules.Signs) string {
 // countThatEnded returns the first value with a property among the totals and numbers of pages by which rules ended the list,
 // with its path, or "" if one of these rules has read no such value.
 func (p *listView) countThatEnded(has func(v any) bool) (first string) {
-	for _, stop := range p.subject.job.Stops {
+	for n, stop := range p.subject.job.Stops {
 		if !slices.Contains(p.end.StoppedBy, stop.Rule.ID) {
 			continue
 		}
-		counts := stop.StatedCounts()
+		counts := p.subject.stated[n]
 		i := slices.IndexFunc(counts, func(read language.Read) bool { v, _ := read.Lookup(p.context); return has(v) })
 		if i < 0 {
 			return ""

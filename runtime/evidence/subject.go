@@ -21,11 +21,13 @@ type Subject struct {
 	decisives  []language.Read
 	paging     []language.Read // the values that rules read of a response, except of its items
 	counts     []statedCount
-	readsItems bool       // whether the next request reads items
-	keys       [][]string // paths of the values that identify an item; nil if no values do
-	keyPaths   string     // the same, for people
-	stableKeys bool       // whether windows without keys are compared by identifiers, and by what [document.StableDigest] covers
-	noNil      NilCounts  // the count of a partition in which no value is nil
+	stated     [][]language.Read // for each stopping rule, the totals and numbers of pages that it reads
+	countAlone bool              // whether only numbers of items end the list: see [compile.Analysis.EndsByCountAlone]
+	readsItems bool              // whether the next request reads items
+	keys       [][]string        // paths of the values that identify an item; nil if no values do
+	keyPaths   string            // the same, for people
+	stableKeys bool              // whether windows without keys are compared by identifiers, and by what [document.StableDigest] covers
+	noNil      NilCounts         // the count of a partition in which no value is nil
 	sent       []compile.SentCursor
 	keptUnread bool       // whether the first page does not depend on the values that the job keeps
 	lists      []itemList // the lists of a page; nil without dataField
@@ -110,8 +112,9 @@ func NewSubject(job *compile.Job) *Subject {
 	beside := apinames.ErrorSignsNextToData(job.Spec().DataField.Places())
 	watched := lists.Map(a.Watches(), func(w compile.Watch) language.Read { return w.Read })
 	return &Subject{
-		paging: readsOfPaging(watched, a.Decisive()), counts: statedCountsOf(job),
-		job: job, watches: a.Watches(), decisives: a.Decisive(), readsItems: a.NextReads(rules.ContextItems),
+		paging: readsOfPaging(watched, a.Decisive()), counts: statedCountsOf(job), countAlone: a.EndsByCountAlone(),
+		stated: lists.Map(job.Stops, (*compile.Trigger).StatedCounts),
+		job:    job, watches: a.Watches(), decisives: a.Decisive(), readsItems: a.NextReads(rules.ContextItems),
 		keys: lists.Map(paths, keypath.Split), keyPaths: strings.Join(paths, ", "),
 		stableKeys: len(paths) == 0 && slices.ContainsFunc(job.For, isWindow),
 		lists:      itemListsOf(job.Spec().DataField),

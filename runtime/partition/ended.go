@@ -32,7 +32,7 @@ type EndedResult struct {
 func endOf(result runtime.ListResult) EndedResult {
 	end := EndedResult{Result: result.Result}
 	if !result.Seen.Empty() {
-		end.Seen = &result.Seen
+		end.Seen = new(result.Seen)
 	}
 	return end
 }

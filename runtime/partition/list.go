@@ -93,9 +93,8 @@ func (t *tree) eachChildItem(
 	ctx context.Context, p runtime.Partition, items document.Items, missing *evidence.MissingPaths,
 	f func(child *compile.Job, i, n int, v any) error,
 ) error {
-	machine := language.Machine{Context: ctx}
 	for i, child := range t.walk.children(p.Job) {
-		n := 0
+		machine, n := language.Machine{Context: ctx}, 0
 		for raw := range items.All() {
 			v, err := t.paths[child].Decode(raw)
 			if err != nil {

@@ -28,9 +28,9 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived 
 	call.Into.Reset(min(r.ContentLength, limit))
 	body := r.Body
 	if compressed, ok := body.(*decompressed); ok {
-		compressed.readAhead(watch.progress, arrived)
+		compressed.readAhead(watch, arrived)
 	} else {
-		body = &bodySource{ReadCloser: body, progress: watch.progress, arrived: arrived}
+		body = &bodySource{ReadCloser: body, watch: watch, arrived: arrived}
 	}
 	reader := unpacked(&io.LimitedReader{R: body, N: limit + 1}, limit)
 	err := c.unknownEncoding(call, r)

@@ -125,10 +125,10 @@ type decompressed struct {
 // A bodySource is a body as it arrives, before decompression.
 type bodySource struct {
 	io.ReadCloser
-	bytes    int             // number of bytes that have arrived
-	progress func()          // called when bytes have arrived; may be nil
-	arrived  func(bytes int) // called at the end of the body; may be nil
-	err      error           // error that ended the body
+	bytes   int             // number of bytes that have arrived
+	watch   *watchdog       // is told that bytes have arrived; may be nil
+	arrived func(bytes int) // called at the end of the body; may be nil
+	err     error           // error that ended the body
 }
 
 // Read reads from the body.
@@ -137,8 +137,8 @@ func (s *bodySource) Read(p []byte) (int, error) {
 		return 0, s.err
 	}
 	n, err := s.ReadCloser.Read(p)
-	if s.bytes += n; n > 0 && s.progress != nil {
-		s.progress()
+	if s.bytes += n; n > 0 && s.watch != nil {
+		s.watch.progress()
 	}
 	if s.err = err; s.arrived != nil && errors.Is(err, io.EOF) {
 		s.arrived(s.bytes)
@@ -146,14 +146,14 @@ func (s *bodySource) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readAhead reads compressed bytes before decompression, up to aheadBytes, and calls progress. It,
+// readAhead reads compressed bytes before decompression, up to aheadBytes, and tells watch. It,
 // or a later Read, calls arrived after the last byte.
-func (d *decompressed) readAhead(progress func(), arrived func(bytes int)) {
+func (d *decompressed) readAhead(watch *watchdog, arrived func(bytes int)) {
 	if inner, ok := d.source.ReadCloser.(*decompressed); ok { // compressed more than once
-		inner.readAhead(progress, arrived)
+		inner.readAhead(watch, arrived)
 		return
 	}
-	d.source.progress, d.source.arrived = progress, arrived
+	d.source.watch, d.source.arrived = watch, arrived
 	d.borrow()
 	_, _ = d.from.from.Peek(aheadBytes) // Read returns the error
 }
