@@ -98,14 +98,15 @@ func (p *Pool) remove(suitable func(*workspace) bool) *listRun {
 
 // put returns a run to the pool. It invalidates everything that the run has read.
 func (p *Pool) put(r *listRun) {
-	w := &r.workspace
+	w := r.workspace
 	w.reader.Close()
 	for i := range w.bodies {
 		w.bodies[i].Trim(maxPooledBytes)
 		w.converted[i].Trim(maxPooledBytes)
 	}
 	w.machine.Observe, w.machine.Context = nil, nil
-	*r = listRun{workspace: r.workspace} // in place, see Pool.free
+	*r = listRun{} // in place, see Pool.free
+	r.workspace = w
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.free = append(p.free, r); len(p.free) > maxPooled {

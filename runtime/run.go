@@ -55,8 +55,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	l = l.WithDefaults()
 	job := list.Partition.Job
 	r := l.Pool.get(&l, job)
-	// The run is reused in place, see Pool.free.
-	*r = listRun{Loop: l, list: list, job: job, workspace: r.workspace, receiver: receiver, switches: job.Ruleset.Dialect.Switches()}
+	r.Loop, r.list, r.job, r.receiver, r.switches = l, list, job, receiver, job.Ruleset.Dialect.Switches()
 	r.watcher = evidence.NewWatcher(evidence.WatcherOptions{
 		Subject: r.workspace.subject, Memory: &r.state.Memory, Context: r.pageContext(), Machine: &r.workspace.machine,
 		Redactor: l.Redactor, Unsplit: list.Unsplit, Warn: r.warn,
@@ -69,7 +68,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	}
 	r.workspace.machine.Observe, r.workspace.machine.Context = l.Evaluated, ctx
 	r.started, r.current.unread = l.Clock.Now(), true
-	r.reset()
+	r.setContext()
 	r.state.Result.Job = job.ID()
 	return r
 }
@@ -91,11 +90,17 @@ func (r *listRun) pageContext() *rules.Context { return &r.state.Context.Value }
 // list start at zero. The running time and the number of restarts remain. The state is replaced in place, since the watcher has
 // pointers to it.
 func (r *listRun) reset() {
-	job, last := r.job.Spec(), r.state
+	last := r.state
 	r.state = state{
 		Result: last.Result, Restarts: last.Restarts, Memory: last.Memory.Restarted(), FirstContent: last.FirstContent,
 		Computed: last.Computed,
 	}
+	r.setContext()
+}
+
+// setContext sets the context before the first page.
+func (r *listRun) setContext() {
+	job := r.job.Spec()
 	r.state.Context.Value = rules.Context{
 		Limit: r.job.Ruleset.Limit, Kept: r.keptBefore, Input: r.Inputs, Partition: r.list.Partition.Binding,
 		Header: func(string) any { return nil }, Link: func(string, ...string) any { return nil }, // before the first page
