@@ -103,6 +103,10 @@ func (c *Converter) conversionFor(b Body) (conversion, error) {
 		return nil, err
 	}
 	if o := c.options; o.Response.Format == rules.FormatAuto { // dataField may not be a path in the detected format
+		if format == rules.FormatJSON && len(o.Lists) == 0 && typeOf(b.ContentType) == "" && isOneLine(b.Data) {
+			return nil, errors.New("the response is one object in one line, which may be a document or a line of NDJSON; " +
+				"set response.format to json or ndjson")
+		}
 		o.Response.Format = format
 		if problem := o.Response.PathProblem(o.Lists); problem != "" {
 			return nil, errors.New(problem)

@@ -372,3 +372,32 @@ func TestACSVFileStatesItsDelimiter(t *testing.T) {
 		})
 	}
 }
+
+// A file of NDJSON may have a single line. An object in one line without a line end is how most APIs send a document.
+func TestAutoDoesNotGuessWhatASingleLineIs(t *testing.T) {
+	for _, c := range []struct{ body, contentType, dataField, err string }{
+		{"{\"id\": 1, \"lines\": [{\"n\": 2}]}\n", "application/octet-stream", "", "set response.format to json or ndjson"},
+		{"\n{\"id\": 1, \"lines\": []}\r\n", "text/plain; charset=utf-8", "", "one object in one line"},
+		{"{\"id\": 1, \"lines\": []}\n", "text/plain", "lines", ""},
+		{"{\"id\": 1, \"lines\": []}\n", "application/json", "", ""},
+		{"{\"id\": 1, \"lines\": []}\n{\"id\": 2}\n", "text/plain", "", ""},
+		{"{\"id\": 1, \"lines\": []}", "text/plain", "", ""},
+		{" \n", "text/plain", "", ""},
+		{"{\n\"lines\": []}\n", "text/plain", "", ""},
+		{"[{\"id\": 1}]\n", "text/plain", "", ""},
+		{"\n", "text/plain", "", ""},
+	} {
+		o := Options{Response: rules.ResponseFormat{Format: rules.FormatAuto}}
+		if c.dataField != "" {
+			o.Lists = [][]string{{c.dataField}}
+		}
+		var into spool.Buffer
+		_, err := NewConverter(o).Convert(Body{Status: 200, ContentType: c.contentType, Data: []byte(c.body)}, &into)
+		into.Release()
+		if c.err == "" {
+			require.NoError(t, err, c.body)
+		} else {
+			require.ErrorContains(t, err, c.err, c.body)
+		}
+	}
+}
