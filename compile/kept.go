@@ -148,7 +148,21 @@ func (a Analysis) SentCursors() (sent []SentCursor) {
 	return sent
 }
 
-// cursorOf returns the cursor of the items whose kept value an expression of the first request sends, or nil.
+// ComparedCursor returns the cursor of the items whose kept value the filter or a stopping rule reads, or nil.
+func (a Analysis) ComparedCursor() *rules.Cursor {
+	_, later := a.job.choosing(a.job.ItemRules.Filter)
+	for _, e := range later {
+		if e == nil {
+			continue
+		}
+		if c := a.job.cursorOf(e); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// cursorOf returns the cursor of the items whose kept value an expression reads or sends, or nil.
 func (j *Job) cursorOf(e *language.Expression) *rules.Cursor {
 	if e.Rule.Sending.Since != nil || e.Rule.Sending.Secret {
 		return e.Rule.Sending.Since

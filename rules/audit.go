@@ -324,11 +324,11 @@ var auditTable = audits([]Rule{
 			"or merge the rows by their key"},
 	{ID: "audit.again", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent},
 		Source: `list.known > 0 or list.reread != ""`,
-		Clause: "an item that is added to a file is not later than the value that was sent, or with a lag is from before it, " +
+		Clause: "an item that is added to a file is not later than the kept value, or with a lag is from before the value that was sent, " +
 			"or may be of the last unit of earlier windows",
 		Message: `{list.known == 0 ? "the windows begin with " + list.reread + ", whose last unit is requested again" : ` +
 			`text(list.known) + ` +
-			`(list.known == 1 ? " item is" : " items are") + " not later than the kept value that was sent"}: rows that earlier runs ` +
+			`(list.known == 1 ? " item is" : " items are") + " not later than the kept value"}: rows that earlier runs ` +
 			"have very probably written are added again; merge the rows by their key"},
 	{ID: "audit.ahead", Audit: &Auditing{Requires: FactList, About: AboutKept},
 		Source: `list.keptAhead != ""`,

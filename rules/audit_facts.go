@@ -125,7 +125,7 @@ type ListFacts struct {
 	Older      int    `expr:"older" doc:"of the items that were compared, those from before the kept value that was sent"`
 	OlderOf    int    `expr:"olderOf" doc:"the number of items that were compared with it"`
 	OlderText  string `expr:"olderText" doc:"the first older item and the value that was sent: id = 7, although since = 20 was sent"`
-	Known      int    `expr:"known" doc:"items that are not later than the kept value that was sent, if they are added to a file; 0 if none"`
+	Known      int    `expr:"known" doc:"items that are not later than the kept value, if they are added to a file; 0 if none"`
 	Reread     string `expr:"reread" doc:"the end of the windows of the run before, with which those of this one begin; empty if none"`
 	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty if none"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`

@@ -28,8 +28,10 @@ var unnoticed = []struct {
 			"neither the first request nor a stopping rule nor the filter reads the kept values")
 	}},
 	{rules.AboutSent, func(j explainer, a *rules.Auditing) string {
-		sendsNone := len(j.SentCursors()) == 0 && (a.Adds || j.Reread() == nil)
-		return reasonIf(sendsNone, "the first request sends no kept value that is the greatest of the items")
+		if comparesNone := j.ComparedCursor() == nil && j.Reread() == nil; len(j.SentCursors()) > 0 || !a.Adds && !comparesNone {
+			return ""
+		}
+		return "the first request sends no kept value that is the greatest of the items"
 	}},
 	{rules.AboutNumber, func(j explainer, _ *rules.Auditing) string {
 		return reasonIf(!slices.ContainsFunc(j.Stops, endsByCount), "no stopping rule reads a total or a number of pages in responses")

@@ -56,7 +56,7 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 	return findings
 }
 
-// AuditAgain returns the finding that items which are added to a file are not later than the kept value that was sent, given
+// AuditAgain returns the finding that items which are added to a file are not later than the kept value, given
 // their number, or that a unit of windows was requested again, or nil.
 func AuditAgain(job *compile.Job, known int) *trace.Finding {
 	facts := rules.ListFacts{Known: known}

@@ -6,12 +6,13 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// A since is the kept value that the first request has sent.
+// A since is the kept value that the first request has sent or, if it has sent none, with which the items are compared.
 type since struct {
 	compile.SentCursor
 
@@ -41,7 +42,15 @@ func (p *listView) sinceOf(values compile.ComputedValues) (s since) {
 			s.bound, s.equal = sent, false
 		}
 	}
+	if c := p.subject.compared; s.bound == nil && c != nil {
+		return sinceKept(*c, p.context)
+	}
 	return s
+}
+
+// sinceKept returns the kept value of a cursor: items up to it are those of earlier runs, whatever was sent.
+func sinceKept(c rules.Cursor, in *rules.Context) since {
+	return since{SentCursor: compile.SentCursor{Cursor: c}, bound: in.Kept[c.Kept], equal: true}
 }
 
 // notice counts the items from before the kept value that was sent. Such items show that the API ignores the

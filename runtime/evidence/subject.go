@@ -29,8 +29,9 @@ type Subject struct {
 	stableKeys bool              // whether windows without keys are compared by identifiers, and by what [document.StableDigest] covers
 	noNil      NilCounts         // the count of a partition in which no value is nil
 	sent       []compile.SentCursor
-	keptUnread bool       // whether the first page does not depend on the values that the job keeps
-	lists      []itemList // the lists of a page; nil without dataField
+	compared   *rules.Cursor // the cursor with which the filter or a stopping rule compares the items; nil if none does
+	keptUnread bool          // whether the first page does not depend on the values that the job keeps
+	lists      []itemList    // the lists of a page; nil without dataField
 
 	beside      []apinames.ErrorSign   // signs of errors next to items
 	besidePaths func() *document.Paths // their paths, and those of messages
@@ -120,6 +121,7 @@ func NewSubject(job *compile.Job) *Subject {
 		lists:      itemListsOf(job.Spec().DataField),
 		noNil:      noNilOf(job),
 		sent:       a.SentCursors(),
+		compared:   a.ComparedCursor(),
 		keptUnread: len(job.Keeps) > 0 && a.KeptUse() != compile.KeptFromFirst,
 		beside:     beside, besidePaths: sync.OnceValue(func() *document.Paths { return pathsOfErrors(beside) }),
 		listsErrors: listsErrors(job.Spec(), beside),

@@ -106,9 +106,8 @@ func (p *listView) onlyShortPage() int {
 func (w *Watcher) SetValues(values compile.ComputedValues, unsent *compile.UnsentKept) {
 	w.nilValues = w.list.subject.NilCounts(values)
 	w.since, w.list.unsent = w.list.sinceOf(values), unsent
-	if unsent != nil && len(unsent.Cursors) > 0 { // items up to the kept value are those of earlier runs, whatever was sent
-		cursor := unsent.Cursors[0]
-		w.since = since{SentCursor: compile.SentCursor{Cursor: cursor}, bound: w.list.context.Kept[cursor.Kept], equal: true}
+	if unsent != nil && len(unsent.Cursors) > 0 {
+		w.since = sinceKept(unsent.Cursors[0], w.list.context)
 	}
 }
 

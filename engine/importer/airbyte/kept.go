@@ -388,7 +388,8 @@ func (t *translation) onlyNew(c *cursor, path string) {
 	if to := c.until; to != "" && !c.isUnix() {
 		t.out.Filter = importer.Both(t.out.Filter, fmt.Sprintf("%s <= %s", c.timeOf("item", path), to))
 	}
-	t.note(importer.Check, c.get("cursor_field"), "filter", "an item without %s is left out; there, it is written", c.field)
+	t.note(importer.Check, c.get("cursor_field"), "filter", "an item without %s is left out; there, it is written; "+
+		"items with exactly the last value come again, as they do there: merge the rows by their key", c.field)
 }
 
 // isUnset reports whether an expression reads an input that a run need not set.
