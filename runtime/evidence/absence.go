@@ -43,10 +43,12 @@ type Absence struct {
 const keyItems = "dataField"
 
 // Had reports whether a response, or an item, had the path with a key.
-func (w *Watcher) Had(key string) bool { return slices.Contains(w.history.Had, key) }
+func (w *Watcher) Had(key string) bool { return slices.Contains(w.history.pathMemory.Had, key) }
 
 // NoticeHad records that an item, or its response, has the path with a key, and no earlier one had it.
-func (w *Watcher) NoticeHad(key string) { w.history.Had = append(w.history.Had, key) }
+func (w *Watcher) NoticeHad(key string) {
+	w.history.pathMemory.Had = append(w.history.pathMemory.Had, key)
+}
 
 // Suggest returns a suggestion for a path that the last response lacks: see [document.Suggest].
 func (w *Watcher) Suggest(path []string) string {
@@ -56,12 +58,12 @@ func (w *Watcher) Suggest(path []string) string {
 // Seen returns what the list, which has ended with an outcome, contributes to the signs across all partitions of
 // its job.
 func (w *Watcher) Seen(outcome rules.Outcome) Seen {
-	seen := Seen{Had: w.history.hadKeys(), Values: w.nilValues, Items: w.history.overlap(w.list.subject.job)}
-	if w.history.Replaced != nil {
-		seen.Headers = []string{strings.Join(w.history.Replaced, ",")}
+	seen := Seen{Had: w.history.pathMemory.hadKeys(), Values: w.nilValues, Items: w.history.repeatMemory.overlap(w.list.subject.job)}
+	if w.history.errorMemory.Replaced != nil {
+		seen.Headers = []string{strings.Join(w.history.errorMemory.Replaced, ",")}
 	}
 	if outcome != rules.Failed {
-		seen.Lacked, seen.Only = w.history.Lacked, w.history.Only
+		seen.Lacked, seen.Only = w.history.pathMemory.Lacked, w.history.errorMemory.Only
 	}
 	return seen
 }

@@ -117,11 +117,11 @@ func findingIf(job *compile.Job, listed *rules.Rule, c *rules.Context) *trace.Fi
 
 // facts returns the facts about the list as a whole.
 func (w *Watcher) facts(signs *rules.Signs) *rules.ListFacts {
-	p, c, h := &w.list, w.list.context, w.history
+	p, c, h, totals := &w.list, w.list.context, w.history, w.history.totalMemory
 	if c.Count > 0 { // a page without items has been judged when it was read
 		w.errors().noticeChange()
 	}
-	if found := h.Only.suspected(); found != nil && !p.end.Siblings {
+	if found := h.errorMemory.Only.suspected(); found != nil && !p.end.Siblings {
 		w.errors().reportErrorOf(found.Page, found.Error, found.Doubt)
 	}
 	facts := h.Facts
@@ -129,27 +129,27 @@ func (w *Watcher) facts(signs *rules.Signs) *rules.ListFacts {
 	if facts.ErrorDoubt == rules.DoubtEmpty && !p.end.Siblings {
 		facts.ErrorDoubt = rules.DoubtNone
 	}
-	if p.subject.keptUnread && compile.HasKept(c.Kept) && h.Sizes[0] > 0 {
+	if p.subject.keptUnread && compile.HasKept(c.Kept) && h.sizeMemory.Sizes[0] > 0 {
 		names := lists.Map(p.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
-	facts.KeptAhead, facts.KeptStays, facts.KeptUnsent = p.keptAhead(), p.end.Stays, p.keptUnsent(h.Sizes[0])
-	if pages, ok := signs.Pages.(int); ok && pages < h.FirstPages {
-		facts.PagesBefore = h.FirstPages
+	facts.KeptAhead, facts.KeptStays, facts.KeptUnsent = p.keptAhead(), p.end.Stays, p.keptUnsent(h.sizeMemory.Sizes[0])
+	if pages, ok := signs.Pages.(int); ok && pages < totals.FirstPages {
+		facts.PagesBefore = totals.FirstPages
 	}
 	if signs.More == nil && c.Page > 1 && c.Count > 0 && c.Count == signs.LargestPage {
-		facts.MoreBefore = cmp.Or(h.FirstMore, w.absences().lostFlag())
+		facts.MoreBefore = cmp.Or(totals.FirstMore, w.absences().lostFlag())
 	}
-	facts.NextGone, facts.Short = h.FirstNext && signs.Next == nil, p.isShort()
+	facts.NextGone, facts.Short = totals.FirstNext && signs.Next == nil, p.isShort()
 	if !p.subject.job.Paged() {
 		facts.Asked, facts.Single = p.askedSize(), !p.end.Siblings
 	}
 	facts.Counted = p.subject.countAlone
 	facts.Again, facts.Chosen = p.howEnded()
 	facts.Negative, facts.Bound = p.uncountable(), p.bound(signs)
-	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && h.FirstTotal != nil &&
-		h.FirstTotal.Total == c.Total.Items && h.FirstTotal.Total > h.FirstTotal.Count
-	if h.Ambiguous { // identifiers that do not identify items
+	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && totals.FirstTotal != nil &&
+		totals.FirstTotal.Total == c.Total.Items && totals.FirstTotal.Total > totals.FirstTotal.Count
+	if h.repeatMemory.Ambiguous { // identifiers that do not identify items
 		facts.Revised = 0
 	}
 	w.audited = facts

@@ -26,8 +26,9 @@ func (h History) MarshalJSON() ([]byte, error) { return json.Marshal(h.content) 
 // UnmarshalJSON decodes the result of MarshalJSON.
 func (h *History) UnmarshalJSON(text []byte) error { return value.Unmarshal(text, &h.content) }
 
-// A history holds the facts about a list that the audit needs from page to page. Each part belongs to the search
-// that changes it. In JSON, the fields of all parts stand side by side.
+// A history holds the facts about a list that the audit needs from page to page, and what each search remembers, which
+// only that search changes. The memories are embedded only because their fields stand side by side in saved lists: the
+// code names the memory of a field.
 type history struct {
 	Facts rules.ListFacts `json:"facts"`
 

@@ -28,7 +28,7 @@ func (w *Watcher) Notice(page Page) {
 	}
 	w.signs.resumed, w.signs.found = nil, nil
 	if c.Page == 1 {
-		w.history.First = page.Sent
+		w.history.firstPage.First = page.Sent
 	}
 	p.facts.DuplicateKey = cmp.Or(p.facts.DuplicateKey, p.reading.DuplicateKey)
 	p.facts.Stuck = c.SamePage && p.request == p.before && c.Count > 0 && !c.Polled
@@ -63,7 +63,7 @@ func (w *Watcher) noticeRepeats() {
 		allKnown, allSame = repeats.noticeItems()
 	}
 	if p.context.Page == 1 && slices.ContainsFunc(p.reading.Compared, hasIdentity) {
-		w.history.FirstList = p.firstList().Half()
+		w.history.repeatMemory.FirstList = p.firstList().Half()
 	}
 	cursors.noticeCursor(p.context.Count > 0 && !isRepeat && !allKnown)
 	repeats.countRepeated(allSame)
@@ -81,7 +81,7 @@ func (w *Watcher) NoticeContinued() {
 		w.errors().rememberAlone()
 	}
 	if !c.Polled && !c.RepeatedRequest {
-		w.history.Requests.Put(w.list.request, w.list.decisive().Half())
+		w.history.repeatMemory.Requests.Put(w.list.request, w.list.decisive().Half())
 	}
 }
 

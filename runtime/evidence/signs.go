@@ -226,10 +226,11 @@ func (s signSearch) compareTotals(signs *rules.Signs, c *rules.Context, hasTotal
 
 // FirstTotal returns the total of items that the first page states, or 0.
 func (w *Watcher) FirstTotal() int {
-	if w.history.FirstTotal == nil {
+	first := w.history.totalMemory.FirstTotal
+	if first == nil {
 		return 0
 	}
-	return w.history.FirstTotal.Total
+	return first.Total
 }
 
 // noticeTotal records what the first page says about the list, given its signs.

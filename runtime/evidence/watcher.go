@@ -69,7 +69,7 @@ func (w *Watcher) redirects() redirectSearch {
 func (w *Watcher) nested() nestedSearch { return nestedSearch{&w.list, &w.history.nestedMemory} }
 
 func (w *Watcher) gaps() gapSearch {
-	return gapSearch{w.comparison(), &w.history.gapMemory, w.history.HadItems}
+	return gapSearch{w.comparison(), &w.history.gapMemory, w.history.pathMemory.HadItems}
 }
 
 func (w *Watcher) absences() absenceSearch {
