@@ -22,7 +22,7 @@ const (
 type dialectRow struct {
 	name    Dialect
 	methods []keboolaMethod   // methods that differ from those of the specification
-	stops   map[string]string // expressions of guards and shared stopping rules, by the ids of the rules; [Off]: not in force
+	stops   map[string]string // expressions of stopping rules, by the ids of the rules; [Off]: not in force
 	Switches
 }
 

@@ -12,7 +12,6 @@ type keboolaMethod struct {
 	kinds    map[string]Kind   // kinds of settings that the reference implementation reads differently
 	defaults map[string]any    // defaults that differ, by the paths of settings; [Off] means no default
 	values   map[string]string // expressions of variables and parts, by the expressions that they replace
-	stops    map[string]string // expressions of stopping rules, by their ids; [Off]: not in force
 	more     []StopRule        // further stopping rules
 }
 
@@ -21,11 +20,9 @@ type keboolaMethod struct {
 var keboolaMethods = []keboolaMethod{
 	{name: "offset",
 		kinds:  map[string]Kind{"limit": phpNumber, "offsetParam": phpText, "firstPageParams": phpFlag, "offsetFromJob": phpFlag},
-		values: map[string]string{`number(job.params[${offsetParam}]) ?? 0`: `phpInt(job.params[${offsetParam}])`},
-		stops:  map[string]string{"offset.empty": Off}},
+		values: map[string]string{`number(job.params[${offsetParam}]) ?? 0`: `phpInt(job.params[${offsetParam}])`}},
 	{name: "pagenum",
 		kinds: pageNumberKinds,
-		stops: map[string]string{"pagenum.empty": `limit == nil and count == 0`},
 		more: []StopRule{
 			{ID: "pagenum.short", When: `limit != nil and count < limit`, Clause: shortClause, Message: shortMessage},
 		}},
@@ -39,8 +36,7 @@ var keboolaMethods = []keboolaMethod{
 		kinds: map[string]Kind{
 			"urlKey": phpText, "includeParams": phpFlag, "paramIsQuery": phpFlag, "delimiter": phpSet,
 		},
-		values: map[string]string{`query(at(${urlKey}))`: `phpQuery(at(${urlKey}))`},
-		stops:  map[string]string{"response.url.end": `phpEmpty(at(${urlKey}))`, "response.url.noQuery": Off}},
+		values: map[string]string{`query(at(${urlKey}))`: `phpQuery(at(${urlKey}))`}},
 	{name: "zendesk.response.url",
 		only: &Method{
 			Doc:     "Zendesk's incremental exports: like response.url, but there is always a link, and its start time says when to stop.",
@@ -62,8 +58,7 @@ var keboolaMethods = []keboolaMethod{
 	{name: "response.param",
 		kinds:    map[string]Kind{"responseParam": phpText, "queryParam": phpText, "includeParams": phpFlag},
 		defaults: map[string]any{"scrollRequest.method": Off},
-		values:   map[string]string{`text(at(${responseParam}))`: `at(${responseParam})`},
-		stops:    map[string]string{"response.param.end": `phpEmpty(at(${responseParam}))`}},
+		values:   map[string]string{`text(at(${responseParam}))`: `at(${responseParam})`}},
 	{name: "response.params", kinds: map[string]Kind{"includeParams": phpFlag}},
 	{name: "header.link", kinds: map[string]Kind{"includeParams": phpFlag}},
 	{name: "header.param", kinds: map[string]Kind{"includeParams": phpFlag}},
@@ -73,9 +68,15 @@ var keboolaMethods = []keboolaMethod{
 
 var pageNumberKinds = map[string]Kind{"limit": phpInt, "pageParam": phpText, "firstPage": phpInt, "firstPageParams": phpFlag}
 
-// keboolaStops overrides expressions of guards and shared stopping rules in dialect keboola, by the ids of
-// the rules. [Off] takes the rule out of force.
+// keboolaStops overrides expressions of stopping rules in dialect keboola, by the ids of the rules: those of methods, those
+// that all methods share, and guards. [Off] takes the rule out of force.
 var keboolaStops = map[string]string{
+	"offset.empty":         Off,
+	"pagenum.empty":        `limit == nil and count == 0`,
+	"response.url.end":     `phpEmpty(at(${urlKey}))`,
+	"response.url.noQuery": Off,
+	"response.param.end":   `phpEmpty(at(${responseParam}))`,
+
 	"samePage":         `samePage`,
 	"limitStop.field":  `total.items >= phpTotal(at(${limitStop.field}))`,
 	"limitStop.absent": Off,
@@ -105,7 +106,7 @@ func (k keboolaMethod) apply(m Method) Method {
 		k.replace(&m.Next.Params[i].Value)
 	}
 	for i := range m.Stops {
-		if source, differs := k.stops[m.Stops[i].ID]; differs {
+		if source, differs := keboolaStops[m.Stops[i].ID]; differs {
 			m.Stops[i].When = source
 		}
 	}
