@@ -3,10 +3,10 @@ package rules
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
@@ -193,7 +193,7 @@ func (a *addition) checkOverlay(o Overlay) {
 func (a *addition) checkStopRule(place string, row StopRule) {
 	a.checkRow(place, row.Only, row.Each, nil, row.When)
 	a.checkRow(place, nil, "", nil, row.Message)
-	a.checkRow(place, nil, "", slices.Collect(maps.Keys(defaultPhrases)), row.Clause)
+	a.checkRow(place, nil, "", lists.Map(phrases, func(p phrase) string { return p.name }), row.Clause)
 	if row.When == "" || row.Clause == "" || row.Message == "" {
 		a.errorf("%s: When, Clause and Message must not be empty", place)
 	}

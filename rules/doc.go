@@ -20,7 +20,8 @@
 //	keboola*.go  keboola_methods.go has the methods as dialect keboola has them; the others translate
 //	             the parts of a configuration that only this dialect has
 //	lower*.go    make one list of [Rule] (rule.go) for each job ([Config.Lower]): lower_pager.go
-//	             the rules that page a job, from the tables; lower_request.go the parts of the next
+//	             the rules that page a job, from the tables, and lower_phrases.go what their
+//	             clauses say of several settings together; lower_request.go the parts of the next
 //	             request; lower_job_request.go the computed values of the first; lower_for.go the
 //	             variables of for; lower_auth.go the credentials
 //	catalog*.go  describe the tables of methods and guards for the reference, and add and check

@@ -3,7 +3,6 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -135,7 +134,7 @@ func (p *pager) rule(row StopRule, values settings, origin Origin) (Rule, bool) 
 	r := Rule{
 		ID: p.id(row.ID), Role: RoleStop, Source: condition, Outcome: cmp.Or(row.Outcome, Complete), Stop: row.Stopping,
 		Message: values.expandMessage(row.Message), NamesJob: row.NamesJob,
-		Clause: values.expandText(row.Clause, p.phrases()), Origin: origin,
+		Clause: values.expandText(row.Clause, p.phrasesByName()), Origin: origin,
 	}
 	if origin.By.Kind == AuthorMethod {
 		only := row.Only
@@ -333,38 +332,6 @@ func inParentheses(source string) string {
 		return source
 	}
 	return "(" + source + ")"
-}
-
-// defaultPhrases holds the phrases that clauses can use as ${…}, with the text of each where it does not apply.
-// A phrase is a part of a clause that depends on several settings.
-var defaultPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": "", "asNumber": ""}
-
-// phrases returns the phrases by name.
-func (p *pager) phrases() map[string]string {
-	out := maps.Clone(defaultPhrases)
-	if paths := lists.Map(p.set.Ignore, func(keys []string) string { return keypath.Format(ContextBody, keys) }); len(paths) > 0 {
-		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
-	}
-	if p.set.LimitParam != "" {
-		out["theLimit"] = fmt.Sprintf("the limit that the job's parameter %s sets", p.set.LimitParam)
-	}
-	if p.set.Limit != nil {
-		out["theLimit"] = "the limit of " + textOf(p.set.Limit)
-		name := p.settings.get("limitParam").text()
-		switch p.set.LimitFrom.Path {
-		case diag.Join(diag.Join(p.set.Job.path, "params"), name):
-			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", name)
-		case diag.Join(commonParams, name):
-			out["theLimit"] += fmt.Sprintf(", which the parameter %s of all requests sets", name)
-		}
-	}
-	if p.settings.get("nextPageFlag.ifNotSet").Value == p.settings.get("nextPageFlag.stopOn").Value {
-		out["orMissing"] = "is missing or "
-	}
-	if p.lowerer.switches.lenientNumbers {
-		out["asNumber"] = ", which counts as 0 if it is missing, null, false or text without a number"
-	}
-	return out
 }
 
 // hasUserStop reports whether id, such as stopRules[0], is the default id of a user's stopping rule that has
