@@ -127,7 +127,7 @@ func (s settings) get(name string) setting {
 	return found
 }
 
-// findInner returns the field of a name, or nil.
+// findInner returns the field with a name, or nil. A dot leads into a block, as in forceStop.pages.
 func findInner(fields []Field, name string) *Field {
 	outer, inner, isInner := strings.Cut(name, ".")
 	i := fieldIndex(fields, outer)

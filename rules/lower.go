@@ -25,7 +25,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 	out := &Lowered{}
 	total := 0
 	for _, job := range c.Jobs {
-		set := l.job(job)
+		set := l.lowerJob(job)
 		if total += len(set.Rules); total > maxRules {
 			l.diags.Errorf(diag.Value(diag.Join(c.path, "config.jobs")), "the jobs have more than %d rules in all", maxRules).
 				WithHint("extract them with several configurations")
@@ -60,10 +60,10 @@ func newLowerer(c *Config) *lowerer {
 	}
 }
 
-// job makes the ruleset of a job. The rules of one role are evaluated in the order in which they are
+// lowerJob makes the ruleset of a job. The rules of one role are evaluated in the order in which they are
 // added here, except for splitWhen: see addForRules.
-func (l *lowerer) job(job Job) *Ruleset {
-	set := l.ruleset()
+func (l *lowerer) lowerJob(job Job) *Ruleset {
+	set := l.newRuleset()
 	set.Job = job
 	set.ItemsFrom = l.itemsFrom(job)
 	l.addJobRequest(set)
@@ -90,8 +90,8 @@ func (l *lowerer) itemsFrom(job Job) Origin {
 	return Origin{}
 }
 
-// ruleset returns a ruleset without rules.
-func (l *lowerer) ruleset() *Ruleset {
+// newRuleset returns a ruleset without rules.
+func (l *lowerer) newRuleset() *Ruleset {
 	inputs := lists.Map(l.cfg.Inputs, func(in Input) string { return in.Name })
 	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, InputNames: inputs}
 }
@@ -137,16 +137,16 @@ func (l *lowerer) addPagination(set *Ruleset, p *pagination, outer *pager) {
 		level.build()
 		return
 	}
-	if s, ok := l.pick(p, set.Job); ok {
+	if s, ok := l.chooseScroller(p, set.Job); ok {
 		set.Scroller = s.Name
-		if inner := l.scroller(s); inner != nil {
+		if inner := l.paginationOf(s); inner != nil {
 			l.addPagination(set, inner, level)
 		}
 	}
 }
 
-// pick chooses the scroller of a job. It reports false if the job has no scroller.
-func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
+// chooseScroller returns the scroller of a job. It reports false if the job has no scroller.
+func (l *lowerer) chooseScroller(p *pagination, job Job) (setting, bool) {
 	name, path := job.scroller, diag.Join(job.path, "scroller")
 	if name == "" {
 		name, path = p.settings.get("default").text(), p.settings.get("default").path()
@@ -166,9 +166,9 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 	return setting{}, false
 }
 
-// scroller returns a scroller of method multiple. It returns nil if the scroller cannot
-// be used.
-func (l *lowerer) scroller(s setting) *pagination {
+// paginationOf returns the pagination of a scroller of method multiple. It returns nil if the scroller
+// cannot be used.
+func (l *lowerer) paginationOf(s setting) *pagination {
 	p := s.pagination()
 	if p == nil || p.method.Name != Multiple || l.switches.nestedMultiple {
 		return p
@@ -257,14 +257,14 @@ func (l *lowerer) unusedPaginations(p *pagination, scroller string) []*Ruleset {
 		return nil
 	}
 	if p.method.Name != Multiple {
-		set := l.ruleset()
+		set := l.newRuleset()
 		set.Scroller = scroller
 		l.addPagination(set, p, nil)
 		return []*Ruleset{set}
 	}
 	var sets []*Ruleset
 	for _, s := range p.settings.get("scrollers").list() {
-		sets = append(sets, l.unusedPaginations(l.scroller(s), s.Name)...)
+		sets = append(sets, l.unusedPaginations(l.paginationOf(s), s.Name)...)
 	}
 	return sets
 }

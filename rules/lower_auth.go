@@ -26,14 +26,14 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 		return nil, nil
 	}
 	l := newLowerer(c)
-	out := &AuthRules{Scope: findAuthType(auth.Type).Scope, Set: l.ruleset()}
+	out := &AuthRules{Scope: findAuthType(auth.Type).Scope, Set: l.newRuleset()}
 	for _, f := range authenticationFields {
 		name, hidden := strings.CutPrefix(f.Name, "#")
 		if c, ok := auth.Computed[name]; ok && f.Name == authKey(name) {
 			out.Values = append(out.Values, l.authRule(authPart{Name: name, Source: c.Source, Path: c.Path}, c.Secret || hidden))
 		}
 	}
-	set := l.ruleset()
+	set := l.newRuleset()
 	l.addComputedValues(set, "authentication.params", RoleParam, auth.Params, Sending{})
 	out.Params = set.Rules
 	for _, p := range auth.parts {
@@ -44,7 +44,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 		out.Expires = &rule
 	}
 	if auth.Login != nil {
-		out.Login = l.ruleset()
+		out.Login = l.newRuleset()
 		out.Login.Job = *auth.Login
 		l.addJobRequest(out.Login)
 	}

@@ -151,15 +151,15 @@ func (p *pager) add(r Rule) {
 	p.set.Rules = append(p.set.Rules, r)
 }
 
-// taken reports whether a rule has the id.
-func (p *pager) taken(id string) bool {
+// hasRule reports whether the ruleset has a rule with the id.
+func (p *pager) hasRule(id string) bool {
 	return slices.ContainsFunc(p.set.Rules, func(had Rule) bool { return had.ID == id })
 }
 
 // id returns the id for a rule. It is qualified by the name of the scroller if a rule of the outer pagination
 // has the same id, or will get it.
 func (p *pager) id(id string) string {
-	if p.taken(id) || p.outer != nil && p.outer.hasUserStop(id) {
+	if p.hasRule(id) || p.outer != nil && p.outer.hasUserStop(id) {
 		return cmp.Or(p.set.Scroller, "pagination") + "." + id
 	}
 	return id
@@ -363,7 +363,7 @@ func (p *pager) addUserStops(wanted func(Outcome) bool) {
 		if !wanted(r.Outcome) {
 			continue
 		}
-		if p.taken(r.ID) {
+		if p.hasRule(r.ID) {
 			p.lowerer.diags.Errorf(diag.Value(element.path()), "duplicate rule id %q", r.ID).WithHint("give it another name")
 		}
 		r.Clause = r.Source

@@ -228,9 +228,9 @@ func (r *listRun) settle(page *Page) (next requests.Request, err error) {
 	return next, err
 }
 
-// stop makes a page the last one, and sets the reason why the job ended.
-func (r *listRun) stop(page *Page, by []string, outcome rules.Outcome, message string) {
-	page.Decision, page.StoppedBy, page.Outcome, page.Reason = trace.Stop, by, outcome, by[0]
+// stop makes a page the last one. ids are those of the rules that end the list; the first is the reason.
+func (r *listRun) stop(page *Page, ids []string, outcome rules.Outcome, message string) {
+	page.Decision, page.StoppedBy, page.Outcome, page.Reason = trace.Stop, ids, outcome, ids[0]
 	result := &r.state.Result
-	result.Outcome, result.StoppedBy, result.Reason, result.Message = outcome, by, by[0], r.Redactor.Shown(message)
+	result.Outcome, result.StoppedBy, result.Reason, result.Message = outcome, ids, ids[0], r.Redactor.Shown(message)
 }

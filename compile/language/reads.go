@@ -113,8 +113,8 @@ type access struct {
 
 func (a access) needed() Read { return a.read.needed() }
 
-// accesses calls found for every access in a tree. An access that contains others comes before them.
-func (l *Language) accesses(node *ast.Node, found func(access)) {
+// eachAccess calls found for every access in a tree. An access that contains others comes before them.
+func (l *Language) eachAccess(node *ast.Node, found func(access)) {
 	f := &accessFinder{language: l, found: found, locals: map[string]int{}}
 	f.walk(node)
 }

@@ -107,7 +107,7 @@ const placeholder = "\x00"
 // templateOf prints a tree with a placeholder for every read. It changes the tree.
 func (l *Language) templateOf(node ast.Node) template {
 	var t template
-	l.accesses(&node, func(a access) {
+	l.eachAccess(&node, func(a access) {
 		if !a.ofElement && !a.read.Open {
 			t.reads = append(t.reads, a.read)
 			*a.node = &ast.IdentifierNode{Value: placeholder}

@@ -76,7 +76,7 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 	if err != nil {
 		return nil, err
 	}
-	if err := wantKind(rule.Role, code.result); err != nil {
+	if err := checkCondition(rule.Role, code.result); err != nil {
 		return nil, err
 	}
 	if err := code.names.checkFor(set, scope); err != nil {
@@ -85,15 +85,15 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 	return &Expression{Rule: rule, Reads: code.reads, code: code}, nil
 }
 
-// compile returns the code of a source, in which the variables of for have names of their
-// own, and whose reads are marked as marking says. The error is a fault, or an error of the expression language.
+// compile returns the code of a source, which may name the variables of for. The code notices when the fields in the
+// marking are nil. The error is a fault, or an error of the expression language.
 func (c *Compiler) compile(source string, variables []string, marking marking) (*code, error) {
 	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
 	key := strings.Join(append(variables, source, string(marking)), "\x00")
 	entry, known := c.cache[key]
 	if !known {
 		entry.code, entry.err = c.translate(source, variables, marking)
-		if found, _ := findMistake(source, unnoticed(source)); found != nil {
+		if found, _ := findMistake(source, mayHave(source)); found != nil {
 			entry.code, entry.err = nil, found
 		} else if entry.err != nil {
 			entry.err = mistakeIn(source, entry.err)
@@ -133,7 +133,7 @@ func (c *Compiler) translate(source string, variables []string, marking marking)
 	syntax := tree.Node
 	code := &code{syntax: syntax, result: result, names: names, needsKept: neededKept(syntax)}
 	code.because = sync.OnceValue(func() template { return c.language.templateOf(clone(syntax)) }) // few rules are ever met
-	c.language.accesses(&syntax, func(a access) { code.accesses = append(code.accesses, a) })
+	c.language.eachAccess(&syntax, func(a access) { code.accesses = append(code.accesses, a) })
 	code.shown = sync.OnceValue(func() []Read {
 		return distinct(code.accesses, func(a access) Read { return a.read })
 	})
@@ -156,9 +156,9 @@ func (c *Compiler) translate(source string, variables []string, marking marking)
 	return code, err
 }
 
-// wantKind checks the static type of a rule's value. The kind of a value of the
+// checkCondition refuses a condition whose value cannot be true or false. The kind of a value of the
 // response is known only when the rule runs.
-func wantKind(role rules.Role, result reflect.Type) error {
+func checkCondition(role rules.Role, result reflect.Type) error {
 	if role.IsCondition() && result != nil && result.Kind() != reflect.Bool && result.Kind() != reflect.Interface {
 		f := &Fault{Message: "want true or false, got " + kindName(result)}
 		return f.withHint("a comparison gives true or false, and truthy(…) converts any value to one")

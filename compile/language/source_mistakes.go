@@ -142,9 +142,9 @@ func mistakeIn(source string, err error) error {
 	return s
 }
 
-// unnoticed returns a function that reports whether a mistake may be in the source, although the source
+// mayHave returns a function that reports whether a mistake may be in the source, although the source
 // can be compiled.
-func unnoticed(source string) func(mistake) bool {
+func mayHave(source string) func(mistake) bool {
 	return func(m mistake) bool {
 		return slices.ContainsFunc(m.near, func(part string) bool { return strings.Contains(source, part) })
 	}
