@@ -18,8 +18,8 @@
 //     depends on the outer one.
 //   - rewrite*.go rewrite the tree to calls of the functions in eval_internal.go.
 //   - eval*.go do the work of these functions; eval_meter.go limits it.
-//   - rewrite_lack.go, eval_lack.go and expression_lack.go make a rule fail that would lose items for want of a
-//     kept value or an input.
+//   - rewrite_lack.go, eval_lack.go and expression_lack.go make a rule fail that would lose items because a
+//     kept value or an input is nil.
 //   - library*.go are the table of the functions of the expression language, with their bodies.
 //   - function*.go are the tables of the functions that this package adds, with their bodies:
 //     function_builtins.go, and function_php.go for dialect keboola. function_user.go calls the

@@ -12,7 +12,7 @@ type givenRead struct {
 	lack lack
 }
 
-// A lack is the value of a marked read that is nil, in a supposition.
+// A lack is the value of a marked read that is nil, when a rule is evaluated again under a [supposition].
 type lack struct {
 	source string // of the read: kept.at
 	isKept bool
@@ -20,10 +20,10 @@ type lack struct {
 	isElement bool // of a list, which is supposed to have an element
 }
 
-// A site stands for a comparison with a lack. It has a size, so that each has an address of its own.
+// A site stands for a comparison with a lack, by its address. It has a size, since values without one may share an address.
 type site struct{ _ byte }
 
-// A supposition has a value for each comparison with a lack: whether it is true. The first supposition is that all are true.
+// A supposition says of each comparison with a lack whether it is true. At first, all of them are.
 type supposition struct {
 	first  lack    // the first lack that a comparison met
 	sites  []*site // in the order in which an evaluation has met them

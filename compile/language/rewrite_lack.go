@@ -10,15 +10,18 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// A condition on items compares each of them with values that the run is given, such as kept.at. A comparison with
-// nil is false. If the item lacks the member, it is left out; but if the run lacks the value, all items would be
-// left out, and lost if the kept values move on. A stopping rule that compares with a kept value, such as
-// not any(items, .id > kept.last), would end the list of the first run, too. So the reads of such values are marked, and a rule
-// whose value does harm is evaluated again with suppositions, in which a marked read that is nil is a [lack]: functions of a
-// lack yield it, unless they say what is to be with nil, and its comparisons are true or false as is supposed. See
+// A condition on items compares each item with values that the run is given, such as kept.at. A comparison with nil is
+// false. That is right if the item lacks its member: the item is left out. But if the run lacks the value, all items would
+// be left out, and they are lost once the kept values move on. In the same way, a stopping rule that compares with a kept
+// value, such as not any(items, .id > kept.last), would end the list of the first run.
+//
+// So the reads of such values are marked. If a rule leaves out an item or ends the list, it is evaluated again, with a [lack]
+// as the value of every marked read that is nil. A function of a lack returns the lack, unless the function has a meaning for
+// nil, and a comparison with a lack is taken for true at first, and then for false: see [supposition]. If one of the results
+// would let the item pass or let the list go on, the absence of the value has decided, and the rule fails. See
 // [Expression.Passes], [Expression.Chosen], [Expression.Ends], [Expression.Address] and [Expression.Assigned].
 
-// A marking has the names of the fields of the context whose reads are marked in a rule, and of the variables of the state.
+// A marking has the names of the fields of the context, and of the variables of the state, whose reads are marked in a rule.
 type marking string
 
 const (
@@ -70,7 +73,7 @@ func (c *Compiler) givenVariables(set *rules.Ruleset) (names []string) {
 }
 
 // decides reports whether a variable of the state decides which items the job obtains: a rule that may end the list or that
-// chooses items reads it, or another variable that decides does. Those in seen are known not to.
+// chooses items reads it, or another variable that decides does. seen has the variables that are known not to decide.
 func (c *Compiler) decides(name string, set *rules.Ruleset, seen []string) bool {
 	seen = append(slices.Clip(seen), name)
 	isRead := func(r Read) bool { return r.Is(rules.ContextState) && (len(r.Path) == 0 || r.Path[0] == name) }

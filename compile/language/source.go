@@ -85,8 +85,8 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 	return &Expression{Rule: rule, Reads: code.reads, code: code}, nil
 }
 
-// compile returns the code of a source, which may name the variables of for. The code notices when the fields in the
-// marking are nil. The error is a fault, or an error of the expression language.
+// compile returns the code of a source, which may name the given variables of for. Its reads of the names in the marking
+// are marked: see [marking]. The error is a fault, or an error of the expression language.
 func (c *Compiler) compile(source string, variables []string, marking marking) (*code, error) {
 	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
 	key := strings.Join(append(variables, source, string(marking)), "\x00")
