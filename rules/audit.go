@@ -178,9 +178,9 @@ var auditTable = audits([]Rule{
 			`(list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
 			`"the request after page 1 continues from its first item (" + list.cursorFirst + "), and page 2 is empty") + ` +
 			`"; if the list begins with the newest or greatest items, continue from the last one (reverse)"}`},
-	{ID: "audit.twice", Audit: &Auditing{Requires: FactList, Also: afterAnyOther},
+	{ID: "audit.twice", Audit: &Auditing{Requires: FactList, About: AboutOneList, Also: afterAnyOther},
 		Source: `list.twice > 0`,
-		Clause: "an item occurs twice on one page",
+		Clause: "an item with an identifier or a key occurs twice on one page",
 		Message: counted("list.twice", "item occurs", "items occur") + ` twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
 	{ID: "audit.duplicate", Audit: &Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},

@@ -445,7 +445,8 @@ func (a *Auth) renewed() string {
 		renewal = fmt.Sprintf("%s before the end of the lifetime, if there is one, but not in the first half of it, and ",
 			wording.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
-	return fmt.Sprintf("shared by all jobs of the run, not saved, and renewed %sonce if the API refuses the credentials (status 401)", renewal)
+	return fmt.Sprintf("shared by all jobs of the run, not saved, and renewed %sif the API refuses the credentials (status 401), "+
+		"at most once for each request", renewal)
 }
 
 // WithValues returns the credentials with values of expressions: the values of keys, and the parameters

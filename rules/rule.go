@@ -143,6 +143,7 @@ const (
 	AboutPosition                         // requests that name positions in the list
 	AboutPages                            // several pages of the list, which are compared
 	AboutUnpaged                          // a job that is not paged
+	AboutOneList                          // the items of one list: several lists may have an item in common
 	AboutKey                              // the key of the items
 	AboutAhead                            // pages that are requested ahead of their turn
 	AboutPartitions                       // several partitions, which are compared

@@ -47,7 +47,8 @@ var builtins = []function{
 		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, -1), ofItems: true}),
 	documented(`latestOf(items, "at"[, v[, layout]])`,
 		`latestOf([{"at": "2026-03-01"}, {"at": "N/A"}, {}], "at", "2026-02-01")`, `"2026-03-01"`,
-		"the greatest of v and the values at a path in the items: of the times, or if there are none of the numbers, or of the texts; "+
+		"the greatest of v and the values at a path in the items: of the times or, if there is none, of the numbers (also in "+
+			"texts), or else of the texts; "+
 			"a date of an unknown form that does not sort as a text, such as 31/12/2025, fails the rule, and so do numbers "+
 			"beside other texts, save for words such as N/A and identifiers of one length. "+
 			"With a layout (or time, unix, unixms), its form is known, too, and texts that are not dates are left out",

@@ -26,7 +26,7 @@ func TestErrorsInAnExpressionShowACaretAndHowToFixIt(t *testing.T) {
 		{"a variable is not declared", `state.cursor == 1`, "unknown name state.cursor", `declare it in "state"`, ""},
 		{"a saved value is not declared", `kept.since == 1`,
 			"unknown name kept.since", `declare it in "keep"`, " | kept.since == 1\n |      ^"},
-		{"only the audit sees hints", `signs.total > 1`, "unknown name hints", "", " | signs.total > 1\n | ^"},
+		{"only the audit sees signs", `signs.total > 1`, "unknown name signs", "", " | signs.total > 1\n | ^"},
 		{"the environment has no name", `len(toJSON($env)) > 0`, "unknown name $env", "", ""},
 		{"the source ends too early", `count ==`, "unexpected token EOF", "", " | count ==\n |        "},
 		{"a condition is a number", `count`, "want true or false, got an integer", "truthy(…)", " | count\n | ^"},

@@ -43,8 +43,8 @@ func (l LimitedByRules) String() string {
 // boundKinds are the kinds of bounds, in the order in which they are printed.
 var boundKinds = []string{"pages", "seconds", "bytes", "items"}
 
-// bounds describes the limits of the number of requests of the job.
-func (j explainer) bounds() BoundsExplanation {
+// bounds describes the limits of the number of requests of the job. maxPartitions is limits.partitions, and 0 if it is not set.
+func (j explainer) bounds(maxPartitions int) BoundsExplanation {
 	if !j.Paged() {
 		return BoundsExplanation{Says: "one request"}
 	}
@@ -61,6 +61,9 @@ func (j explainer) bounds() BoundsExplanation {
 	restarts := ""
 	if slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.OnError.Do == rules.ErrorRestart }) {
 		limit := "every limit"
+		if maxPartitions > 0 {
+			limit += " except limits.partitions"
+		}
 		if slices.ContainsFunc(b.Limits, func(l LimitedByRules) bool { return l.Unit == "seconds" }) {
 			limit += " except the time limit"
 		}

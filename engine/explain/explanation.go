@@ -46,6 +46,7 @@ type Explanation struct {
 	properties []property
 	redact     func(string) string
 	serial     bool // whether jobs run one after another, whatever the flags say
+	roots      int  // number of the jobs that are no children
 }
 
 // WarningExplanation is a warning about the configuration.
@@ -240,6 +241,7 @@ type RuleExplanation struct {
 	exceptions   []string      // of a guard, besides polls
 	dialect      rules.Dialect // of a guard
 	later        bool          // ValueInWords is only that of requests after the first
+	own          bool          // the job has a param of that name
 	leftOut      bool          // it is a part of the request that is left out, since no page size is set
 	runsChildren bool          // jobs are for the items of its list
 	readsWhole   bool          // the whole response is an item unless it is a list
@@ -279,6 +281,11 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		},
 		Pace: explainPace(&cfg.HTTP, run.Waits.Asked), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
 		serial: cfg.MaxPartitions > 0,
+	}
+	for _, j := range jobs {
+		if j.Parent == nil {
+			e.roots++
+		}
 	}
 	run.sorts = cfg.Auth != nil && cfg.Auth.Type == rules.AuthAWS4
 	e.Trees = trees(jobs, run.Redact)

@@ -223,7 +223,7 @@ func TestTheFileIsReplacedWithThoseThatBelongToIt(t *testing.T) {
 		{`{"endpoint": "{kind}", "for": {"kind": {"values": ["a", "b"]}}}`, "If the job does not fail, and has no evidence, the file is replaced, also if no row is written; otherwise "},
 		{
 			fmt.Sprintf(users, `, "dataType": "rows"`) + `, {"endpoint": "teams", "dataType": "rows"}`,
-			"If no job that writes to it fails, the file is replaced, also if no row is written; otherwise ",
+			"If no job that writes to it fails or has evidence, the file is replaced, also if no row is written; otherwise ",
 		},
 		{
 			fmt.Sprintf(users, `, "dataType": "rows"`) + ", " + fmt.Sprintf(posts, "") + `, {"endpoint": "teams", "dataType": "rows"}`,
@@ -231,7 +231,7 @@ func TestTheFileIsReplacedWithThoseThatBelongToIt(t *testing.T) {
 		},
 		{
 			`{"id": "users", "endpoint": "users", "pagination": {"method": "pagenum", "keep": {"newest": "greatest(items, 'id', kept.newest)"}}}, ` + fmt.Sprintf(posts, ""),
-			"Without kept values, the file is replaced if no job of the tree fails or has evidence, also if no row is written; with them, the rows are added (keep) if all jobs of the tree are complete, and have no evidence. Otherwise ",
+			"In a run without kept values, as the first one is, the file is replaced if no job of the tree fails or has evidence, also if no row is written; in one with them, the rows are added if all jobs of the tree are complete, and have no evidence. Otherwise ",
 		},
 	} {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [`+c.jobs+`]}}`, nil)
@@ -267,7 +267,7 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		},
 		{
 			"a login with a body", `"type": "login", "loginRequest": {"endpoint": "https://auth.example/login", "method": "POST", "params": {"v": 1}, "body": {"user": "a"}},
-				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "renewed once if the API refuses the credentials (status 401)",
+				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "renewed if the API refuses the credentials (status 401), at most once for each request",
 			"POST https://auth.example/login with v in the query; user in the body, which is JSON",
 		},
 		{"no request", `"type": "bearer", "#token": "a"`, "a fixed token, in the header Authorization: Bearer", ""},
@@ -302,7 +302,7 @@ var waits = Waits{
 
 // Whoever asks how long a run waits for a page, and what happens then, finds the answer, whether a timeout is configured or not.
 func TestTheTimeoutsAreTold(t *testing.T) {
-	const begins = "A request that gets no complete response is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries: each success gives 1/5 of one back, and a retry whose time the API sets takes only 1/5 of one; with none left, the run fails (exit status 4). "
+	const begins = "A request that gets no complete response is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries: 5 successes give one back, and 5 retries whose time the API sets take one; with none left, the run fails (exit status 4). "
 	for _, c := range []struct {
 		timeout time.Duration
 		want    string

@@ -40,8 +40,6 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	}
 	switch isTree := j.Parent != nil || len(j.Children) > 0; {
 	case evidence == "":
-	case x.Added:
-		x.ofEvidence = ", and after evidence as well, because no value is saved then"
 	case isTree:
 		x.ofEvidence = ", and after evidence in any job, the whole tree of that job"
 	case len(j.For) > 0:
@@ -58,13 +56,19 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 		x.published, x.added = "the job does not fail"+hasEvidence, "all partitions are complete"+haveEvidence
 	}
 	if shared {
-		x.published, x.added = "no job that writes to it fails", "all jobs that write to it are complete"+haveEvidence
+		if evidence != "" {
+			x.ofEvidence += ", and those that write to the same file"
+		}
+		x.published, x.added = "no job that writes to it fails"+orEvidence, "all jobs that write to it are complete"+haveEvidence
 	}
 	if j.Parent != nil || len(j.Children) > 0 {
 		x.published, x.added = "no job of the tree fails"+orEvidence, "all jobs of the tree are complete"+haveEvidence
 		if shared {
 			x.published += ", and no other job that writes to it"
 		}
+	}
+	if x.Added && x.ofEvidence != "" {
+		x.ofEvidence += ", with the kept values that they had"
 	}
 }
 
@@ -254,15 +258,15 @@ func (x *JobExplanation) outputInWords() string {
 		if x.Items.keepers != nil {
 			of = " of " + wording.OrList(x.Items.keepers)
 		}
-		replaced = fmt.Sprintf("Without kept values%s, %s if %s, also if no row is written; with them, "+
-			"the rows are added (keep) if %s. Otherwise ",
+		replaced = fmt.Sprintf("In a run without kept values%s, as the first one is, %s if %s, also if no row is written; in one with them, "+
+			"the rows are added if %s. Otherwise ",
 			of, file, x.Items.published, x.Items.added)
 	}
 	if cut := x.cutOff(); cut != nil {
 		names := wording.OrList(cut)
 		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it", names)
 		if x.Items.Added {
-			also += "; with kept values, such a list changes neither them nor the file"
+			also += "; but in a run with kept values, such a list leaves these and the file as they are"
 		}
 		also += "."
 		if x.Partitions != nil && x.Partitions.capped {
@@ -286,7 +290,8 @@ func (x *JobExplanation) outputInWords() string {
 		order = "in the order of the paths"
 	}
 	return fmt.Sprintf("one per line, %s, %s, to standard output%s or, with --out DIR, to %s "+
-		"(--format csv, singer or parquet replaces ndjson, also in the name). %s%s, and any new rows are in %s.%s Standard output has "+
+		"(--format csv, singer or parquet replaces ndjson, also in the name; .gz compresses). %s%s, and any new rows are in %s, "+
+		"in place of earlier ones.%s Standard output has "+
 		"the rows %s by %[9]s, also if the run fails later.",
 		form, order, x.Items.beside, inFolder, replaced, stays, partial, also, unit)
 }

@@ -153,6 +153,11 @@ func tableInWords(r rules.ResponseFormat) string {
 	switch {
 	case r.Columns != nil:
 		out += fmt.Sprintf(", columns %s", strings.Join(r.Columns, ", "))
+		if r.Header {
+			out += " in place of the names in the first row"
+		} else {
+			out += ", and the first row is an item"
+		}
 	case !r.Header:
 		out += ", no header"
 	}

@@ -58,7 +58,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 			Origin: rules.Origin{Path: "config.limits.partitions"}, rule: rules.Rule{Role: roleNoNext},
 		}
 	}
-	x.Bounds = j.bounds()
+	x.Bounds = j.bounds(cfg.MaxPartitions)
 	x.passesEmpty = j.Paged() && !x.Bounds.onePage && j.passesEmptyPages()
 	if x.Partitions = j.partitions(cfg.MaxPartitions); x.Partitions != nil {
 		x.Partitions.Facts = slices.DeleteFunc(append(x.windows, x.Partitions.Facts...), func(fact string) bool { return fact == "" })
@@ -95,6 +95,7 @@ func (x *JobExplanation) describeRules(j explainer) {
 		}
 	}
 	for i, e := range j.Parts {
+		_, x.Next[i].own = j.Request.Params.Get(e.Rule.Target)
 		switch {
 		case x.Next[i].ValueInWords != "":
 		case e.IsName("limit"):

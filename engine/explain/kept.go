@@ -75,11 +75,29 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	if ofLast != nil {
 		sentences = append(sentences, fmt.Sprintf("The last page gives the value of %s.", wording.AndList(ofLast)))
 	}
+	if lacking := j.lackingInWords(); lacking != "" {
+		sentences = append(sentences, fmt.Sprintf("If %s, the next run is refused, too, unless it merges the rows or has --append.", lacking))
+	}
 	sentences = append(sentences, "If a value is missing, that of the run before stays"+stay+".")
 	if j.KeepFor != nil && kept != nil {
 		sentences = append(sentences, j.keptInWords(kept[j.ID()]))
 	}
 	return strings.Join(sentences, " ")
+}
+
+// lackingInWords says after which lists the next run may obtain items again, since values that decide where it begins are missing; see
+// [compile.Analysis.Continues].
+func (j explainer) lackingInWords() string {
+	switch {
+	case j.KeptUse() == compile.KeptUnused:
+		return ""
+	case j.KeepFor != nil:
+		return fmt.Sprintf("partitions with one value of %s have items, but keep nothing, and others keep something",
+			j.redact(j.KeepFor.Rule.Source))
+	case len(j.Keeps) > 1 && len(j.SentCursors()) == 0:
+		return "the list has items and keeps only some of these values, others of which decide which items the next run obtains"
+	}
+	return ""
 }
 
 // keptInWords says for which values of keepFor the previous run kept values.

@@ -55,6 +55,9 @@ var unnoticed = []struct {
 	{rules.AboutUnpaged, func(j explainer, _ *rules.Auditing) string {
 		return reasonIf(j.Paged(), "the job is paged")
 	}},
+	{rules.AboutOneList, func(j explainer, _ *rules.Auditing) string {
+		return reasonIf(j.Spec().DataField != nil && len(j.Spec().DataField.Lists) > 1, "items of several lists may be equal")
+	}},
 	{rules.AboutPlace, func(j explainer, _ *rules.Auditing) string {
 		return reasonIf(j.Spec().Response.Format.IsLines(), "each line of a response is an item")
 	}},

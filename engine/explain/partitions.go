@@ -202,7 +202,7 @@ func (j explainer) withoutValue() (sentences []string) {
 		says  string
 	}{
 		{inAddress, "If an item has no %s, or an empty one, its partition fails (" + statusResponse + ")."},
-		{sent, "If an item has no %s, that part of the request is left out, and audit.missing warns" + fails + "."},
+		{sent, "If an item has no %s, that part of the request is left out (within an object: null), and audit.missing warns" + fails + "."},
 		{inFields, "If an item has no %s, fields read nil; if no item has it, audit.missing " + ofFields + "."},
 		{inFilters, "If no item has %s, and the filter that reads it leaves out items, audit.missing warns" + ofFilters + "."},
 		{inConditions, "If no item has %s, and there is no partition, audit.missing warns."},

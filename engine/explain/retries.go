@@ -42,7 +42,7 @@ func (r RetryExplanation) String() string {
 		causes = append(causes, "status "+statusesInWords(r.Limited)+" with headers that say when to retry or that no requests are left")
 	}
 	return fmt.Sprintf("A request that gets %s is retried up to %s; then the run fails (%s). All requests share %d retries: "+
-		"each success gives 1/%d of one back, and a retry whose time the API sets takes only 1/%[5]d of one; with none left, "+
+		"%d successes give one back, and %[5]d retries whose time the API sets take one; with none left, "+
 		"the run fails (%[3]s). %[6]sAn unknown host or an untrusted certificate fails it at once (%[7]s).\n%[8]s; then the run "+
 		"fails (%[9]s).\n%[10]s\n%[11]s. Any other status fails it at once (%[7]s, or %[12]d below 400)%[13]s.",
 		strings.Join(causes, ", or "), wording.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun,
@@ -142,7 +142,7 @@ func (r RetryExplanation) renewed() string {
 	if !r.Renewed {
 		return ""
 	}
-	return "; after 401, the credentials are renewed first, and the request is made again, once for each request"
+	return "; after 401, the credentials are renewed, and the request is made again, at most once for each request"
 }
 
 // inWords writes a duration without the zeros of [time.Duration.String].

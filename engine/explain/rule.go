@@ -242,6 +242,8 @@ func (r RuleExplanation) partUnderHeading() string {
 			own += " or, if that is missing, with the job's endpoint"
 		}
 		phrases = append(phrases, "also in the first request"+own+setting)
+	case r.FirstBy != nil && r.own && r.rule.Role == rules.RoleParam:
+		phrases = append(phrases, "in place of the job's own, which the first request has"+setting)
 	case r.FirstBy != nil:
 		phrases = append(phrases, "not in the first request"+setting)
 	}

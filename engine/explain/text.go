@@ -152,8 +152,8 @@ func (t *textWriter) writeFailureOfJob() {
 		order, beside = "Because the configuration has limits.partitions, jobs run one after another, also with --jobs. ", ""
 	}
 	apart := ""
-	if len(e.Trees) > 1 {
-		apart = " Files whose jobs and their trees are complete are there although others fail."
+	if e.roots > 1 {
+		apart = " Without --append, files whose jobs and their trees are complete are written although others fail."
 	}
 	t.writeBlank()
 	t.writeParagraph(0, order+fmt.Sprintf(jobFails, beside, tree, evidence+apart))
@@ -302,7 +302,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	}
 	t.writeRequest("second request", x.Second)
 	if x.First.typed || x.FirstKept != nil && x.FirstKept.typed || x.Second != nil && x.Second.typed {
-		t.writeRow("", `of "{value}" in a body, the quotes are sent only if the value is a text: 7, true or [7] has none`)
+		t.writeRow("", `in a body, a number, true, false, null or a list takes the place of "{value}" with its quotes`)
 	}
 	t.writeRow("items", x.Items.Where+origin(x.Items.From))
 	if x.Items.Otherwise != "" {

@@ -42,14 +42,15 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 		return
 	}
 	if evidence != nil {
-		t.writeHeading(fmt.Sprintf("audit, at the end of a list: each of these fails the run (%s), unless a condition below it says otherwise",
-			statusSuspect))
+		t.writeHeading(fmt.Sprintf("audit, at the end of a list: evidence, which fails the run "+
+			"(%s), save where it only warns", statusSuspect))
 		for _, r := range evidence {
-			t.writeDefinition(r.ID, r.Clause, x.conditionsOfEvidence(r)...)
+			t.writeDefinition(r.ID, r.Clause, x.conditionsOfEvidence(r))
 		}
 		rest := ""
 		if !t.full && hints != nil {
-			rest = "Other signs only warn" + signNames(hints)
+			rest = "Other signs only warn" + signNames(hints) +
+				" With --fail-on suspect they fail the run, too; with none, evidence only warns."
 		}
 		if text := strings.TrimSpace(x.Items.signs(t.full) + x.auditOfCutOff(evidence) + rest); text != "" {
 			t.writeParagraph(4, text)
@@ -76,9 +77,9 @@ func signNames(signs []RuleExplanation) string {
 	return fmt.Sprintf("%s: %s (audit.NAME; --full describes them).", example, strings.Join(names, ", "))
 }
 
-// conditionsOfEvidence says when a finding of the audit fails the run, and when it only warns. It returns nothing if the finding
+// conditionsOfEvidence says when a finding of the audit fails the run, and when it only warns. It returns "" if the finding
 // always fails the run.
-func (x *JobExplanation) conditionsOfEvidence(r RuleExplanation) (sentences []string) {
+func (x *JobExplanation) conditionsOfEvidence(r RuleExplanation) string {
 	var fails, warns []string
 	if r.again {
 		fails = append(fails, "samePage has ended the list")
@@ -95,12 +96,12 @@ func (x *JobExplanation) conditionsOfEvidence(r RuleExplanation) (sentences []st
 		warns = append(warns, x.decides(r)...)
 	}
 	if fails != nil {
-		sentences = append(sentences, "only warns unless "+strings.Join(fails, ", and "))
+		warns = append([]string{"unless " + strings.Join(fails, ", and ")}, warns...)
 	}
-	if warns != nil {
-		sentences = append(sentences, "only warns "+strings.Join(warns, "; or "))
+	if warns == nil {
+		return ""
 	}
-	return sentences
+	return "only warns " + strings.Join(warns, "; or ")
 }
 
 // decides says when a sign that there is more only warns, because the configuration decides on it.

@@ -73,7 +73,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"a header of its own", job("", `"headers": {"accept": "text/x"}`), "headers accept: text/x"},
 		{"CSV", job("", `"response": {"format": "csv"}`), "each row of the response (CSV), an object of texts by the names in the first row"},
 		{"CSV without a header", job("", `"response": {"format": "csv", "header": false}`), "(CSV, no header), a list of texts"},
-		{"CSV with columns", job("", `"response": {"format": "csv", "columns": ["a"]}`), "(CSV, columns a), an object of texts"},
+		{"CSV with columns", job("", `"response": {"format": "csv", "columns": ["a"]}`), "(CSV, columns a in place of the names in the first row), an object of texts"},
 		{"a page that fails", job(`, "pagination": {"method": "pagenum"}`, data), "so are those of a page on which a rule, a guard or another expression fails it."},
 		{"an error that ends the list", job(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 404", "do": "stop"}]}`, data),
 			"the list ends (complete) with the pages before it; the audit does not see this response"},
@@ -87,7 +87,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
 			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.errorBody and audit.contract can fail the run; the others above are not sought."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
-			"audit.total the total of the last page, or else of page 1, exceeds the items read only warns unless samePage has ended the list only warns if it is an estimate or, as beside currency, an amount of money audit.pages"},
+			"audit.total the total of the last page, or else of page 1, exceeds the items read only warns unless samePage has ended the list; or if it is an estimate or, as beside currency, an amount of money audit.pages"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
@@ -110,7 +110,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "A response with status 200 that is HTML by Content-Type and first character, or an empty one that is not CSV or NDJSON, is retried once;"},
 		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456 for the values that rules read, maxDepth 512, or an expression above its limits (exit status 6)"},
 		{"no kept value", config("", users+"}"), "so --kept has no effect, and --state only continues a run that failed or was interrupted."},
-		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format csv, singer or parquet replaces ndjson, also in the name)."},
+		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format csv, singer or parquet replaces ndjson, also in the name; .gz compresses)."},
 		{"the origin", config(`, "allowedOrigins": ["https://y.example"]`, users+"}"), "One to any other origin but that of api.baseUrl (https://x.example) fails the run (exit status 6)"},
 		{"an empty page", config(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "c"}`, users+"}"),
 			"An empty page does not end the list by itself."},
@@ -152,7 +152,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"one more, or a 301 or 302 of another method than GET, fails the run"},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
 		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice); after exit status 0, it requests everything again, and after evidence the lists that have it. If the run fails by repeatedExchange, sameItems or repeatedItems, however, the list is requested again from the start, and the rows in .partial are dropped. With --restart, it starts over. A state of another configuration or of other inputs is refused before the first request (exit status 8). Without --state, every run requests everything."},
-		{"a retry", config("", users+"}"), "All requests share 20 retries: each success gives 1/5 of one back, and a retry whose time the API sets takes only 1/5 of one; with none left, the run fails (exit status 4)."},
+		{"a retry", config("", users+"}"), "All requests share 20 retries: 5 successes give one back, and 5 retries whose time the API sets take one; with none left, the run fails (exit status 4)."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
 		{"the form of a reset", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
@@ -167,9 +167,9 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"partitions that are limited", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `},
 			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`, "Because of limits.partitions, they run one after another, also with --jobs."},
 		{"a limited list with kept values", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}, "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
-			"counts as one without an error, unless --fail-on names it; with kept values, such a list changes neither them nor the file."},
+			"counts as one without an error, unless --fail-on names it; but in a run with kept values, such a list leaves these and the file as they are."},
 		{"a file without kept values", config(`, "pagination": {"method": "pagenum", "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
-			"Without kept values, the file is replaced if the list ends without an error or evidence, also if no row is written;"},
+			"In a run without kept values, as the first one is, the file is replaced if the list ends without an error or evidence, also if no row is written;"},
 		{"a path that is missing", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"a": "body.next"}}, "stopRules": ["body.done"]}`, users+"}"),
 			"the log names a path that page 1 lacks, unless it is a link or the rule tests whether it is there"},
 		{"an address that is computed", config(`, "pagination": {"method": "expression", "nextRequest": {"endpoint": "\"list/\" + text(page + 1)"}, "stopRules": ["count == 0"]}`, users+"}"),
@@ -178,7 +178,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"an empty page that ends the list", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "emptyPages: pagenum.empty ends the list at the first empty page"},
 		{"a limit", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, users+"}"), "They are checked after a page, which is complete; they cut no wait, retry or response short."},
 		{"a token that is refused", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"headers": {"X": "login.body.t"}}}`, users+"}"),
-			"after 401, the credentials are renewed first, and the request is made again, once for each request"},
+			"after 401, the credentials are renewed, and the request is made again, at most once for each request"},
 		{"XML", config("", users+`, "dataField": "a.b", "response": {"format": "xml"}}`), "any other complete body that cannot be read (invalid XML, or HTML under another Content-Type)"},
 		{"a number that ends the list", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "audit.negative "},
 		{"a query for the next page", config(`, "pagination": {"method": "response.url", "urlKey": "next", "paramIsQuery": true}`, users+`, "listStyle": "repeat"}`),
@@ -231,7 +231,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"two jobs", config("", users+`}, {"endpoint": "teams"}`), "Jobs run one after another, and with --jobs N up to N at a time."},
 		{"a job that has ended", config("", users+`}, {"endpoint": "teams"}`), "requests what is not complete, and does not repeat jobs that have ended without evidence, also by a limit; after exit status 0"},
 		{"another job in dialect keboola", config(`, "dialect": "keboola"`, users+`}, {"endpoint": "teams"}`), ", and does not repeat jobs that have ended, also by a limit; after exit status 0"},
-		{"evidence and kept values", config("", users+`, "incremental": {"cursor": "at", "param": "since"}}`), "after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then."},
+		{"evidence and kept values", config("", users+`, "incremental": {"cursor": "at", "param": "since"}}`), "after exit status 0, it begins with the kept values, and after evidence the lists that have it, with the kept values that they had."},
 		{"a rule that fails a list of one page", config("", users+"}"), "When a rule or another expression fails the run, the items of the response are written."},
 		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages with all items of a total audit.contract"},
 		{"a body that reports an error", config("", users+"}"), `audit.errorBody a successful response reports an error, or has a message other than "no items" in place of the list`},
@@ -246,7 +246,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"a ?? b a, or b if a is nil"},
 		{"a member of a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.error.code == 1"]}`, users+"}"), "such as items[-1] of an empty page, or a member of a text: a comparison with it is false"},
 		{"the lifetime of a login", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "/s"}, "apiRequest": {"headers": {"X": "login.body.t"}}, "expires": "3600"}`, users+"}"),
-			"renewed 60 seconds before the end of the lifetime, if there is one, but not in the first half of it, and once if the API refuses the credentials (status 401)"},
+			"renewed 60 seconds before the end of the lifetime, if there is one, but not in the first half of it, and if the API refuses the credentials (status 401), at most once for each request"},
 		{"a rule for every status", config(`, "pagination": {"method": "pagenum", "onError": [{"on": "success", "when": "body.busy", "do": "retry"}, {"when": "true", "do": "fail"}]}`, users+"}"),
 			"on any other error onError[1] decides on every status but 200, 201, 203 or 204, so that none is retried. A request that gets no complete response"},
 		{"a rule for every status after a retry", config(`, "pagination": {"method": "pagenum", "onError": [{"when": "status == 503", "do": "retry"}, {"when": "true", "do": "fail"}]}`, users+"}"),
@@ -306,9 +306,9 @@ func TestFactsOfChildrenAreTold(t *testing.T) {
 	text := toldOf(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [
 		{"id": "orders", "endpoint": "orders", "incremental": {"cursor": "at", "param": "since"}},
 		{"id": "lines", "endpoint": "lines", "for": {"order": {"items": "orders"}}, "params": {"group": {"expr": "order.group"}}}]}}`)
-	require.Contains(t, text, "If an item has no order.group, that part of the request is left out, and audit.missing warns or, "+
+	require.Contains(t, text, "If an item has no order.group, that part of the request is left out (within an object: null), and audit.missing warns or, "+
 		"if no item has it, fails the run (exit status 9).")
-	require.Contains(t, text, "Without kept values of orders, the file is replaced if no job of the tree fails")
+	require.Contains(t, text, "In a run without kept values of orders, as the first one is, the file is replaced if no job of the tree fails")
 	require.Contains(t, text, "Saved for this job, and read by no other, in the --kept or --state file")
 }
 
@@ -479,7 +479,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	}
 	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved (one that fails the run is not), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it requests everything again, and after evidence the lists that have it.")
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
-		"(one that fails the run is not), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it begins with the kept values, and after evidence as well, because no value is saved then.")
+		"(one that fails the run is not), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it begins with the kept values, and after evidence the lists that have it, with the kept values that they had.")
 	require.NotContains(t, text, "keeps the rows that are in .partial", "--full says more of it")
 }
 
@@ -663,10 +663,10 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`),
 			"The last window may be shorter: its w.to is for.w.to, or the begin of the 1d that has it."},
 		{"a value that might not be text", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"c": "body.next"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
-			config(`, "pagination": {"method": "keyset", "idKey": "id", "param": "c"}`, users+`, "method": "POST"}`), "the quotes are sent only if the value is a text"},
+			config(`, "pagination": {"method": "keyset", "idKey": "id", "param": "c"}`, users+`, "method": "POST"}`), "with its quotes"},
 		{"a text in an object", config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": body.next}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
 			config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": text(body.next)}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
-			"the quotes are sent only if the value is a text"},
+			"with its quotes"},
 		{"a value so far", config(paged, users+since+"}"), config(`, "pagination": {"method": "pagenum", "keep": {"at": "body.at"}}`, users+"}"),
 			"The value of at is computed after each page, from its items and the value so far (there, kept.at); in requests, kept.at is the value of the run before."},
 		{"an identifier that is increased", config(cursor+`, "increment": 1}`, users+"}"), config(cursor+"}", users+"}"), "its id is neither a number nor the text of one, on any page but the last"},

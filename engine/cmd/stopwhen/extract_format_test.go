@@ -200,7 +200,7 @@ func TestExplainNamesEveryFormat(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	require.Zero(t, run([]string{"explain", serveJobs(t, inOrder)}, strings.NewReader(""), &stdout, &stderr), stderr.String())
 	others := slices.DeleteFunc(output.Kinds(func(output.Format) bool { return true }), func(kind string) bool { return kind == "ndjson" })
-	require.Contains(t, strings.Join(strings.Fields(stdout.String()), " "), "(--format "+wording.OrList(others)+" replaces ndjson, also in the name)")
+	require.Contains(t, strings.Join(strings.Fields(stdout.String()), " "), "(--format "+wording.OrList(others)+" replaces ndjson, also in the name; .gz compresses)")
 }
 
 // TestParallelJobsWriteTheSameInEveryFormat runs three jobs, two of which share a data type,
