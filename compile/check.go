@@ -24,7 +24,7 @@ func (c *compilation) checkJob(j *Job) {
 	c.warnOfDroppedParams(j)
 	c.warnOfRowsWithoutNames(j)
 	c.warnOfPathsInRows(j)
-	c.warnOfBodyOfLines(j)
+	c.warnOfAbsentMember(j)
 	if len(j.Stops) == 0 {
 		return
 	}
@@ -89,24 +89,35 @@ func (c *compilation) warnOfPathsInRows(j *Job) {
 	}
 }
 
-// warnOfBodyOfLines finds rules that read a member of the body, although each line of a response is an item, so that the body is a
-// list.
-func (c *compilation) warnOfBodyOfLines(j *Job) {
-	if !j.Spec().Response.Format.IsLines() {
-		return
-	}
+// warnOfAbsentMember finds rules that read a member which no body has.
+func (c *compilation) warnOfAbsentMember(j *Job) {
 	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.Parts) {
 		for _, r := range e.Reads {
-			if !r.InBody() || len(r.Path) == 0 {
-				continue
-			}
-			if _, err := strconv.Atoi(r.Path[0]); err != nil {
-				c.warn(asConfigured(e.Rule), "page by numbers, or by what a header says, such as header(\"X-Next\")",
-					"%s is always nil: a response in the format %s is the list of its lines", r, j.Spec().Response.Format)
+			if why, hint := j.whyAbsent(r); why != "" {
+				c.warn(asConfigured(e.Rule), hint, "%s is always nil: %s", r, why)
 				return
 			}
 		}
 	}
+}
+
+// whyAbsent returns why no body has what an expression reads, with a hint, or "": each line of NDJSON and CSV is an item, so that the
+// body is a list, and a document of XML has a single member, its root element.
+func (j *Job) whyAbsent(r language.Read) (why, hint string) {
+	format, paths := j.Spec().Response.Format, j.Spec().ItemPaths()
+	switch {
+	case !r.InBody() || len(r.Path) == 0:
+	case format.IsLines():
+		if _, err := strconv.Atoi(r.Path[0]); err != nil {
+			return fmt.Sprintf("a response in the format %s is the list of its lines", format),
+				"page by numbers, or by what a header says, such as header(\"X-Next\")"
+		}
+	case format == rules.FormatXML && len(paths) > 0 && len(paths[0]) > 0 && paths[0][0] != r.Path[0]:
+		root := paths[0][0]
+		return "the root element of the response is " + root + ", as dataField says",
+			"begin the path with it: " + keypath.Join(append([]string{root}, r.Path...)...)
+	}
+	return "", ""
 }
 
 // asConfigured returns a rule as if the configuration had written it, with the place of the setting that switches

@@ -245,18 +245,21 @@ func TestAPathInARowDrawsAWarning(t *testing.T) {
 	}
 }
 
-// The lines of a response in NDJSON or CSV are all that it has, so no member of its body can tell how the list goes on.
-func TestAMemberOfTheBodyOfLinesDrawsAWarning(t *testing.T) {
-	for _, c := range []struct{ format, pagination, want string }{
-		{"csv", `"method": "response.param", "responseParam": "meta.next", "queryParam": "page"`, "body.meta.next is always nil"},
-		{"ndjson", `"method": "response.url", "urlKey": "next"`, `header("X-Next"): body.next is always nil`},
-		{"ndjson", `"method": "pagenum", "stopRules": ["body.done == true"]`, "body.done is always nil"},
-		{"ndjson", `"method": "pagenum", "stopRules": ["body[-1].done == true or body[0].id == 7"]`, ""},
-		{"csv", `"method": "expression", "nextRequest": {"params": {"page": "header('X-Next')"}}, "stopRules": ["header('X-Next') == nil"]`, ""},
-		{"json", `"method": "response.url", "urlKey": "next"`, ""},
+// The lines of a response in NDJSON or CSV are all that it has, so no member of its body can tell how the list goes on. In XML, the
+// root element is the only member.
+func TestAMemberThatNoBodyHasDrawsAWarning(t *testing.T) {
+	for _, c := range []struct{ format, dataField, pagination, want string }{
+		{"csv", ".", `"method": "response.param", "responseParam": "meta.next", "queryParam": "page"`, "body.meta.next is always nil"},
+		{"ndjson", ".", `"method": "response.url", "urlKey": "next"`, `header("X-Next"): body.next is always nil`},
+		{"ndjson", ".", `"method": "pagenum", "stopRules": ["body.done == true"]`, "body.done is always nil"},
+		{"ndjson", ".", `"method": "pagenum", "stopRules": ["body[-1].done == true or body[0].id == 7"]`, ""},
+		{"csv", ".", `"method": "expression", "nextRequest": {"params": {"page": "header('X-Next')"}}, "stopRules": ["header('X-Next') == nil"]`, ""},
+		{"xml", "feed.entry", `"method": "response.url", "urlKey": "links.next"`, "begin the path with it: feed.links.next: body.links.next is always nil"},
+		{"xml", "feed.entry", `"method": "response.url", "urlKey": "feed.links.next"`, ""},
+		{"json", "entry", `"method": "response.url", "urlKey": "next"`, ""},
 	} {
 		cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "response": {"format": "`+c.format+`"}, "pagination": {`+c.pagination+`}},
-			"config": {"jobs": [{"endpoint": "users"}]}}`)
+			"config": {"jobs": [{"endpoint": "users", "dataField": "`+c.dataField+`"}]}}`)
 		requireWarning(t, cfg, low, c.want, c.format+c.pagination)
 	}
 }
