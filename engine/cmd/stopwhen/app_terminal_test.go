@@ -154,7 +154,7 @@ func TestTextsFromOutsideDoNotReachATerminalRaw(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", good, "-v", "--trace", trace}, {"run", good, "-v", "--log-format", "json"}, {"run", good, "--trace", "-", "--out", filepath.Join(dir, "out")},
 		{"run", write("refused.json", config("refused", ""))}, {"run", noField}, {"run", noField, "--log-format", "json"},
-		{"trace", trace}, {"record", good, har}, {"replay", har, good},
+		{"trace", trace}, {"record", good, har}, {"replay", good, har},
 		{"explain", good}, {"explain", named}, {"explain", good, "--format", "json"}, {"explain", good, "--format", "mermaid"},
 		{"check", write("mistake.json", config("users", fmt.Sprintf(`, %s: 1`, quoted)))},
 		{"check", write("syntax.json", `{"api": "`+strings.Trim(hostile, "\n\r")+`", `)},

@@ -173,7 +173,7 @@ func TestAFileWithoutAnEndIsRefused(t *testing.T) {
 		{"standard input", []string{"check", "-"}, "the text has more than 1048576 bytes"},
 		{"inputs", []string{"run", config, "--set-file", "/dev/zero"}, "the text has more than 1048576 bytes"},
 		{"carryover values", []string{"run", config, "--kept", "/dev/zero"}, "--kept is read and replaced, so it needs a file, and /dev/zero is a pipe or a device"},
-		{"a recording", []string{"replay", "/dev/zero", config}, "/dev/zero"},
+		{"a recording", []string{"replay", config, "/dev/zero"}, "/dev/zero"},
 		{"a trace", []string{"trace", "/dev/zero"}, "/dev/zero"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
