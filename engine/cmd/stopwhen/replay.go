@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	_ "embed"
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"text/template"
 	"time"
@@ -11,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/files"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -68,9 +72,38 @@ type replayedConfig struct {
 	Error string `json:"error,omitempty"`
 }
 
+// replayOrder returns the configuration and the recording of two arguments. The other order is accepted, too, if the first
+// argument is clearly a recording.
+func replayOrder(first, second string) (config, recorded string) {
+	if isRecording(first) && !isRecording(second) {
+		return second, first
+	}
+	return first, second
+}
+
+// isRecording reports whether a file is an HTTP archive, by its name or its first key.
+func isRecording(path string) bool {
+	if strings.EqualFold(filepath.Ext(path), ".har") {
+		return true
+	}
+	if files.IsStream(path) {
+		return false
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	dec := json.NewDecoder(file)
+	opening, _ := dec.Token()
+	key, _ := dec.Token()
+	return opening == json.Delim('{') && key == "log"
+}
+
 // Run replays a recording, and compares two configurations.
 func (c *replayCommand) Run(_ *cobra.Command, args []string) error {
-	report, err := c.newReplayReport(args[0], args[1])
+	config, path := replayOrder(args[0], args[1])
+	report, err := c.newReplayReport(config, path)
 	if err != nil {
 		return err
 	}
