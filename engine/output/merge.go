@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -167,6 +168,23 @@ func linesOf(text io.Reader) iterRows {
 	}
 }
 
+// appendKeyText appends a value of a key of a table, as text. Null is another value than an empty text.
+func appendKeyText(key []byte, text string, isNull bool) []byte {
+	if !isNull {
+		key = strconv.AppendQuote(key, text)
+	}
+	return append(key, ',')
+}
+
+// isQuoted reports whether a field of the record that a reader has read from row begins with a quote.
+func isQuoted(r *csv.Reader, row []byte, field int) bool {
+	line, column := r.FieldPos(field)
+	for range line - 1 {
+		_, row, _ = bytes.Cut(row, newline)
+	}
+	return len(row) >= column && row[column-1] == '"'
+}
+
 // merge merges records of CSV below a header with all columns.
 func (w *csvWriter) merge(m *merger, to io.Writer, before, rows io.Reader) error {
 	places := make([]int, len(m.keys))
@@ -184,12 +202,11 @@ func (w *csvWriter) merge(m *merger, to io.Writer, before, rows io.Reader) error
 			return nil, false, err
 		}
 		for _, place := range places {
-			text := ""
+			text, isNull := "", true
 			if place >= 0 && place < len(fields) {
-				text = fields[place]
+				text, isNull = fields[place], fields[place] == "" && !isQuoted(r, row, place)
 			}
-			found = found || text != ""
-			key = fmt.Appendf(key, "%q,", text)
+			key, found = appendKeyText(key, text, isNull), found || text != ""
 		}
 		return key, found, nil
 	}

@@ -78,6 +78,31 @@ func TestLineEndsInAKeyOfCSVMatter(t *testing.T) {
 	require.Equal(t, header+other+"2\n"+crlf+"3\n"+lf+"4\n", out.String())
 }
 
+// TestNullAndAnEmptyTextAreTwoKeysOfCSV merges rows whose keys differ in null and an empty text alone, also after values
+// of several lines, and in rows that lack their last columns.
+func TestNullAndAnEmptyTextAreTwoKeysOfCSV(t *testing.T) {
+	const header = "a,b,c,v\n"
+	for _, c := range []struct{ name, before, rows, want string }{
+		{"in one run", "", "1,,x,1\n1,\"\",x,2\n1,L,x,3\n", "1,,x,1\n1,\"\",x,2\n1,L,x,3\n"},
+		{"in the file", "1,,x,1\n1,\"\",x,2\n", "1,\"\",x,3\n", "1,,x,1\n1,\"\",x,3\n"},
+		{"null replaces null", "1,,x,1\n1,\"\",x,2\n", "1,,x,3\n", "1,\"\",x,2\n1,,x,3\n"},
+		{"after lines", "\"l\nm,\"\"\",,x,1\n\"l\nm,\"\"\",\"\",x,2\n", "\"l\nm,\"\"\",\"\",x,3\n", "\"l\nm,\"\"\",,x,1\n\"l\nm,\"\"\",\"\",x,3\n"},
+		{"after CR LF", "\"l\r\n\",,x,1\n\"l\r\n\",\"\",x,2\n", "\"l\r\n\",,x,3\n", "\"l\r\n\",\"\",x,2\n\"l\r\n\",,x,3\n"},
+		{"a row that lacks columns", "1\n", "1,,,2\n", "1,,,2\n"},
+		{"no key at all", "\"\",,,1\n", "1,,,2\n", "\"\",,,1\n1,,,2\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rows := header + c.rows
+			again := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(rows)), nil }
+			var out bytes.Buffer
+			w := &csvWriter{table: newTable(CSV, maxColumns, ".", []string{"a", "b", "c", "v"})}
+			m := newMerger("out", []string{"a", "b", "c"}, again)
+			require.NoError(t, w.merge(m, &out, strings.NewReader(header+c.before), strings.NewReader(rows)))
+			require.Equal(t, header+c.want, out.String())
+		})
+	}
+}
+
 func TestRowsOfOtherProgramsAreMerged(t *testing.T) {
 	for _, c := range []struct{ name, before, rows, want string }{
 		{"a file without a last line end", `{"id":1}`, `{"id":2}` + "\n", `{"id":1}` + "\n" + `{"id":2}` + "\n"},
@@ -92,6 +117,7 @@ func TestRowsOfOtherProgramsAreMerged(t *testing.T) {
 			`{"id":3}` + "\n" + `{"id":2,"v":1}` + "\n",
 		},
 		{"a number that becomes a text is one key", `{"id":2}` + "\n", `{"id":"2"}` + "\n", `{"id":"2"}` + "\n"},
+		{"a boolean that becomes a text is one key", `{"id":true}` + "\n", `{"id":"true"}` + "\n", `{"id":"true"}` + "\n"},
 		{"a number has several spellings", `{"id":100}` + "\n", `{"id":100.0}` + "\n", `{"id":100.0}` + "\n"},
 		{"a text that begins like a number is another", `{"id":2}` + "\n", `{"id":"2,"}` + "\n", `{"id":2}` + "\n" + `{"id":"2,"}` + "\n"},
 		{"a text has several spellings", `{"id":"\u00e4"}` + "\n", `{"id":"ä"}` + "\n", `{"id":"ä"}` + "\n"},

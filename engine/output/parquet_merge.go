@@ -2,7 +2,6 @@ package output
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -74,14 +73,12 @@ func (w *rowGroups) ownValue(column int) parquet.Value {
 func (m *parquetMerge) keyOf(value func(column int) parquet.Value) (key []byte) {
 	found := false
 	for _, column := range m.columns {
-		text := ""
+		v := parquet.NullValue()
 		if column >= 0 {
-			if v := value(column); !v.IsNull() {
-				text = string(v.ByteArray())
-			}
+			v = value(column)
 		}
-		found = found || text != ""
-		key = fmt.Appendf(key, "%q,", text)
+		text := string(v.ByteArray())
+		key, found = appendKeyText(key, text, v.IsNull()), found || text != ""
 	}
 	if !found {
 		return nil

@@ -371,6 +371,25 @@ func TestAKeyOfAParquetFileMayChangeItsType(t *testing.T) {
 	})
 }
 
+// TestNullAndAnEmptyTextAreTwoKeysOfParquet merges rows whose keys differ in null and an empty text alone.
+func TestNullAndAnEmptyTextAreTwoKeysOfParquet(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users.parquet")
+	merge := func(rows string) {
+		publishParquet(t, path, func(w io.Writer) {
+			_, err := io.WriteString(w, rows)
+			require.NoError(t, err)
+		}, []string{"order", "variant"})
+	}
+	merge("{\"order\":1,\"variant\":null,\"n\":5}\n{\"order\":1,\"variant\":\"\",\"n\":7}\n{\"order\":1,\"variant\":\"L\",\"n\":9}\n")
+	merge("{\"order\":1,\"n\":6}\n")
+	merge("{\"order\":1,\"variant\":\"\",\"n\":8}\n")
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	requireParquet(t, readParquet(t, content), []json.RawMessage{
+		json.RawMessage(`{"order":1,"variant":"L","n":9}`), json.RawMessage(`{"order":1,"n":6}`), json.RawMessage(`{"order":1,"variant":"","n":8}`),
+	})
+}
+
 // TestAMergedParquetFileHasTheLastRowOfEachKey merges run by run, with keys that are numbers, texts or both,
 // and compares with a map of all rows. A row without a key stays.
 func TestAMergedParquetFileHasTheLastRowOfEachKey(t *testing.T) {

@@ -262,9 +262,9 @@ func Find(raw []byte, path []string) []byte {
 // AppendKey appends the values at the paths of a key in an item, as JSON with commas. It reports
 // whether the item has a key: not all of these values are absent or null. A text has the same spelling
 // whatever its escapes, and a number the same whatever its exponent and its trailing zeros: 100, 100.0 and 1e2
-// are one key. A text that is a number is spelled like the number: if an API begins to send its ids as texts, its
-// items are still the same, and the columns of a table do not distinguish numbers from texts either. But the
-// texts "1.1" and "1.10" are two keys, since they may be versions.
+// are one key. A text that is a number, true or false is spelled like that value: if an API begins to send its ids as
+// texts, its items are still the same, and the columns of a table do not distinguish these values from texts either. But
+// the texts "1.1" and "1.10" are two keys, since they may be versions.
 func AppendKey(to []byte, item []byte, paths [][]string) (key []byte, found bool) {
 	for _, path := range paths {
 		v := Find(item, path)
@@ -272,7 +272,7 @@ func AppendKey(to []byte, item []byte, paths [][]string) (key []byte, found bool
 		case v == nil || v[0] == 'n':
 			to = append(to, "null,"...)
 			continue
-		case v[0] == '"' && isNumber(v[1:len(v)-1]):
+		case v[0] == '"' && (isNumber(v[1:len(v)-1]) || isBoolean(v[1:len(v)-1])):
 			to = append(to, v[1:len(v)-1]...)
 		case v[0] == '"' && bytes.IndexByte(v, '\\') >= 0:
 			text, _ := value.Marshal(string(scan.Unquote(v))) // cannot fail for a text
@@ -291,6 +291,9 @@ func AppendKey(to []byte, item []byte, paths [][]string) (key []byte, found bool
 func isNumber(text []byte) bool {
 	return len(text) > 0 && (text[0] == '-' || '0' <= text[0] && text[0] <= '9') && json.Valid(text)
 }
+
+// isBoolean reports whether a text is a boolean as JSON writes it.
+func isBoolean(text []byte) bool { return string(text) == "true" || string(text) == "false" }
 
 // maxPlain is the number of digits of the longest integer that appendNumber writes without an exponent.
 const maxPlain = 400

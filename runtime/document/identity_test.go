@@ -112,6 +112,7 @@ func TestAKeyIsTheValueOfANumber(t *testing.T) {
 		{`1.1`, `1.10`},
 		{`1e500`, `0.1e501`},
 		{`1e99999999999`, `1e99999999999`},
+		{`true`, `"true"`},
 	} {
 		t.Run(test.one+" and "+test.other, func(t *testing.T) {
 			require.Equal(t, keyOf(test.one), keyOf(test.other))
@@ -127,6 +128,9 @@ func TestAKeyIsTheValueOfANumber(t *testing.T) {
 		{`1e500`, `1e501`},
 		{`1e99999999999`, `2e99999999999`},
 		{`true`, `false`},
+		{`true`, `"True"`},
+		{`null`, `"null"`},
+		{`null`, `""`},
 	} {
 		t.Run(test.one+" and "+test.other, func(t *testing.T) {
 			require.NotEqual(t, keyOf(test.one), keyOf(test.other))
