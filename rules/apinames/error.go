@@ -642,6 +642,13 @@ func (k Key) ListsFailures() bool {
 	return isSign || namesErrorByWord(string(k)) || haveFailure(wordsOf(splitCamel(string(k))))
 }
 
+// ListsReports reports whether a list under the key is about errors, warnings or messages: [Key.ListsFailures] reports true, or
+// its entries are signs of errors. A list of items may be called messages, too.
+func (k Key) ListsReports() bool {
+	hasSigns := func(s ErrorSign) bool { return s.Kind == ErrorEntry || s.Kind == ErrorDiagnostic }
+	return k.ListsFailures() || slices.ContainsFunc(k.ErrorSigns(), hasSigns)
+}
+
 // namesErrorByWord reports whether a word of a key, in camel case or snake case, names an error.
 func namesErrorByWord(key string) bool { return errorWord().MatchString(key) }
 

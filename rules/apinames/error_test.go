@@ -116,8 +116,15 @@ func TestAStatusOfALaterPageIsComparedWithPageOne(t *testing.T) {
 func TestListsAboutFailuresAreKnownByTheirNames(t *testing.T) {
 	for _, name := range []string{"executionErrors", "failedLocation", "unreachable", "warnings", "partial_failures"} {
 		require.True(t, apinames.Key(name).ListsFailures(), name)
+		require.True(t, apinames.Key(name).ListsReports(), name)
 	}
 	for _, name := range []string{"items", "timeSeries", "messages", "notes", "locations"} {
 		require.False(t, apinames.Key(name).ListsFailures(), name)
+	}
+	for _, name := range []string{"messages", "Messages", "diagnostics"} {
+		require.True(t, apinames.Key(name).ListsReports(), name)
+	}
+	for _, name := range []string{"items", "results", "response", "users", "details", "notes", "status"} {
+		require.False(t, apinames.Key(name).ListsReports(), name)
 	}
 }

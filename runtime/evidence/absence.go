@@ -76,7 +76,7 @@ func (s absenceSearch) noticePaths() {
 	}
 	s.memory.Responses++
 	s.places.notice()
-	s.memory.HadItems = s.memory.HadItems || s.reading.HasField && (!s.reading.Elements || c.Count > 0)
+	s.memory.HadItems = s.memory.HadItems || s.reading.HasField && !s.places.mayBeEmpty()
 	for i, list := range s.subject.severalLists() {
 		if key := watchedList(list); s.places.had(i) && !slices.Contains(s.memory.Had, key) {
 			s.memory.Had = append(s.memory.Had, key)
@@ -160,7 +160,7 @@ func (s absenceSearch) absences(signs *rules.Signs) (absences []Absence) {
 	promisesMore := s.promisesMore(signs)
 	if found := s.places.memory.suggested(); !s.memory.HadItems && signs.Total != 0 && (found.Path != "" || !s.places.memory.Blank) {
 		a := Absence{
-			Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items" + found.suggestion(""),
+			Key: keyItems, Text: s.textOfRoot() + ": set dataField to the path of the items" + found.suggestion(""),
 			Ordinary: !promisesMore && !found.Certain,
 		}
 		if f := s.subject.job.Spec().DataField; f != nil {
@@ -192,6 +192,14 @@ func (s absenceSearch) absences(signs *rules.Signs) (absences []Absence) {
 		}
 	}
 	return append(absences, s.end.Unseen...)
+}
+
+// textOfRoot names the list of items in the root of the last response, which no response has.
+func (p *listView) textOfRoot() string {
+	if reports := p.reportsTaken(); reports != "" {
+		return "a list of items in its root other than " + reports
+	}
+	return "a list of items in its root"
 }
 
 // promisesMore reports whether the last response says that there are more items than were read.

@@ -180,6 +180,19 @@ func (p *listView) hasOneNull(index int) bool {
 	return false
 }
 
+// rootList returns the name of the only list in the root, from which the items were taken for want of a dataField, or "".
+func (p *latestPage) rootList() string {
+	if p.reading.Place == "" || p.reading.Place == rules.ContextBody {
+		return ""
+	}
+	for _, name := range p.reading.Names(nil) {
+		if keypath.Format(rules.ContextBody, []string{name}) == p.reading.Place {
+			return name
+		}
+	}
+	return ""
+}
+
 // isEmptyObject reports whether the page is {}.
 func (p *listView) isEmptyObject() bool {
 	if p.reading.Bytes > maxErrorBody || len(p.reading.Names(nil)) > 0 {

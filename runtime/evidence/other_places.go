@@ -21,7 +21,7 @@ type placeSearch struct {
 // A placeMemory is what a [placeSearch] remembers of earlier pages.
 type placeMemory struct {
 	Elsewhere []place `json:"elsewhere,omitempty"` // for each list, where a page that lacks it may have its items
-	Blank     bool    `json:"blank,omitempty"`     // whether a page of XML has the element above the list, and no items anywhere
+	Blank     bool    `json:"blank,omitempty"`     // whether a page has no items anywhere, and [placeSearch.mayBeEmpty] holds
 }
 
 // A place is where a response may have the items of a list, which it does not have at the path of the
@@ -32,8 +32,7 @@ type place struct {
 	Only    bool   `json:"only,omitempty"`    // whether the page has no other list of objects
 }
 
-// notice notices where a page has items of a list that it lacks at the path of the list. An empty list
-// of XML is not an element, so it looks as if it were misspelt; only other elements in its place tell the two apart.
+// notice notices where a page has items of a list that it lacks at the path of the list.
 func (s placeSearch) notice() {
 	lists := s.subject.lists
 	if s.reading.Bytes <= maxErrorBody && s.lacksItems() { // of most pages, the body is not decoded as a whole
@@ -43,12 +42,27 @@ func (s placeSearch) notice() {
 				s.memory.setPlace(i, len(lists), s.elsewhere(body, list.steps))
 			}
 		}
-		if lists == nil {
-			only := onlyList(body)
-			s.memory.setPlace(0, 1, place{Path: only, Certain: only != ""})
+		if only := onlyList(body); lists == nil && only != "" {
+			s.memory.setPlace(0, 1, place{Path: only, Certain: true})
 		}
 	}
-	s.memory.Blank = s.memory.Blank || s.reading.Elements && s.reading.HasField && s.memory.suggested() == place{}
+	s.memory.Blank = s.memory.Blank || s.mayBeEmpty() && s.memory.suggested() == place{}
+}
+
+// mayBeEmpty reports whether the page may have an empty list, or none. An empty list of XML is not an element, so it looks as
+// if it were misspelt, and one of reports, which was taken for the items, may be beside them. Only a list in another place tells.
+func (s placeSearch) mayBeEmpty() bool {
+	return s.reading.HasField && s.context.Count == 0 && (s.reading.Elements || s.reportsTaken() != "")
+}
+
+// reportsTaken returns the place of the list of the page if it was taken for the items without a dataField, although its name says
+// that it is about errors, warnings or messages; otherwise "". A job whose endpoint has that name lists them on purpose.
+func (p *listView) reportsTaken() string {
+	name, job := p.rootList(), p.subject.job.Spec()
+	if !apinames.Key(name).ListsReports() || p.subject.listsErrors || strings.Contains(strings.ToLower(job.Endpoint), strings.ToLower(name)) {
+		return ""
+	}
+	return p.reading.Place
 }
 
 // lacksItems reports whether the page has no items where one of its lists should have some.
@@ -58,7 +72,7 @@ func (s placeSearch) lacksItems() bool {
 			return true
 		}
 	}
-	return s.subject.lists == nil && !s.reading.HasField && s.context.Count == 0
+	return s.subject.lists == nil && s.context.Count == 0 && (!s.reading.HasField || s.mayBeEmpty()) && s.memory.suggested() == place{}
 }
 
 // lacks reports whether the page lacks the list with the given index, and no place of its items is known yet.

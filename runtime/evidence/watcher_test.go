@@ -58,7 +58,9 @@ func clientOf(p *pages) *transport.Client {
 const (
 	pageNumber = `{"method": "pagenum"}`
 	cursor     = `{"method": "cursor", "idKey": "id", "param": "after"}`
-	users      = `{"endpoint": "users", "dataField": "data"}`
+	// cursorToken continues by the token of the body.
+	cursorToken = `{"method": "response.param", "responseParam": "next", "queryParam": "after"}`
+	users       = `{"endpoint": "users", "dataField": "data"}`
 )
 
 func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
@@ -102,6 +104,26 @@ func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 		{"a list whose key has the delimiter", pageNumber, `{"endpoint": "users", "dataField": {"path": "a/b", "delimiter": "/"}}`,
 			[]string{`{"a/b": [{"id": 1}]}`}, nil, "no response has a/b (dataField); a/b is one key: set a delimiter that it does not have"},
 		{"no list at all", pageNumber, `{"endpoint": "users"}`, []string{`{"a": 1}`}, nil, "set dataField"},
+		{"an empty list of errors beside the list", pageNumber, `{"endpoint": "x"}`, []string{`{"errors": [], "result": {"rows": [{"id": 1}]}}`}, nil,
+			"no response has a list of items in its root other than body.errors: set dataField to the path of the items; did you mean result.rows?"},
+		{"an empty list of warnings", pageNumber, `{"endpoint": "x"}`, []string{`{"result": {"rows": [{"id": 1}]}, "Warnings": []}`}, nil,
+			"did you mean result.rows?"},
+		{"an empty list of messages", pageNumber, `{"endpoint": "x"}`, []string{`{"messages": [], "result": {"rows": [{"id": 1}]}}`}, nil,
+			"did you mean result.rows?"},
+		{"an empty list of errors on two pages", cursorToken, `{"endpoint": "x"}`,
+			[]string{`{"errors": [], "result": {"rows": [{"id": 1}]}, "next": "a"}`, `{"errors": [], "result": {"rows": []}}`}, nil,
+			"did you mean result.rows?"},
+		{"an empty list of errors, and no list", pageNumber, `{"endpoint": "x"}`, []string{`{"errors": [], "result": {"rows": []}}`}, nil, ""},
+		{"an empty list of errors, and values", pageNumber, `{"endpoint": "x"}`, []string{`{"errors": [], "result": {"tags": ["a"]}}`}, nil, ""},
+		{"an empty list of errors, and a total of 0", pageNumber, `{"endpoint": "x"}`,
+			[]string{`{"errors": [], "total": 0, "meta": {"fields": {"all": [{"name": "a"}]}}}`}, nil, ""},
+		{"an empty list of errors that the job lists", pageNumber, `{"endpoint": "runs/1/errors"}`,
+			[]string{`{"errors": [], "run": {"steps": [{"id": 1}]}}`}, nil, ""},
+		{"an empty list of messages that the job lists", pageNumber, `{"endpoint": "channels/1/messages"}`,
+			[]string{`{"messages": [], "channel": {"members": [{"id": 1}]}}`}, nil, ""},
+		{"an empty list of errors that dataField names", pageNumber, `{"endpoint": "x", "dataField": "errors"}`,
+			[]string{`{"errors": [], "run": {"steps": [{"id": 1}]}}`}, nil, ""},
+		{"an empty list of users", pageNumber, `{"endpoint": "x"}`, []string{`{"users": [], "group": {"owners": [{"id": 1}]}}`}, nil, ""},
 		{"one of several lists", pageNumber, `{"endpoint": "users", "dataField": [{"path": "data"}, {"path": "more"}]}`,
 			[]string{full, `{"data": []}`}, nil, "more"},
 		{"an absent link", `{"method": "response.url", "urlKey": "links.nxt"}`, users,
