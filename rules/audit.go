@@ -388,6 +388,11 @@ var partitionAudits = audits([]Rule{
 			`"in " + text(partitions.nilIn) + " of " + text(partitions.nilOf) + " partitions, whose requests lack"} it; ` +
 			`check the path or, if it may be nil, {partitions.nilParts ? "add ?? nil to it" : ` +
 			`"say so: " + partitions.nilSource + " ?? nil"}`},
+	{ID: "audit.missing", Audit: &Auditing{},
+		Source: `partitions.detail != ""`,
+		Clause: "the only list of responses that may be items themselves was read",
+		Message: "responses look like items themselves, with an identifier, but their only list, {partitions.detail}, " +
+			`has been read as the items: set dataField to "." if each response is an item, or to the path of the list`},
 	{ID: "audit.errorBody", Audit: &Auditing{Proof: `true`},
 		Source: `partitions.otherHeader != ""`,
 		Clause: "the headers of CSV differ between partitions, and response.columns replaces them",

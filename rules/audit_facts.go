@@ -205,6 +205,8 @@ type PartitionFacts struct {
 	Failed int `expr:"failed" doc:"partitions that failed and were skipped"`
 	Of     int `expr:"of" doc:"the number of all partitions"`
 
+	Detail string `expr:"detail" doc:"the list that was read of responses that may be items themselves; empty if none"`
+
 	Header      string `expr:"header" doc:"the header of CSV of a partition, if response.columns replaces the headers; empty if none"`
 	OtherHeader string `expr:"otherHeader" doc:"that of another partition, if it differs; empty if none"`
 

@@ -64,6 +64,7 @@ func (w *Watcher) Seen(outcome rules.Outcome) Seen {
 	}
 	if outcome != rules.Failed {
 		seen.Lacked, seen.Only = w.history.pathMemory.Lacked, w.history.errorMemory.Only
+		seen.Detail = w.history.detailMemory.Detail
 	}
 	return seen
 }
@@ -225,6 +226,7 @@ type Seen struct {
 	Values NilCounts `json:"values,omitempty"`
 	Items  *Overlap  `json:"items,omitempty"` // items that several partitions may have
 	Only   OnlyItems `json:"only,omitzero"`
+	Detail Detail    `json:"detail,omitzero"`
 
 	// Headers are the least and the greatest of the headers of CSV, if response.columns replaces them.
 	Headers []string `json:"headers,omitempty"`
@@ -232,13 +234,15 @@ type Seen struct {
 
 // Empty reports whether nothing was added.
 func (s *Seen) Empty() bool {
-	return len(s.Had)+len(s.Lacked)+len(s.Values)+len(s.Only.Sound)+len(s.Headers) == 0 && s.Items == nil && s.Only.Suspect == nil
+	return len(s.Had)+len(s.Lacked)+len(s.Values)+len(s.Only.Sound)+len(s.Headers) == 0 && s.Items == nil && s.Only.Suspect == nil &&
+		s.Detail == Detail{}
 }
 
 // Add adds the paths that the list of one partition had and lacked.
 func (s *Seen) Add(other *Seen) {
 	s.Values.add(other.Values)
 	s.Only.add(other.Only)
+	s.Detail.add(other.Detail)
 	if len(other.Headers) > 0 {
 		headers := slices.Sorted(slices.Values(append(slices.Clip(s.Headers), other.Headers...)))
 		s.Headers = slices.Compact([]string{headers[0], headers[len(headers)-1]})

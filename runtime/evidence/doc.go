@@ -47,8 +47,8 @@
 //     error_change.go statuses that change,
 //     and bare_page.go a page without any member of page 1.
 //   - Paths: absence.go paths that no response has, missing_paths.go paths of a parent's items
-//     that no item has, warn.go oddities of a page that are logged, and since.go items before the kept value
-//     that the requests send.
+//     that no item has, detail.go items of a parent whose list was read in their place, warn.go oddities of a page
+//     that are logged, and since.go items before the kept value that the requests send.
 //
 // signs_body.go finds the signs in a body, signs_header.go those in headers, and sighting.go has the page on which
 // an item or a list was seen. loop_facts.go records the facts that only the loop knows, and paging_value.go returns the values of a

@@ -44,4 +44,5 @@ type history struct {
 	placeMemory
 	errorMemory
 	totalMemory
+	detailMemory
 }

@@ -46,6 +46,7 @@ func (w *Watcher) Notice(page Page) {
 	w.absences().noticePaths()
 	w.gaps().noticeBareEnd()
 	w.errors().notice()
+	w.details().notice()
 	w.warnOfShortPage()
 	*p.largest = max(*p.largest, c.Count)
 	w.warnOfRules()

@@ -82,6 +82,8 @@ func (w *Watcher) listSigns() signSearch {
 	return signSearch{&w.list, &w.history.totalMemory, &w.signs}
 }
 
+func (w *Watcher) details() detailSearch { return detailSearch{w.listSigns(), &w.history.detailMemory} }
+
 // Resume continues the list after the page of the context, with its signs, which may be nil.
 func (w *Watcher) Resume(signs *rules.Signs) {
 	w.signs.resumed = signs

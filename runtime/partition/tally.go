@@ -192,6 +192,9 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 	if f := one.seen.HeaderFinding(job); f != nil {
 		found = append(found, *f)
 	}
+	if f := one.seen.Detail.Finding(job); f != nil {
+		found = append(found, *f)
+	}
 	if f := one.seen.Only.Finding(job); f != nil {
 		found = append(found, *f)
 	}
