@@ -180,7 +180,7 @@ var auditTable = audits([]Rule{
 			`"; if the list begins with the newest or greatest items, continue from the last one (reverse)"}`},
 	{ID: "audit.twice", Audit: &Auditing{Requires: FactList, About: AboutOneList, Also: afterAnyOther},
 		Source: `list.twice > 0`,
-		Clause: "an item with an identifier or a key occurs twice on one page",
+		Clause: "an item with an identifier or a key occurs twice on one page, and is written twice",
 		Message: counted("list.twice", "item occurs", "items occur") + ` twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
 	{ID: "audit.duplicate", Audit: &Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
@@ -306,7 +306,7 @@ var auditTable = audits([]Rule{
 		Clause: "in a run with kept values, the first page does not depend on them, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
-	{ID: "audit.unsent", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutKept | AboutFirst, Adds: true},
+	{ID: "audit.unsent", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutKept | AboutFirst | AboutOwnFirst, Adds: true},
 		Source: `list.keptUnsent != ""`,
 		Clause: "in a run with kept values, the first request is the same as without them, so earlier runs obtained its items, too",
 		Message: "the first request is the same as without {list.keptUnsent}, and no rule compares the items with it: earlier runs " +

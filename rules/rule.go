@@ -130,13 +130,14 @@ type Auditing struct {
 }
 
 // Topics is a set of what an audit rule may be about.
-type Topics uint16
+type Topics uint32
 
 // The topics, which can be combined.
 const (
 	AboutKept          Topics = 1 << iota // values that the job keeps for the next run
 	AboutUnsent                           // first requests that do not depend on these values
 	AboutFirst                            // first requests, stopping rules or filters that depend on them
+	AboutOwnFirst                         // first requests that depend on them and not by the parents alone
 	AboutSent                             // the kept value that the first request sends
 	AboutNumber                           // a number in responses with which a stopping rule compares those of items or pages
 	AboutLinks                            // links whose parameters those of the job override

@@ -110,7 +110,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 	for _, c := range []struct{ question, pagination, want string }{
 		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring body.meta.took"},
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
-		{"what happens at a 500?", `{"method": "pagenum"}`, "A request that gets no complete response, or status 429, 500 or 503, or status 403 with headers that say when to retry or that no requests are left is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries: 5 successes give one back, and 5 retries whose time the API sets take one; with none left, the run fails (exit status 4)."},
+		{"what happens at a 500?", `{"method": "pagenum"}`, "A request that gets no complete response, or status 429, 500 or 503, or status 403 with headers that say when to retry or that no requests are left is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries: 5 successes give one back, and a retry whose time the API sets takes 1/5 of one; with none left, the run fails (exit status 4)."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items that were written come again, so that they are there twice; a run that continues has only the restarts that are left"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},

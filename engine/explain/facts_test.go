@@ -302,7 +302,7 @@ var waits = Waits{
 
 // Whoever asks how long a run waits for a page, and what happens then, finds the answer, whether a timeout is configured or not.
 func TestTheTimeoutsAreTold(t *testing.T) {
-	const begins = "A request that gets no complete response is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries: 5 successes give one back, and 5 retries whose time the API sets take one; with none left, the run fails (exit status 4). "
+	const begins = "A request that gets no complete response is retried up to 2 times; then the run fails (exit status 4). All requests share 20 retries: 5 successes give one back, and a retry whose time the API sets takes 1/5 of one; with none left, the run fails (exit status 4). "
 	for _, c := range []struct {
 		timeout time.Duration
 		want    string

@@ -35,7 +35,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	set := j.Ruleset
 	x := JobExplanation{
 		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, Limit: set.Limit, Items: j.items(),
-		IncludeParams: set.IncludeParams, Sequential: j.redact(j.WhySequential()), Unused: slices.Clone(set.Unused),
+		IncludeParams: set.IncludeParams, Sequential: j.sequential(), Unused: slices.Clone(set.Unused),
 	}
 	for _, keys := range set.Ignore {
 		x.Ignore = append(x.Ignore, keypath.Join(keys...))
@@ -280,6 +280,14 @@ func (j explainer) describeHandling(x *RuleExplanation) {
 		field := j.Spec().DataField
 		x.readsWhole = field != nil && field.Lists == nil && len(field.Keys) == 0
 	}
+}
+
+// sequential says why no page is requested ahead; empty if pages may be.
+func (j explainer) sequential() string {
+	if why := j.WhySequential(); why != "" || !j.hasOnePage() {
+		return j.redact(why)
+	}
+	return "the list has one page"
 }
 
 // describePart describes a part of requests: how its lists are written, and what its address is relative to.

@@ -40,20 +40,22 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s%s; "+
 		"if both are given, the values of --kept are used, and those of the state for a job that has none there. "+
 		"A run in which the job has another address, parameters, headers, dataField or inputs, or whose output file has changed since, "+
-		"is refused before the first request of any job (%s); if the file is missing, the log warns.", time, evidence, statusState)}, ""
+		"is refused before the first request of any job (%s); if that file is missing, the log warns, and the new rows alone "+
+		"become the file.", time, evidence, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:
 		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): if several partitions have the same value, "+
 			"the greatest is saved, and each partition reads its own.", j.redact(j.KeepFor.Rule.Source)))
 		stay = ", and so do those for which there is no partition"
 	case len(j.For) > 0:
-		sentences = append(sentences, "Each partition gives its own value, and the greatest is saved.")
+		sentences = append(sentences, "Each partition gives its own value, and the greatest is saved for all (keepFor keeps one for each).")
 	}
 	if i := slices.IndexFunc(j.Keeps, func(e *language.Expression) bool { return slices.Contains(e.Calls(), "latestOf") }); i >= 0 {
 		sentences = append(sentences, fmt.Sprintf("An item without %s is passed over; if no item has it, and no run before kept a value, "+
 			"nothing is saved, and the log warns.", j.Keeps[i].Rule.Target))
-		sentences = append(sentences, fmt.Sprintf("A date that does not sort as text, such as 3 Jan 26, fails the run (%s), "+
-			"unless it has the form that is given (format).", statusResponse))
+		if _, format, _ := j.Keeps[i].GreatestOf(); format == "" {
+			sentences = append(sentences, fmt.Sprintf("A date that does not sort as text, such as 3 Jan 26, fails the run (%s).", statusResponse))
+		}
 	}
 	var ofAll, ofLast []string
 	for _, e := range j.Keeps {

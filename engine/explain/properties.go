@@ -155,7 +155,7 @@ func (p *propertyCollector) addInput(in rules.Input) {
 
 // inputInWords says what the value of an input is if a run does not set it, and what else holds of it.
 func inputInWords(in rules.Input) string {
-	text := "set by each run"
+	text := fmt.Sprintf("required: a run without it ends with %s", statusConfig)
 	switch shown, _ := value.Text(in.Default); {
 	case in.Default != nil && in.Secret:
 		text = "has a default"

@@ -42,9 +42,9 @@ func (r RetryExplanation) String() string {
 		causes = append(causes, "status "+statusesInWords(r.Limited)+" with headers that say when to retry or that no requests are left")
 	}
 	return fmt.Sprintf("A request that gets %s is retried up to %s; then the run fails (%s). All requests share %d retries: "+
-		"%d successes give one back, and %[5]d retries whose time the API sets take one; with none left, "+
+		"%d successes give one back, and a retry whose time the API sets takes 1/%[5]d of one; with none left, "+
 		"the run fails (%[3]s). %[6]sAn unknown host or an untrusted certificate fails it at once (%[7]s).\n%[8]s; then the run "+
-		"fails (%[9]s).\n%[10]s\n%[11]s. Any other status fails it at once (%[7]s, or %[12]d below 400)%[13]s.",
+		"fails (%[9]s).\n%[10]s\n%[11]s. Any other status but "+requests.PageStatuses+" fails it at once (%[7]s, or %[12]d below 400)%[13]s.",
 		strings.Join(causes, ", or "), wording.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun,
 		transport.SuccessesForRetry, r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse, r.describeWaits(), r.redirects(),
 		failure.Response.ExitStatus(), r.renewed())

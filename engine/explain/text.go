@@ -418,7 +418,7 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 			text = "If several rules are true after a page, the first of these decides: " + strings.Join(reasons, ", ") + ". "
 		}
 		if len(x.Items.Files) > 0 {
-			text += "The items of the last page are written"
+			text += "The items of the page that ends the list are written, also if it fails the run"
 			var dropping []string
 			for _, r := range x.Stops {
 				if r.Drop && r.Never == "" {
@@ -426,7 +426,7 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 				}
 			}
 			if dropping != nil {
-				text += ", except after " + wording.OrList(dropping)
+				text += ", but not after " + wording.OrList(dropping)
 			}
 			text += "."
 		}

@@ -146,13 +146,13 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a number in a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "a < b numbers are compared by their value, and so are a number and a text"},
 		{"params of a response", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+"}"),
 			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is not an object fails the run (exit status 5)"},
-		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more fails the run (exit status 3). Any other status fails it at once (exit status 3, or 5 below 400)."},
-		{"redirects of another method", config("", users+`, "method": "POST"}`), "one more, or a 301 or 302 of another method than GET, fails the run (exit status 3). Any other status fails it at once"},
+		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more fails the run (exit status 3). Any other status but 200, 201, 203 or 204 fails it at once (exit status 3, or 5 below 400)."},
+		{"redirects of another method", config("", users+`, "method": "POST"}`), "one more, or a 301 or 302 of another method than GET, fails the run (exit status 3). Any other status but 200, 201, 203 or 204 fails it at once"},
 		{"redirects of a token request", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
 			"one more, or a 301 or 302 of another method than GET, fails the run"},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
 		{"a state", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "the run after one that failed or was interrupted begins after the last page that was saved (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed), and replaces the rows of the later pages (on standard output, these rows come twice); after exit status 0, it requests everything again, and after evidence the lists that have it. If the run fails by repeatedExchange, sameItems or repeatedItems, however, the list is requested again from the start, and the rows in .partial are dropped. With --restart, it starts over. A state of another configuration or of other inputs is refused before the first request (exit status 8). Without --state, every run requests everything."},
-		{"a retry", config("", users+"}"), "All requests share 20 retries: 5 successes give one back, and 5 retries whose time the API sets take one; with none left, the run fails (exit status 4)."},
+		{"a retry", config("", users+"}"), "All requests share 20 retries: 5 successes give one back, and a retry whose time the API sets takes 1/5 of one; with none left, the run fails (exit status 4)."},
 		{"a rate limit", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
 			"The header Retry-After, or X-Again if X-Left is 0, gives the wait before a retry."},
 		{"the form of a reset", config(`, "http": {"rateLimit": {"remaining": "X-Left", "reset": "X-Again"}}`, users+"}"),
@@ -174,7 +174,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"the log names a path that page 1 lacks, unless it is a link or the rule tests whether it is there"},
 		{"an address that is computed", config(`, "pagination": {"method": "expression", "nextRequest": {"endpoint": "\"list/\" + text(page + 1)"}, "stopRules": ["count == 0"]}`, users+"}"),
 			`then requests "list/" + text(page + 1).`},
-		{"the last page", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "The items of the last page are written, except after samePage."},
+		{"the last page", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "The items of the page that ends the list are written, also if it fails the run, but not after samePage."},
 		{"an empty page that ends the list", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "emptyPages: pagenum.empty ends the list at the first empty page"},
 		{"a limit", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, users+"}"), "They are checked after a page, which is complete; they cut no wait, retry or response short."},
 		{"a token that is refused", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"headers": {"X": "login.body.t"}}}`, users+"}"),
@@ -424,7 +424,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 		{"a list that a guard ends", config(paged[:len(paged)-1]+`, "guards": {"sameItems": "stop"}}`, users+"}"), config(paged, users+"}"),
 			"(after --fail-on guarded, it requests the list again)"},
 		{"the pages that are not written", config(paged, users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
-			config(paged, users+"}"), "are written, except after samePage or for.w.splitWhen."},
+			config(paged, users+"}"), "are written, also if it fails the run, but not after samePage or for.w.splitWhen."},
 		{"evidence in a tree", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
 			"after exit status 0, it requests everything again, and after evidence in any job, the whole tree of that job."},
 		{"an item without a value of the address", config("", users+"}, "+posts+"}"), config("", users+"}, "+team+"}}}"),
@@ -477,9 +477,9 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
-	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved (one that fails the run is not), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it requests everything again, and after evidence the lists that have it.")
+	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved (one that fails the run is requested again), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it requests everything again, and after evidence the lists that have it.")
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
-		"(one that fails the run is not), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it begins with the kept values, and after evidence the lists that have it, with the kept values that they had.")
+		"(one that fails the run is requested again), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it begins with the kept values, and after evidence the lists that have it, with the kept values that they had.")
 	require.NotContains(t, text, "keeps the rows that are in .partial", "--full says more of it")
 }
 
