@@ -53,9 +53,11 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	if i := slices.IndexFunc(j.Keeps, func(e *language.Expression) bool { return slices.Contains(e.Calls(), "latestOf") }); i >= 0 {
 		sentences = append(sentences, fmt.Sprintf("An item without %s is passed over; if no item has it, and no run before kept a value, "+
 			"nothing is saved, and the log warns.", j.Keeps[i].Rule.Target))
-		if _, format, _ := j.Keeps[i].GreatestOf(); format == "" {
-			sentences = append(sentences, fmt.Sprintf("A date that does not sort as text, such as 3 Jan 26, fails the run (%s).", statusResponse))
+		other := "A date"
+		if _, format, _ := j.Keeps[i].GreatestOf(); format != "" {
+			other = "A date in another form than " + format
 		}
+		sentences = append(sentences, fmt.Sprintf("%s that does not sort as text, such as 3 Jan 26, fails the run (%s).", other, statusResponse))
 	}
 	var ofAll, ofLast []string
 	for _, e := range j.Keeps {

@@ -241,7 +241,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"the signs of CSV", config("", users+`, "response": {"format": "csv"}}`), "Signs of more are read from headers, such as Link and X-Total-Count, not from rows."},
 		{"a star in dialect keboola", config(`, "dialect": "keboola"`, users+`, "dataField": "data.*"}`), "at data.* of the response (* is a member of that name)"},
 		{"a date in a form that is given", config("", users+`, "incremental": {"cursor": "at", "param": "since", "format": "2006-01-02"}}`),
-			"A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5), unless it has the form that is given (format)."},
+			"A date in another form than 2006-01-02 that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)."},
 		{"a value of the first page", config(`, "pagination": {"method": "pagenum", "keep": {"newest": "first.items[0].at ?? kept.newest"}}`, users+"}"),
 			"a ?? b a, or b if a is nil"},
 		{"a member of a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.error.code == 1"]}`, users+"}"), "such as items[-1] of an empty page, or a member of a text: a comparison with it is false"},

@@ -151,7 +151,7 @@ func TestARunThatFailsRequestsNoPageAgain(t *testing.T) {
 func TestExplainNamesEveryFormat(t *testing.T) {
 	said := strings.Join(strings.Fields(loadFlaky(t, "https://api.test", "x,y").Explain().String()), " ")
 	others := slices.DeleteFunc(Kinds(func(Format) bool { return true }), func(kind string) bool { return kind == "ndjson" })
-	require.Contains(t, said, "(--format "+wording.OrList(others)+" replaces ndjson, also in the name)")
+	require.Contains(t, said, "(--format "+wording.OrList(others)+" replaces ndjson, also in the name; .gz compresses)")
 }
 
 // extract runs an engine, with a state in the directory of its files or without one.

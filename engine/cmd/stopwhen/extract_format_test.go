@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/output"
-	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // decodeItems reads the items of a file with readers that are not ours, and returns them
@@ -193,14 +191,6 @@ func compress(t *testing.T, compression, text string) string {
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	return b.String()
-}
-
-// TestExplainNamesEveryFormat: package explain cannot ask package output.
-func TestExplainNamesEveryFormat(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	require.Zero(t, run([]string{"explain", serveJobs(t, inOrder)}, strings.NewReader(""), &stdout, &stderr), stderr.String())
-	others := slices.DeleteFunc(output.Kinds(func(output.Format) bool { return true }), func(kind string) bool { return kind == "ndjson" })
-	require.Contains(t, strings.Join(strings.Fields(stdout.String()), " "), "(--format "+wording.OrList(others)+" replaces ndjson, also in the name; .gz compresses)")
 }
 
 // TestParallelJobsWriteTheSameInEveryFormat runs three jobs, two of which share a data type,
