@@ -217,7 +217,7 @@ func (p *pagination) settingsOfNestedFlag(path string, switches Switches) string
 	}
 	var rule string
 	switch {
-	case switches.EmptyIsAbsent: // PHP's booleans, in which null counts as absent
+	case switches.phpBooleans:
 		rule = fmt.Sprintf("phpTruthy(%s ?? %t) == %t", source, ifNotSet, stopOn)
 	case !stopOn && !ifNotSet:
 		return fmt.Sprintf("\"hasMore\": %q instead of nextPageFlag", path)

@@ -36,7 +36,7 @@ var dialects = []*dialectRow{
 
 		keboolaColumns: true, ownForms: true, emptyObjects: true, plainTexts: true, plainPaths: true, oneDataField: true,
 		markedSecrets: true, namedByEndpoint: true, optionalMethod: true, ignoreUnknown: true,
-		mergeScroll: true, nestedMultiple: true, loginAlone: true, ownPageSize: true, lenientNumbers: true,
+		mergeScroll: true, nestedMultiple: true, loginAlone: true, ownPageSize: true, lenientNumbers: true, phpBooleans: true,
 	}},
 }
 
@@ -94,4 +94,5 @@ type Switches struct {
 	loginAlone      bool // the request of a login lacks the parameters of all requests
 	ownPageSize     bool // a parameter of all requests does not set the page size, nor a parameter of the job that PHP calls empty
 	lenientNumbers  bool // number() converts any value, as PHP does, instead of failing
+	phpBooleans     bool // a flag is true if PHP converts it to true, and null counts as an absent flag
 }
