@@ -185,8 +185,8 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 	return err
 }
 
-// Begin evaluates the initial state, and returns it with the first request. The
-// c is the context before the first response.
+// Begin evaluates the initial state, and returns it with the first request. c is
+// the context before the first response.
 func (b *Builder) Begin(m *language.Machine, c *rules.Context) (state map[string]any, request requests.Request, err error) {
 	if state, err = evaluate(b.job.Init, m, c); err != nil {
 		return nil, requests.Request{}, err

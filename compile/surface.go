@@ -30,7 +30,7 @@ type ResponseValue struct {
 	Sent    bool // its value is part of a later request
 	Address bool // its value is the address of a later request
 	Waits   bool // it says how long to wait before the next request
-	Judged  bool // a stopping rule or an onError rule reads it
+	Judged  bool // a stopping rule reads it
 	Flag    bool // a rule converts it to a boolean
 	Fails   bool // only rules that fail the run read it
 

@@ -300,17 +300,17 @@ func (a *Auth) Summary() string {
 	return ""
 }
 
-// Headers returns the headers in which requests have the credentials, without their values: "Authorization: Bearer ***".
-func (a *Auth) Headers() (headers []string) {
-	if places := findAuthType(a.Type).places; places != nil {
-		return places(a)
+// Places returns where requests have the credentials, without their values: "Authorization: Bearer ***".
+func (a *Auth) Places() (places []string) {
+	if ofType := findAuthType(a.Type).places; ofType != nil {
+		return ofType(a)
 	}
 	for _, part := range a.parts {
 		if part.Role == RoleHeader {
-			headers = append(headers, part.Name+": ***")
+			places = append(places, part.Name+": ***")
 		}
 	}
-	return headers
+	return places
 }
 
 // authorization begins a header with credentials.

@@ -215,7 +215,7 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	return next, err
 }
 
-// settle makes the next request, or saves the state of a list that ends. proceed may find that the page is the last one.
+// settle makes the next request, or computes the kept values of a list that ends. proceed may find that the page is the last one.
 func (r *listRun) settle(page *Page) (next requests.Request, err error) {
 	if page.Decision == trace.Continue {
 		if next, err = r.proceed(page); err != nil {

@@ -47,7 +47,7 @@ const (
 	EventWait              = transport.EventWait    // a wait for a rate limit, or for nextRequest.after
 	EventPage    EventKind = "page"                 // a page was judged and, unless List.Omits leaves it out, passed to the sink
 	EventVerdict EventKind = "verdict"              // one rule's verdict on that page
-	EventFinding EventKind = "finding"              // evidence that the list may be incomplete
+	EventFinding EventKind = "finding"              // a finding of the audit
 	EventEnd     EventKind = "end"                  // a job ended
 )
 

@@ -327,7 +327,7 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redac
 		return nil
 	}
 	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary()), Request: redact(auth.Request(baseURL))}
-	x.sent = auth.Headers()
+	x.sent = auth.Places()
 	switch auth.Type {
 	case rules.AuthOAuth2:
 		x.Errors = fmt.Sprintf("its errors are those of any request, as below, except that status 400 or 401, "+

@@ -121,11 +121,11 @@ func identifies(raw []byte) bool {
 // measurement of each of a few sensors.
 const fewItems = 5
 
-// sameOf returns [Reading.IdentityDigest] of a page. It is the digest of identifiers if there are several items and each has
+// identityDigest returns [Reading.IdentityDigest] of a page. It is the digest of identifiers if there are several items and each has
 // another one, and of the time of a snapshot; see [snapshotOf]. If there are few items, or they have no usual identifier,
 // it is that of their columns; see [Reader.digestOfColumns]. Equal identifiers do not identify items, and one item that
 // comes again may be a later version of it.
-func (r *Reader) sameOf(page *Reading) Digest {
+func (r *Reader) identityDigest(page *Reading) Digest {
 	if page.Items.Len() < 2 {
 		return page.ItemsDigest
 	}
@@ -179,7 +179,7 @@ func (page *Reading) atEnds(i int) bool {
 }
 
 // Stable returns a digest that is the same for pages with the same items although addresses and tokens in
-// them differ. Unlike Same, it distinguishes pages whose items have the same identifiers and other content.
+// them differ. Unlike IdentityDigest, it distinguishes pages whose items have the same identifiers and other content.
 func (page *Reading) Stable() Digest {
 	if page.IdentityDigest == page.ItemsDigest {
 		return page.ItemsDigest

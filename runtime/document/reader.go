@@ -267,7 +267,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	out.HasErrors = r.hasErrors()
 	out.DuplicateKey = r.duplicateKey()
 	out.Compared = r.comparedItems(out.Items)
-	out.IdentityDigest = r.sameOf(&out)
+	out.IdentityDigest = r.identityDigest(&out)
 	out.Spelling = doc.spelling()
 	if r.options.Decode {
 		out.Decoded, err = decodeItems(out.Items, memory)
