@@ -113,8 +113,11 @@ func compare(operator string, result func(order int) bool) binaryOperator {
 		switch x := a.(type) {
 		case string:
 			if y, ok := b.(string); ok {
-				m.noteOrder(x, y)
 				m.spend(min(len(x), len(y)))
+				if order, ok := orderOfTimes(x, y); ok {
+					return result(order), nil
+				}
+				m.noteOrder(x, y)
 				return result(strings.Compare(x, y)), nil
 			}
 		case time.Time:
@@ -128,6 +131,33 @@ func compare(operator string, result func(order int) bool) binaryOperator {
 		}
 		return nil, &CompareError{mismatch(operator, a, b)}
 	}
+}
+
+// orderOfTimes compares two texts that are times of RFC 3339 in forms of their own, so that they may sort otherwise as texts: one has
+// a fraction of a second, or another time zone. It reports false for all other texts.
+func orderOfTimes(a, b string) (order int, ok bool) {
+	if !mayBeTimestamp(a) || !mayBeTimestamp(b) || len(a) == len(b) && zoneIn(a) == zoneIn(b) {
+		return 0, false
+	}
+	x, err := time.Parse(time.RFC3339, a)
+	if err != nil {
+		return 0, false
+	}
+	y, err := time.Parse(time.RFC3339, b)
+	return x.Compare(y), err == nil
+}
+
+// mayBeTimestamp reports whether a text has the length and the separators of a time of RFC 3339.
+func mayBeTimestamp(text string) bool {
+	return len(text) >= len("2006-01-02T15:04:05Z") && text[4] == '-' && text[7] == '-' && text[10] == 'T' && text[13] == ':'
+}
+
+// zoneIn returns the time zone of a time of RFC 3339.
+func zoneIn(text string) string {
+	if strings.HasSuffix(text, "Z") {
+		return "Z"
+	}
+	return text[len(text)-len("-07:00"):]
 }
 
 // A CompareError says that the values on the two sides of <, <=, > or >= cannot be compared.

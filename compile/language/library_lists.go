@@ -297,8 +297,12 @@ func orderOfText(m *meter, name string, list []any) (func(a, b any) int, error) 
 		return nil, overBudget("%s of strings of %d bytes", name, longest)
 	}
 	return nilLast(func(a, b any) int {
-		m.sinceTick += min(len(a.(string)), len(b.(string))) / 16 // sortValues looks at it
-		return strings.Compare(a.(string), b.(string))
+		x, y := a.(string), b.(string)
+		m.sinceTick += min(len(x), len(y)) / 16 // sortValues looks at it
+		if order, ok := orderOfTimes(x, y); ok {
+			return order
+		}
+		return strings.Compare(x, y)
 	}), nil
 }
 
