@@ -131,11 +131,12 @@ var auditTable = audits([]Rule{
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
 	{ID: "audit.unpaged", Audit: &Auditing{Requires: FactList, About: AboutUnpaged},
-		Source: `(list.asked != "" or list.single and count >= 50 and count in ` + roundCounts +
+		Source: `(list.asked != "" or list.single and (count > 1 and signs.size == count or count >= 50 and count in ` + roundCounts + `)` +
 			`) and signs.total == nil and signs.pages == nil and signs.more == nil and signs.next == nil`,
 		Clause: "the job is not paged, and the number of items is that of a full page",
 		Message: "the job is not paged, and the response has {count} items, " +
-			`{list.asked != "" ? "as many as " + list.asked + " asks for" : "a round number"}: there may be more, so set pagination`},
+			`{list.asked != "" ? "as many as " + list.asked + " asks for" : signs.size == count ? "as " + signs.sizeAt + " says" : ` +
+			`"a round number"}: there may be more, so set pagination`},
 	{ID: "audit.repeated", Audit: &Auditing{Requires: FactList, About: AboutPages, Also: afterAnyOther},
 		Source: `list.repeatWritten or list.repeats > 0 and signs.total != total.items and signs.more != false` +
 			` and list.repeatCount == signs.largestPage` +

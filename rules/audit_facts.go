@@ -94,7 +94,7 @@ type ListFacts struct {
 	MoreBefore  string `expr:"moreBefore" doc:"the flag for more that earlier pages have, if the last, full page lacks it; empty if none"`
 	NextGone    bool   `expr:"nextGone" ordinary:"true" doc:"whether page 1 points to another page, and the last one does not"`
 	Asked       string `expr:"asked" doc:"limit=100, if a job that is not paged asks for as many items as it got; empty if not"`
-	Single      bool   `expr:"single" doc:"whether the list is one page by itself: the job is not paged, and has no other partition"`
+	Single      bool   `expr:"single" doc:"whether the job is not paged, and has no other partition or states the size of its page"`
 	Short       bool   `expr:"short" ordinary:"true" doc:"whether nothing but the number of items on the last page has ended the list"`
 	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list"`
 	LostPage    int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0 if none"`

@@ -142,7 +142,7 @@ func (w *Watcher) facts(signs *rules.Signs) *rules.ListFacts {
 	}
 	facts.NextGone, facts.Short = totals.FirstNext && signs.Next == nil, p.isShort()
 	if !p.subject.job.Paged() {
-		facts.Asked, facts.Single = p.askedSize(), !p.end.Siblings
+		facts.Asked, facts.Single = p.askedSize(), !p.end.Siblings || signs.Size != nil && signs.Size == c.Count
 	}
 	facts.Counted = p.subject.countAlone
 	facts.Again, facts.Chosen = p.howEnded()

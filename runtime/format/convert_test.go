@@ -373,7 +373,7 @@ func TestACSVFileStatesItsDelimiter(t *testing.T) {
 	}
 }
 
-// A file of NDJSON may have a single line. An object in one line without a line end is how most APIs send a document.
+// A file of NDJSON may have a single line, with or without a line end. Many APIs send a document in one line, too.
 func TestAutoDoesNotGuessWhatASingleLineIs(t *testing.T) {
 	for _, c := range []struct{ body, contentType, dataField, err string }{
 		{"{\"id\": 1, \"lines\": [{\"n\": 2}]}\n", "application/octet-stream", "", "set response.format to json or ndjson"},
@@ -381,7 +381,8 @@ func TestAutoDoesNotGuessWhatASingleLineIs(t *testing.T) {
 		{"{\"id\": 1, \"lines\": []}\n", "text/plain", "lines", ""},
 		{"{\"id\": 1, \"lines\": []}\n", "application/json", "", ""},
 		{"{\"id\": 1, \"lines\": []}\n{\"id\": 2}\n", "text/plain", "", ""},
-		{"{\"id\": 1, \"lines\": []}", "text/plain", "", ""},
+		{"{\"id\": 1, \"lines\": []}", "text/plain", "", "one object in one line"},
+		{"{\"id\": 1, \"lines\": []}", "", "lines", ""},
 		{" \n", "text/plain", "", ""},
 		{"{\n\"lines\": []}\n", "text/plain", "", ""},
 		{"[{\"id\": 1}]\n", "text/plain", "", ""},

@@ -115,10 +115,10 @@ func isLines(head []byte) bool {
 	return found && len(bytes.TrimSpace(rest)) > 0 && looksLikeJSON(head) && json.Valid(trimLine(line))
 }
 
-// isOneLine reports whether a body is an object in a single line that ends in a line end, as a file of NDJSON with one line is.
+// isOneLine reports whether a body is an object in a single line, as a file of NDJSON with one line is.
 func isOneLine(data []byte) bool {
 	object := bytes.TrimSpace(bytes.TrimPrefix(data, byteOrderMark))
-	return bytes.HasPrefix(object, []byte("{")) && bytes.HasSuffix(data, []byte("\n")) && !bytes.ContainsRune(object, '\n')
+	return bytes.HasPrefix(object, []byte("{")) && !bytes.ContainsRune(object, '\n')
 }
 
 // headBytes is the length of the part of a body from which its format is detected.
