@@ -93,6 +93,9 @@ func TestInputsAreCheckedBeforeTheFirstRequest(t *testing.T) {
 			require.ErrorContains(t, run.Check(), c.says)
 			_, err = run.Run(t.Context(), discard)
 			require.ErrorContains(t, err, c.says)
+			require.ErrorIs(t, err, engine.ErrConfig)
+			require.ErrorAs(t, err, new(*engine.Error), "the error of a run names its class")
+			require.ErrorAs(t, err, new(engine.Diagnostics))
 		})
 	}
 }

@@ -23,8 +23,10 @@ import (
 
 // Run runs all jobs in order and passes every page to sink. It returns when all jobs have ended or
 // at the first error, which is an [*Error] that names its class, job and page, or the error of
-// sink. With [WithKeepGoing] an error of one job does not end the others. The result describes how
-// far each job came; the pages that the sink received are complete, whatever the error.
+// sink. If [Engine.Check] finds mistakes, the [*Error] has class config, and its cause is these
+// [Diagnostics]. With [WithKeepGoing] an error of one job does not end the others. The result
+// describes how far each job came; the pages that the sink received are complete, whatever the
+// error.
 //
 // A panic of the sink, or of any other function of the program that the run calls, ends the run
 // with an error of class internal, whose cause has a method Stack() []byte.
@@ -46,7 +48,7 @@ func (e *Engine) run(ctx context.Context, gate *sinkGate) (_ *Result, err error)
 		defer cancel()
 	}
 	if err := e.Check(); err != nil {
-		return NewResult(nil), err
+		return NewResult(nil), errorOfRun(err)
 	}
 	loop, err := e.loop()
 	if err != nil {
@@ -56,6 +58,14 @@ func (e *Engine) run(ctx context.Context, gate *sinkGate) (_ *Result, err error)
 		defer loop.Client.Close()
 	}
 	return e.runJobs(ctx, loop, gate)
+}
+
+// errorOfRun returns an error of [Engine.Check] as a run returns it: mistakes in options or inputs are the cause of an [*Error].
+func errorOfRun(err error) error {
+	if errors.As(err, new(*Error)) {
+		return err
+	}
+	return &Error{Class: failure.Config, Op: "run", Message: err.Error(), Err: err}
 }
 
 // runJobs runs the trees of jobs, one after another or several at once. The result has the jobs

@@ -103,6 +103,9 @@ func (e *Error) Error() string { return e.Message }
 // errorOf returns the error of a call.
 func (d *Document) errorOf(err error) *Error {
 	out := &Error{Message: err.Error()}
+	if failed, ok := errors.AsType[*engine.Error](err); ok {
+		out.Message, out.Hint, out.Remedy = failed.Message, failed.Hint, failed.Remedy
+	}
 	if found, ok := errors.AsType[diag.Diagnostics](err); ok {
 		out.Message = errNeverCompiled.Error()
 		for _, diagnostic := range found {
@@ -111,9 +114,6 @@ func (d *Document) errorOf(err error) *Error {
 		if len(found) == 1 {
 			out.Message, out.Hint, out.Remedy = found[0].Message, found[0].Hint, found[0].Remedy
 		}
-	}
-	if failed, ok := errors.AsType[*engine.Error](err); ok {
-		out.Message, out.Hint, out.Remedy = failed.Message, failed.Hint, failed.Remedy
 	}
 	return out
 }
