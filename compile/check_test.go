@@ -263,3 +263,19 @@ func TestAMemberThatNoBodyHasDrawsAWarning(t *testing.T) {
 		requireWarning(t, cfg, low, c.want, c.format+c.pagination)
 	}
 }
+
+// greatest(items, "id") sees one page at a time, so each page replaces its value, unless it is given the value so far.
+func TestAKeptValueOfTheLastPageDrawsAWarning(t *testing.T) {
+	for _, c := range []struct{ method, keep, want string }{
+		{"pagenum", "greatest(items, 'at')", "keep.at does not read kept.at"},
+		{"pagenum", "max(map(items, .at))", "give max the value so far"},
+		{"pagenum", "greatest(items, 'at', kept.at)", ""},
+		{"pagenum", "max(map(items, .at)) ?? kept.at", ""},
+		{"pagenum", "items[-1].at", ""},
+		{"pagenum", "greatest(first.items, 'at')", ""},
+	} {
+		cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "`+c.method+`", "keep": {"at": "`+c.keep+`"},
+			"stopRules": ["kept.at != nil and items[-1].at < kept.at"]}}, "config": {"jobs": [{"endpoint": "users"}]}}`)
+		requireWarning(t, cfg, low, c.want, c.keep)
+	}
+}

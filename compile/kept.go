@@ -242,8 +242,29 @@ func (c *compilation) warnOfNeededKept(j *Job) {
 	}
 }
 
+// warnOfLastPage warns of values for the next run that are the greatest or least of the items of the last page alone, although they
+// look like those of all pages.
+func (c *compilation) warnOfLastPage(j *Job) {
+	if _, onePage := j.Analysis().OnlyPage(); onePage || !j.Paged() {
+		return
+	}
+	for _, e := range j.Keeps {
+		i := slices.IndexFunc(e.Calls(), func(name string) bool { return slices.Contains(extremes, name) })
+		if i < 0 || !AccumulatesItems(e) || e.ReadsAny(rules.ContextKept) {
+			continue
+		}
+		kept := keypath.Format(rules.ContextKept, []string{e.Rule.Target})
+		c.warn(e.Rule, fmt.Sprintf("give %s the value so far, as in greatest(items, 'id', %s), or take the items of first", e.Calls()[i], kept),
+			"%s does not read %s, so it is that of the last page with items, and not of the list", e.Rule.ID, kept)
+	}
+}
+
+// extremes are the functions that return the greatest or the least of values.
+var extremes = []string{"greatest", "least", "latestOf", "max", "min"}
+
 // checkKept checks the values for the next run.
 func (c *compilation) checkKept(j *Job) {
+	c.warnOfLastPage(j)
 	c.warnOfUnreadKept(j)
 	c.warnOfReread(j)
 	c.warnOfNeededKept(j)
