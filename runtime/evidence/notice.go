@@ -63,7 +63,7 @@ func (w *Watcher) noticeRepeats() {
 	if !isRepeat {
 		allKnown, allSame = repeats.noticeItems()
 	}
-	if p.context.Page == 1 && slices.ContainsFunc(p.reading.Compared, hasIdentity) {
+	if p.context.Page == 1 && p.context.Count > 0 {
 		w.history.repeatMemory.FirstList = p.firstList().Half()
 	}
 	cursors.noticeCursor(p.context.Count > 0 && !isRepeat && !allKnown)

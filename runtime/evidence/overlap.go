@@ -42,9 +42,13 @@ func (m *repeatMemory) overlap(job *compile.Job) *Overlap {
 }
 
 // firstList returns the digest by which the first pages of partitions are compared. For the items of a parent, identifiers
-// may begin anew, and the rest of an item may be an address.
+// may begin anew, and the rest of an item may be an address. A single item without an identifier, such as a count or a state,
+// may rightly be the same in several partitions, so it counts as another one for each request.
 func (p *listView) firstList() document.Digest {
-	if p.subject.job.Parent != nil {
+	switch {
+	case len(p.reading.Compared) == 1 && document.Identity(p.reading.Compared[0]) == nil:
+		return p.reading.ItemsDigest.With(p.request)
+	case p.subject.job.Parent != nil:
 		return p.reading.ItemsDigest
 	}
 	return p.reading.Stable()

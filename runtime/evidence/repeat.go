@@ -21,7 +21,7 @@ type repeatMemory struct {
 	Keys       Recall `json:"keys,omitzero"`       // key: key of an item, or its identifier in a window; value: its page and content
 	Ambiguous  bool   `json:"ambiguous,omitempty"` // whether a page has different items with one identifier
 	LastItem   uint64 `json:"lastItem,omitempty"`  // identifier of the last item of the latest page, or 0
-	FirstList  uint64 `json:"firstList,omitempty"` // digest of the items of page 1, if they have identifiers, or 0
+	FirstList  uint64 `json:"firstList,omitempty"` // listView.firstList of page 1, or 0 if it has no items
 }
 
 // noticeRepeat notices a page with the items of an earlier one, even if they have other content. It reports whether the page has
