@@ -26,6 +26,9 @@ func (r *listRun) carryOver(page *Page) error {
 	if r.hadItems() && (len(r.job.For) == 0 || r.job.KeepFor != nil) { // otherwise, another partition may have a value
 		r.keptStays = r.job.Analysis().Repeats(r.pageContext(), values, lacking)
 	}
+	if len(r.job.Keeps) > 0 && len(r.job.For) > 0 && r.job.KeepFor == nil {
+		r.watcher.CountKept(lacking, r.hadItems())
+	}
 	if r.keptStays == "" {
 		r.warnOfNil(lacking)
 	}

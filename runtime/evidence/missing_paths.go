@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -149,6 +150,39 @@ func (v *NilCounts) add(other NilCounts) {
 		before := (*v)[id]
 		(*v)[id] = NilCount{before.Nil + count.Nil, before.All + count.All}
 	}
+}
+
+// CountKept counts the values for the next run of a partition, given those that are nil, which count if the partition had items.
+func (w *Watcher) CountKept(lacking []*language.Expression, hadItems bool) {
+	w.nilValues = maps.Clone(w.nilValues) // partitions without nil share one
+	for _, e := range w.list.subject.job.Keeps {
+		switch isNil := slices.Contains(lacking, e); {
+		case !isNil:
+			w.nilValues.add(NilCounts{e.Rule.ID: {All: 1}})
+		case hadItems:
+			w.nilValues.add(NilCounts{e.Rule.ID: {All: 1, Nil: 1}})
+		}
+	}
+}
+
+// StaysFinding returns the finding that a value for the next run was nil in every partition that had items, so that it stays as it was
+// before, and the next run obtains the items again, or nil. values are those for the next run.
+func (v NilCounts) StaysFinding(job *compile.Job, before, values map[string]any) *trace.Finding {
+	var lacking []*language.Expression
+	for _, e := range job.Keeps {
+		if v.always(e) {
+			lacking = append(lacking, e)
+		}
+	}
+	if lacking == nil {
+		return nil
+	}
+	c := &rules.Context{Kept: before, Limit: job.Ruleset.Limit, Now: func() time.Time { return time.Time{} }}
+	stays := job.Analysis().Repeats(c, values, lacking)
+	if stays == "" {
+		return nil
+	}
+	return AuditJob(job, trace.FindingStays, rules.ListFacts{KeptStays: stays})
 }
 
 // always reports whether a value was nil in every partition.

@@ -186,6 +186,9 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 		found = append(found, *f)
 	}
 	found = append(found, values.Findings(job, t.missing)...)
+	if f := values.StaysFinding(job, one.kept, one.result.Kept); f != nil {
+		found = append(found, *f)
+	}
 	if f := one.seen.Finding(job); f != nil && partitions.Count > 0 {
 		found = append(found, *f)
 	}
