@@ -286,7 +286,7 @@ func (e extraction) run(d *disk) error {
 		}
 	}
 	if e.state {
-		trace, err := s.Output(simulatedTrace)
+		trace, err := s.Rows(simulatedTrace, nil)
 		if err != nil {
 			return err
 		}
@@ -334,6 +334,9 @@ func (e extraction) run(d *disk) error {
 			}
 		}
 		c.Parts = append(c.Parts, part)
+	}
+	for _, trace := range outputs[lists:] {
+		c.Parts = append(c.Parts, Part{Output: trace})
 	}
 	if err := s.Publish(c); err != nil {
 		if e.again {
@@ -643,7 +646,7 @@ func TestEverySyncIsNeeded(t *testing.T) {
 		operation  string // its beginning
 	}{
 		{"of the rows", resumed, "sync out/items.ndjson.partial"},
-		{"of the trace", resumed, "sync out/trace.json"},
+		{"of the trace", resumed, "sync out/trace.json.partial"},
 		{"of the state", resumed, "sync state.json.new"},
 		{"of the directory of the outputs", resumed, "sync directory of out/"},
 		{"of the rows without a state", plain, "sync out/items.ndjson.partial"},

@@ -45,7 +45,7 @@ func Example() {
 			return err
 		}
 		defer store.Close()
-		items, err := store.Output(filepath.Join(dir, "users.ndjson"))
+		items, err := store.Rows(filepath.Join(dir, "users.ndjson"), nil)
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,13 @@ func Example() {
 			}
 			return store.Flush()
 		})
-		return err
+		if err != nil {
+			return err
+		}
+		if err := store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{{Output: items}}}); err != nil {
+			return err
+		}
+		return store.End()
 	}
 
 	fmt.Println("first run failed:", extract() != nil)

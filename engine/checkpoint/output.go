@@ -56,24 +56,15 @@ type extent struct {
 	Released bool `json:"released,omitempty"` // whether the rows will not be published: see [Store.Release]
 }
 
-// Output returns an output that is written under its own name from the start, such as a trace. It
-// refuses a file that was committed before and is now shorter or modified. It does not change the
-// file; [Store.Begin] does.
-func (s *Store) Output(path string) (*Output, error) { return s.output(path, path, nil) }
-
 // Rows returns an output that is written to a file with the additional ending [PartialSuffix],
 // compressed unless c is nil. [Store.Publish] gives the file its own name. The file is created,
-// and an earlier one replaced, when the first page is written. Otherwise Rows is like
-// [Store.Output].
-func (s *Store) Rows(path string, c Compression) (*Output, error) {
-	return s.output(path, path+PartialSuffix, c)
-}
-
-func (s *Store) output(name, path string, c Compression) (*Output, error) {
+// and an earlier one replaced, when the first page is written. Rows refuses a file that was
+// committed before and is now shorter or modified.
+func (s *Store) Rows(name string, c Compression) (*Output, error) {
 	if o := s.outputs[name]; o != nil {
 		return o, nil
 	}
-	o := &Output{store: s, name: name, path: path, compression: cmp.Or[Compression](c, uncompressed{})}
+	o := &Output{store: s, name: name, path: name + PartialSuffix, compression: cmp.Or[Compression](c, uncompressed{})}
 	if s.path != "" {
 		o.digest = sha256.New().(hash.Cloner)
 		o.mark()
@@ -86,9 +77,6 @@ func (s *Store) output(name, path string, c Compression) (*Output, error) {
 	s.outputs[name] = o
 	return o, nil
 }
-
-// partial reports whether the output is published under its name only later.
-func (o *Output) partial() bool { return o.path != o.name }
 
 // Name returns the name under which the output is published.
 func (o *Output) Name() string { return o.name }
@@ -134,7 +122,7 @@ func (o *Output) Released() bool { return o.marked.Released }
 // resume continues an output after its committed part. A published file is not checked, because it
 // belongs to others now.
 func (o *Output) resume(committed extent) error {
-	o.created, o.finished = true, o.partial() && !committed.Partial
+	o.created, o.finished = true, !committed.Partial
 	o.written, o.marked = committed, committed
 	if o.finished {
 		return nil
@@ -183,7 +171,7 @@ func sumOf(f files.File, size int64, h hash.Hash) (string, error) {
 // extent describes everything that was written.
 func (o *Output) extent() extent {
 	e := o.written
-	e.Sum, e.Partial = hex.EncodeToString(o.digest.Sum(nil)), o.partial() && !o.finished
+	e.Sum, e.Partial = hex.EncodeToString(o.digest.Sum(nil)), !o.finished
 	return e
 }
 
@@ -333,10 +321,8 @@ func (s *Store) create(o *Output) (files.File, error) {
 	if o.private {
 		mode = files.Private
 	}
-	if o.partial() { // a run that was killed while it rewrote the rows has left them
-		if err := s.disk.Remove(o.name + CompleteSuffix); err != nil {
-			return nil, err
-		}
+	if err := s.disk.Remove(o.name + CompleteSuffix); err != nil { // rows of a run that was killed while it rewrote them
+		return nil, err
 	}
 	f, err := replaced(s.disk, o.path, mode)
 	if err != nil {

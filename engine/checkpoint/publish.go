@@ -280,7 +280,7 @@ func (s *Store) Discard(jobs []string, outputs ...*Output) error {
 	}
 	for _, o := range outputs {
 		if !o.finished {
-			o.marked = extent{Sum: hex.EncodeToString(sha256.New().Sum(nil)), Partial: o.partial()}
+			o.marked = extent{Sum: hex.EncodeToString(sha256.New().Sum(nil)), Partial: true}
 			s.state.Outputs[o.name] = o.marked
 		}
 	}

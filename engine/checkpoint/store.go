@@ -165,12 +165,6 @@ func (s *Store) Resumed() bool { return s.earlier.relation == continues }
 // Restarts reports whether this run ignores the run that the state file holds, and replaces its files: see [Restart].
 func (s *Store) Restarts() bool { return s.earlier.relation == replaces }
 
-// Finished reports whether the run that this run continues has published or released the rows of an output.
-func (s *Store) Finished(path string) bool {
-	e, known := s.state.Outputs[path]
-	return s.Resumed() && known && !e.Partial
-}
-
 // Jobs returns the last committed checkpoint of each job, for engine.WithResume.
 func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jobs) }
 
@@ -192,8 +186,8 @@ func (s *Store) SetNote(name, text string) {
 // Path returns the path of the state file, or "" without a state.
 func (s *Store) Path() string { return s.path }
 
-// DiscardedBytes returns the number of bytes that [Store.Begin] discarded from the outputs because they
-// were written after the last commit.
+// DiscardedBytes returns the number of bytes that the run discards from the outputs because they were
+// written after the last commit. It is known after [Store.Begin].
 func (s *Store) DiscardedBytes() int64 { return s.discarded }
 
 // Committed returns the number of committed bytes of all outputs.
@@ -262,20 +256,14 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	return nil
 }
 
-// Begin starts writing, once all outputs are known. It refuses to resume with different outputs,
-// because then no output would be complete.
+// Begin must be called once all outputs are known, before anything is written. It refuses to resume
+// with different outputs, because then no output would be complete.
 func (s *Store) Begin() error {
 	if err := s.matchOutputs(); err != nil {
 		return err
 	}
 	for _, o := range s.outputs {
 		s.discarded += o.beyond
-		if o.partial() {
-			continue
-		}
-		if _, err := s.use(o); err != nil {
-			return err
-		}
 	}
 	return nil
 }

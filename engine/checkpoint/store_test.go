@@ -26,7 +26,7 @@ func newCommitted(t *testing.T) (dir string) {
 	s, err := Open(filepath.Join(dir, "state.json"), "test", map[string]string{"rules": "1", "items": "2"})
 	require.NoError(t, err)
 	require.False(t, s.Resumed())
-	o, err := s.Output(filepath.Join(dir, "items.ndjson"))
+	o, err := s.Rows(filepath.Join(dir, "items.ndjson"), nil)
 	require.NoError(t, err)
 	require.NoError(t, s.Begin())
 	_, err = o.Write([]byte("{\"id\":1}\n"))
@@ -57,7 +57,7 @@ func TestARunResumesAfterTheLastCommit(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.Resumed())
 	require.JSONEq(t, `{"page":1}`, string(s.Jobs()["users"]))
-	o, err := s.Output(filepath.Join(dir, "items.ndjson"))
+	o, err := s.Rows(filepath.Join(dir, "items.ndjson"), nil)
 	require.NoError(t, err)
 	require.NoError(t, s.Begin())
 	require.EqualValues(t, len("{\"id\":2}\n{\"i"), s.DiscardedBytes())
@@ -65,10 +65,10 @@ func TestARunResumesAfterTheLastCommit(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, commit(s, `{"page":2}`, o))
 	require.NoError(t, s.Close())
-	text, err := os.ReadFile(filepath.Join(dir, "items.ndjson"))
+	text, err := os.ReadFile(o.Path())
 	require.NoError(t, err)
 	require.Equal(t, "{\"id\":1}\n{\"id\":2}\n", string(text))
-	for _, name := range []string{"state.json", "items.ndjson"} {
+	for _, name := range []string{"state.json", "items.ndjson.partial"} {
 		requireOwnerOnly(t, filepath.Join(dir, name))
 	}
 }
@@ -132,12 +132,13 @@ func TestModifiedOutputsAreRefusedAndLeftAlone(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := newCommitted(t)
-			path := filepath.Join(dir, "items.ndjson")
+			name := filepath.Join(dir, "items.ndjson")
+			path := name + PartialSuffix
 			require.NoError(t, test.modify(path))
 			before, _ := os.ReadFile(path)
 			s, err := reopen(dir)
 			require.NoError(t, err)
-			_, err = s.Output(path)
+			_, err = s.Rows(name, nil)
 			require.ErrorIs(t, err, failure.ErrState)
 			require.ErrorContains(t, err, "its output "+path+" "+test.want)
 			require.ErrorContains(t, err, "starts over and replaces the output")
@@ -223,9 +224,9 @@ func TestOtherOutputsAreRefused(t *testing.T) {
 	s, err := reopen(dir)
 	require.NoError(t, err)
 	require.ErrorContains(t, s.Begin(), "items.ndjson, which this run does not write")
-	_, err = s.Output(filepath.Join(dir, "items.ndjson"))
+	_, err = s.Rows(filepath.Join(dir, "items.ndjson"), nil)
 	require.NoError(t, err)
-	_, err = s.Output(filepath.Join(dir, "trace.json"))
+	_, err = s.Rows(filepath.Join(dir, "trace.json"), nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, s.Begin(), "other files than this run, which would write ")
 }
