@@ -11,14 +11,14 @@ import (
 // MaxRestarts is the number of times that onError rules may restart a list.
 const MaxRestarts = 3
 
-// Ends reports whether a rule other than a guard may end the list.
-func (a Analysis) Ends() bool { return a.job.ends }
+// CanEnd reports whether a rule other than a guard may end the list.
+func (a Analysis) CanEnd() bool { return a.job.ends }
 
 // EndsByRequest reports whether a rule of the configuration may end the list by its requests, whatever
 // the responses are: a list that is requested day by day ends after the last day.
 func (a Analysis) EndsByRequest() bool { return a.job.endsByRequest }
 
-// findEnds determines the results of [Analysis.Ends] and [Analysis.EndsByRequest].
+// findEnds determines the results of [Analysis.CanEnd] and [Analysis.EndsByRequest].
 func (j *Job) findEnds() {
 	j.ends = j.mayEnd()
 	j.endsByRequest = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {

@@ -31,7 +31,7 @@ func evaluateParts(
 	for _, e := range parts {
 		evaluate := e.Value
 		if c.Page > 0 && e.Rule.Role.Addresses() {
-			evaluate = e.Address
+			evaluate = e.EvalAddress
 		}
 		v, err := evaluate(m, c, maxPartBytes)
 		if err != nil {

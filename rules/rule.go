@@ -314,8 +314,8 @@ func (o Outcome) Worse(other Outcome) bool {
 	return slices.Index(byRank, o) > slices.Index(byRank, other)
 }
 
-// Ends reports whether o is the outcome of a list or of a job: any outcome but [Split] and "".
-func (o Outcome) Ends() bool { return slices.Contains(byRank, o) }
+// IsFinal reports whether o is the outcome of a list or of a job: any outcome but [Split] and "".
+func (o Outcome) IsFinal() bool { return slices.Contains(byRank, o) }
 
 func outcomeNames() []string {
 	return []string{string(Complete), string(Limited), string(Guarded), string(Failed)}

@@ -12,8 +12,8 @@ func TestAJobHasTheWorstOutcomeOfItsPartitions(t *testing.T) {
 		for j, other := range fromBestToWorst {
 			require.Equal(t, i > j, o.Worse(other), "%q is worse than %q", o, other)
 		}
-		require.Equal(t, o != "", o.Ends(), "%q", o)
+		require.Equal(t, o != "", o.IsFinal(), "%q", o)
 	}
-	require.False(t, Split.Ends(), "the two halves have outcomes of their own")
-	require.False(t, Outcome("done").Ends())
+	require.False(t, Split.IsFinal(), "the two halves have outcomes of their own")
+	require.False(t, Outcome("done").IsFinal())
 }

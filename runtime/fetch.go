@@ -145,7 +145,7 @@ func (r *listRun) onError(request requests.Request, sentAt time.Time, response *
 		}
 		evaluate := trigger.EvalBool
 		if trigger.Rule.OnError.Do == rules.ErrorStop {
-			evaluate = trigger.Ends
+			evaluate = trigger.EvalStop
 		}
 		ok, err := evaluate(&r.workspace.machine, &c)
 		if err != nil {

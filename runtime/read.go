@@ -158,7 +158,7 @@ func bodyOf(response *transport.Response, data []byte) format.Body {
 func (r *listRun) compare(reading document.Reading, request document.Digest) (repeats int) {
 	c := r.pageContext()
 	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
-	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Analysis().Ends() && r.nextRequestMoves(request)
+	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Analysis().CanEnd() && r.nextRequestMoves(request)
 	c.EmptyPages++
 	if c.Count > 0 || r.job.Analysis().EndsByRequest() {
 		c.EmptyPages = 0

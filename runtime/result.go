@@ -100,7 +100,7 @@ type PartitionFailure struct {
 
 // Check returns an error for a result that no run can have produced, from a checkpoint that someone has changed.
 func (r *Result) Check() error {
-	if !r.Outcome.Ends() {
+	if !r.Outcome.IsFinal() {
 		return fmt.Errorf("the outcome of job %q is %q", r.Job, r.Outcome)
 	}
 	if n := r.Partitions; n != nil {

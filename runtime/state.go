@@ -143,7 +143,7 @@ func (s *state) check(job string) error {
 	if s.Result.Job != job {
 		return fmt.Errorf("it belongs to job %q", s.Result.Job)
 	}
-	if s.Done && !s.Result.Outcome.Ends() {
+	if s.Done && !s.Result.Outcome.IsFinal() {
 		return fmt.Errorf("the outcome of job %q is %q", job, s.Result.Outcome)
 	}
 	if s.Result.Partitions != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A givenRead is a marked read, or an element of a kept value that an expression chooses, such as kept.seen[item.id].
+// A givenRead is a marked read, or an element of a kept value for which an expression is the key, such as kept.seen[item.id].
 type givenRead struct {
 	past string // "prev" or "first" for a read of that page
 	lack lack
@@ -17,10 +17,10 @@ type lack struct {
 	source string // of the read: kept.at
 	isKept bool
 
-	isElement bool // of a list, which is supposed to have an element
+	isElement bool // it is the element that a list is supposed to have, since the list is a lack
 }
 
-// A site stands for a comparison with a lack, by its address. It has a size, since values without one may share an address.
+// A site identifies a comparison with a lack by its address. It has a size, since values without one may share an address.
 type site struct{ _ byte }
 
 // A supposition says of each comparison with a lack whether it is true. At first, all of them are.
@@ -30,7 +30,7 @@ type supposition struct {
 	truths []bool
 }
 
-// maxSuppositions is the largest number of suppositions with which an expression is evaluated.
+// maxSuppositions is the largest number of suppositions under which an expression is evaluated.
 const maxSuppositions = 64
 
 // of returns the value of a comparison with a lack.
@@ -44,7 +44,7 @@ func (s *supposition) of(o *site, lacking lack) bool {
 	return s.truths[i]
 }
 
-// next makes another supposition. It reports false if there is none.
+// next makes the supposition the next one. It reports false after the last one.
 func (s *supposition) next() bool {
 	last := len(s.truths) - 1
 	for last >= 0 && !s.truths[last] { // both values of it have been supposed
@@ -58,7 +58,7 @@ func (s *supposition) next() bool {
 	return true
 }
 
-// orLack returns the value of a marked read.
+// orLack returns the value of a marked read. If the value is nil, that is a lack in a supposition, and nil otherwise.
 func (m *meter) orLack(v any, r *givenRead) any {
 	if v != nil {
 		return v
@@ -90,7 +90,7 @@ func either(first, alternative any) any {
 	return alternative
 }
 
-// decide returns the value of a comparison.
+// decide returns the value of a comparison. If the value is a lack, it is as supposed.
 func (m *meter) decide(v any, o *site) any {
 	if lacking, lacks := v.(lack); lacks {
 		return m.supposes.of(o, lacking)
@@ -98,8 +98,8 @@ func (m *meter) decide(v any, o *site) any {
 	return v
 }
 
-// elementsOf returns the list of a predicate. Of a list that is a lack, nothing is known: it is supposed to have an
-// element, which is a lack as well.
+// elementsOf returns the list of a predicate. Nothing is known of a list that is a lack: it is supposed to have an element,
+// which is a lack, too, and then to be empty.
 func (m *meter) elementsOf(list any, o *site) any {
 	lacking, lacks := list.(lack)
 	switch {
@@ -112,8 +112,8 @@ func (m *meter) elementsOf(list any, o *site) any {
 	return []any{lacking}
 }
 
-// propagate calls a function in a supposition. If an argument is a lack, or a list that has one, the value is the lack, unless
-// the function says what is to be with nil, as truthy does.
+// propagate calls a function in a supposition. If an argument is a lack, or a list that has a lack, the value is the lack, unless
+// the function has a value for nil, as truthy does.
 func (m *meter) propagate(name string, args []any, call func(m *meter, args []any) (any, error)) (any, error) {
 	lacking, inList := lackAmong(args)
 	operator, _ := strings.CutPrefix(name, safeOp)
@@ -129,7 +129,7 @@ func (m *meter) propagate(name string, args []any, call func(m *meter, args []an
 	case inList, name == nameOfKeyed:
 		return lacking, nil
 	}
-	missing := slices.Contains(args, nil) // for a reason of its own
+	missing := slices.Contains(args, nil) // without being a lack
 	compares := operators[operator].boolean || name == nameOfMatch
 	switch {
 	case missing && equates && lacking.isElement:

@@ -6,9 +6,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// Passes reports whether an item, that of the context, passes a condition like [Expression.EvalBool]. It is an error if the
-// item would pass, but for a comparison with a value that the run is given, and that is nil.
-func (e *Expression) Passes(m *Machine, c *rules.Context) (bool, error) {
+// EvalFilter reports whether the item of the context passes a condition, like [Expression.EvalBool]. It fails if the item
+// does not pass because a given value, such as a kept value or an input, is nil.
+func (e *Expression) EvalFilter(m *Machine, c *rules.Context) (bool, error) {
 	passes, err := e.EvalBool(m, c)
 	if passes || err != nil {
 		return passes, err
@@ -17,9 +17,9 @@ func (e *Expression) Passes(m *Machine, c *rules.Context) (bool, error) {
 		"%[1]s is nil, so that the item does not pass%[2]s: write %[1]s == nil or …, or %[1]s != nil and … to leave out such items")
 }
 
-// Chosen evaluates the values of a variable like [Expression.Value]. It is an error if the list would be longer, but for a
-// comparison with a value that the run is given, and that is nil, or for want of a list that is not kept.
-func (e *Expression) Chosen(m *Machine, c *rules.Context, limit int) (any, error) {
+// EvalValues returns the values of a variable, like [Expression.Value]. It fails if a kept value or an input that is nil has
+// shortened the list.
+func (e *Expression) EvalValues(m *Machine, c *rules.Context, limit int) (any, error) {
 	v, err := e.Value(m, c, limit)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (e *Expression) Chosen(m *Machine, c *rules.Context, limit int) (any, error
 		longer, _ := v.([]any)
 		n := len(longer)
 		for _, e := range longer {
-			if lacking, lacks := e.(lack); lacks && lacking.isKept {
+			if lacking, lacks := e.(lack); lacks && lacking.isKept { // a kept list that is nil is empty, as in the first run
 				n--
 			}
 		}
@@ -39,9 +39,9 @@ func (e *Expression) Chosen(m *Machine, c *rules.Context, limit int) (any, error
 		"%[1]s is nil, so that values are left out%[2]s: write %[1]s == nil or …, or %[1]s != nil and … to leave them out")
 }
 
-// Ends reports whether a stopping rule is met, like [Expression.EvalBool]. It is an error if the rule is met, and would not be,
-// but for a comparison with a kept value or an input that is nil.
-func (e *Expression) Ends(m *Machine, c *rules.Context) (bool, error) {
+// EvalStop reports whether a stopping rule is met, like [Expression.EvalBool]. It fails if the rule is met because a kept value
+// or an input is nil.
+func (e *Expression) EvalStop(m *Machine, c *rules.Context) (bool, error) {
 	met, err := e.EvalBool(m, c)
 	if !met || err != nil {
 		return met, err
@@ -51,9 +51,9 @@ func (e *Expression) Ends(m *Machine, c *rules.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Address evaluates the address of the next request like [Expression.Value]. It is an error if there is none, so that the list
-// ends, and there would be one but for a comparison with a kept value or an input that is nil.
-func (e *Expression) Address(m *Machine, c *rules.Context, limit int) (any, error) {
+// EvalAddress returns the address of the next request, like [Expression.Value]. It fails if there is no address, which ends
+// the list, because a kept value or an input is nil.
+func (e *Expression) EvalAddress(m *Machine, c *rules.Context, limit int) (any, error) {
 	v, err := e.Value(m, c, limit)
 	isAddress := func(v any) bool { return !IsNoAddress(orNone(v)) }
 	if err != nil || isAddress(v) {
@@ -65,9 +65,9 @@ func (e *Expression) Address(m *Machine, c *rules.Context, limit int) (any, erro
 // IsNoAddress reports whether the value of a rule for an address says that there is none.
 func IsNoAddress(v any) bool { return v == nil || v == "" }
 
-// Assigned evaluates the value of a variable of the state like [Expression.Value]. If the variable decides which items the job
-// obtains, it is an error if a comparison with a kept value or an input that is nil decides which value it is.
-func (e *Expression) Assigned(m *Machine, c *rules.Context, limit int) (any, error) {
+// EvalVariable returns the value of a variable of the state, like [Expression.Value]. If the variable decides which items the
+// job obtains, EvalVariable fails if the value depends on a comparison with a kept value or an input that is nil.
+func (e *Expression) EvalVariable(m *Machine, c *rules.Context, limit int) (any, error) {
 	v, err := e.Value(m, c, limit)
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (e *Expression) Assigned(m *Machine, c *rules.Context, limit int) (any, err
 		"%[1]s is nil, and its comparison decides the value%[2]s: write %[1]s == nil or …, or %[1]s != nil and …")
 }
 
-// failIf returns an error if the value of the expression, which has just been evaluated, may be one that fits, whatever the
-// comparisons with a lack are. The format says what the lack does, given its source and what follows from it.
+// failIf evaluates the expression, which has just been evaluated, under each [supposition], and returns an error if one of
+// the values fits. The format says what the lack does, given its source and what follows from it.
 func (e *Expression) failIf(m *Machine, c *rules.Context, fits func(v any) bool, format string) error {
 	if !m.meter.lacks {
 		return nil
@@ -91,7 +91,7 @@ func (e *Expression) failIf(m *Machine, c *rules.Context, fits func(v any) bool,
 		m.meter.page, m.meter.supposes = c, s
 		v, err := e.code.run(m)
 		switch {
-		case err == nil && len(s.sites) > 0 && fits(v): // an error has been passed over, too
+		case err == nil && len(s.sites) > 0 && fits(v): // a supposition under which the expression fails says nothing
 			return &RuleError{e.Rule, fmt.Errorf(format, s.first.source, s.first.follows())}
 		case !s.next():
 			return nil

@@ -10,24 +10,25 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// A condition on items compares each item with values that the run is given, such as kept.at. A comparison with nil is
-// false. That is right if the item lacks its member: the item is left out. But if the run lacks the value, all items would
-// be left out, and they are lost once the kept values move on. In the same way, a stopping rule that compares with a kept
+// A condition on items compares each item with given values, such as kept.at, which the item does not have. A comparison with
+// nil is false. That is right if the item lacks its member: the item is left out. But if the given value is nil, all items
+// would be left out, and they are lost once the kept values move on. In the same way, a stopping rule that compares with a kept
 // value, such as not any(items, .id > kept.last), would end the list of the first run.
 //
 // So the reads of such values are marked. If a rule leaves out an item or ends the list, it is evaluated again, with a [lack]
 // as the value of every marked read that is nil. A function of a lack returns the lack, unless the function has a meaning for
 // nil, and a comparison with a lack is taken for true at first, and then for false: see [supposition]. If one of the results
 // would let the item pass or let the list go on, the absence of the value has decided, and the rule fails. See
-// [Expression.Passes], [Expression.Chosen], [Expression.Ends], [Expression.Address] and [Expression.Assigned].
+// [Expression.EvalFilter], [Expression.EvalValues], [Expression.EvalStop], [Expression.EvalAddress] and
+// [Expression.EvalVariable].
 
 // A marking has the names of the fields of the context, and of the variables of the state, whose reads are marked in a rule.
 type marking string
 
 const (
 	marksNone  marking = ""
-	marksGiven marking = "kept input state sent job prev first" // of a condition on items, or the values of a variable
-	marksEnd   marking = "kept input"                           // of a rule that may end the list; variables of the state follow
+	marksGiven marking = "kept input state sent job prev first" // for a condition on items, or the values of a variable
+	marksEnd   marking = "kept input"                           // for a rule that may end the list; variables of the state are added
 )
 
 // markingOf returns the marking of a rule.
@@ -48,7 +49,7 @@ func mayEnd(rule rules.Rule) bool {
 	return rule.Role == rules.RoleStop || rule.Role == rules.RoleOnError && rule.OnError.Do == rules.ErrorStop || rule.Role.Addresses()
 }
 
-// readsOf returns the reads of a rule, and none if its source has a mistake.
+// readsOf returns the reads of a rule. It returns nil if the source has a mistake.
 func (c *Compiler) readsOf(rule rules.Rule, set *rules.Ruleset) []Read {
 	code, err := c.compile(rule.Source, set.ForNames, marksNone)
 	if err != nil {
@@ -113,7 +114,7 @@ func (l *Language) markLacks(node *ast.Node, marking marking) {
 	k.mark(node)
 }
 
-// mark marks a node and its children. It reports whether its value may be a lack.
+// mark marks a node and its children. It reports whether the value of the node may be a lack.
 func (k *lackMarker) mark(node *ast.Node) (may bool) {
 	if *node == nil {
 		return false
@@ -179,7 +180,7 @@ func (k *lackMarker) let(n *ast.VariableDeclaratorNode) (may bool) {
 	return may || value
 }
 
-// builtin marks the arguments of a function. The list of a predicate that is a lack is supposed to have an element.
+// builtin marks the arguments of a function. If the list of a predicate is a lack, it is supposed to have an element.
 func (k *lackMarker) builtin(node *ast.Node, n *ast.BuiltinNode) (may bool) {
 	if library[n.Name].predicate == noPredicate {
 		if may = k.inner(n); may && (n.Name == "hasPrefix" || n.Name == "hasSuffix") {
@@ -217,7 +218,7 @@ func (k *lackMarker) call(node *ast.Node, n *ast.CallNode) (may bool) {
 	return may
 }
 
-// comparingMethods are the methods of a time whose value is true or false, and depends on another time.
+// comparingMethods are the methods that compare a time with another one.
 var comparingMethods = []string{"After", "Before", "Equal"}
 
 func constantText(node ast.Node) string {
@@ -250,8 +251,9 @@ func (k *lackMarker) binary(node *ast.Node, n *ast.BinaryNode) (may bool) {
 	return true
 }
 
-// seesNil reports whether nil is a value for a side of a comparison: it is for the values themselves, which may be compared
-// with nil, but not for what is computed with them, nor for a kept value that is compared with a value of the response.
+// seesNil reports whether nil is an ordinary value for a side of a comparison, and not a lack. It is if the side is a given
+// value itself, which may be compared with nil. It is not if the side computes with given values, nor if a kept value is
+// compared with a value of the response.
 func (k *lackMarker) seesNil(n *ast.BinaryNode, side, other ast.Node) bool {
 	switch {
 	case n.Operator == "in":
@@ -275,13 +277,13 @@ func (k *lackMarker) alternative(node *ast.Node, n *ast.BinaryNode) {
 	n.SetType(anyType)
 }
 
-// decide makes a node a comparison: if its value is a lack, it is true or false as is supposed.
+// decide makes the value of a node true or false, as the [supposition] says, if the value is a lack.
 func decide(node *ast.Node) {
 	replaceMetered(node, safeDecide, *node, &ast.ConstantNode{Value: &site{}})
 }
 
-// decideIfComputed is decide for a condition, such as an operand of and, or, not and ?:, if it is the value of a function or of
-// an element. The values that the run is given are false there if they are nil, like all others.
+// decideIfComputed calls decide for a condition, such as an operand of and, or, not and ?:, if it is the value of a function or
+// of an element. A given value that is nil is false there, like any other value that is nil.
 func (k *lackMarker) decideIfComputed(node *ast.Node) {
 	_, computed := elementPath(*node)
 	switch n := (*node).(type) {
@@ -296,7 +298,7 @@ func (k *lackMarker) decideIfComputed(node *ast.Node) {
 	}
 }
 
-// isChosen reports whether a node is an element of a kept value that an expression chooses.
+// isChosen reports whether a node is an element of a kept value, and an expression says which, as in kept.seen[item.id].
 func (k *lackMarker) isChosen(node ast.Node) bool {
 	var base ast.Node
 	switch n := node.(type) {
@@ -333,7 +335,7 @@ func (k *lackMarker) varies(node ast.Node) (varies bool) {
 	return varies
 }
 
-// computes reports whether an operand of == computes with values. The values themselves may be compared with nil.
+// computes reports whether an operand of == computes with values, instead of being a value itself.
 func (k *lackMarker) computes(node ast.Node) bool {
 	if _, isValue := k.finder.read(node); isValue {
 		return false

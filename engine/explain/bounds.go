@@ -162,7 +162,7 @@ func (j explainer) mayHaveEmptyWindows() bool {
 			return !sameAfterSame(r) && (r.Root != rules.ContextState || len(r.Path) == 0 || j.stateChanges(r.Path[0], sameAfterSame))
 		})
 	}
-	return j.Ends() && !j.endsOnEmptyPages() && (len(j.Ruleset.Ignore) > 0 || slices.ContainsFunc(j.NextParts, changes))
+	return j.CanEnd() && !j.endsOnEmptyPages() && (len(j.Ruleset.Ignore) > 0 || slices.ContainsFunc(j.NextParts, changes))
 }
 
 // stateChanges reports whether the next value of a variable may depend on more than a value for which a function is true.
