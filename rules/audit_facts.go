@@ -1,5 +1,11 @@
 package rules
 
+import (
+	"reflect"
+	"slices"
+	"sync"
+)
+
 // Signs holds the values of a response that describe its list, under names that many APIs use.
 // Audit rules see them as `signs`.
 type Signs struct {
@@ -177,15 +183,24 @@ func FactsIn(c *Context) Facts {
 	}
 	limit, isNumber := c.Limit.(int)
 	isUnknown := c.Limit != nil && !isNumber // whether a page is as large as the limit
-	noticed := *c.List
-	noticed.Identified, noticed.Chosen, noticed.Again, noticed.Counted, noticed.Reached = 0, false, false, false, false
-	noticed.NextGone, noticed.Short = false, false
-	return factIf(FactList, noticed != ListFacts{}) | factIf(FactTotal, c.Signs.Total != nil) |
+	list := reflect.ValueOf(c.List).Elem()
+	isNoticed := func(field int) bool { return !list.Field(field).IsZero() }
+	return factIf(FactList, slices.ContainsFunc(noticedFields(), isNoticed)) | factIf(FactTotal, c.Signs.Total != nil) |
 		factIf(FactPages, c.Signs.Pages != nil) | factIf(FactNext, c.Signs.Next != nil) | factIf(FactMore, c.Signs.More == true) |
 		factIf(FactShort, c.Count > 0 && (c.Count < limit || isUnknown)) |
 		factIf(FactOverfull, isNumber && c.Signs.LargestPage > limit || isUnknown) |
 		factIf(FactMany, c.Total.Items >= 1000) | factIf(FactFile, c.List.File != "")
 }
+
+// noticedFields returns the indices of the fields of [ListFacts] that are not ordinary.
+var noticedFields = sync.OnceValue(func() (fields []int) {
+	for field := range reflect.TypeFor[ListFacts]().Fields() {
+		if field.Tag.Get("ordinary") != "true" {
+			fields = append(fields, field.Index[0])
+		}
+	}
+	return fields
+})
 
 // PartitionFacts holds the observations about the partitions of a job. The rules of [PartitionAudits]
 // see it as `partitions`.
