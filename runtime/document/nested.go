@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -147,6 +148,30 @@ func (s nestedSearch) searchLists(object []byte, path []string) {
 			i++
 		}
 	}
+}
+
+// IsEnvelope reports whether an item may be a whole response in JSON: an object without an identifier that has one list, of
+// objects, and a sign of a list beside it. Unless the sign has no other meaning, the object has nothing else but its success,
+// which bare reports.
+func IsEnvelope(item []byte) (ok, bare bool) {
+	if item[0] != '{' || Identity(item) != nil {
+		return false, false
+	}
+	signs := signsIn(item, scan.Span{}, func(string, []byte) {})
+	if signs.lists != 1 || !bytes.HasPrefix(signs.list, []byte("[{")) || signs.found == nil {
+		return false, false
+	}
+	for key, span := range scan.Members(item) {
+		name, raw := apinames.Key(scan.Unquote(key.Of(item))), span.Of(item)
+		if kind := scan.KindOf(raw); kind == scan.List || name.MayBeSign() || kind == scan.Object && name.HoldsSigns() {
+			continue
+		}
+		var v any
+		if value.Unmarshal(raw, &v) != nil || !name.IsSuccess(v) {
+			return signs.paged, false
+		}
+	}
+	return true, true
 }
 
 // signsIn returns the signs that an object has, and calls f with the objects in it. known is a member whose end

@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
+	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
 // noticeLastLine notices a page in NDJSON or CSV whose last line is not an item: a message of the server in place of a row, or
@@ -39,7 +40,9 @@ func (s errorSearch) noticeLastLine() {
 }
 
 // noticeDocument notices a page in NDJSON or CSV whose only line is a JSON document without an item, such as [], null or true,
-// or a list of objects, as an API sends it that answers in JSON. An earlier page with items that are not objects excuses it.
+// or a list of objects, as an API sends it that answers in JSON, or an object with such a list and signs of it. An earlier page
+// with items that are not objects excuses it. The object is certainly no item if the content type is that of JSON and it has
+// nothing but the list and its signs, unless the next request reads items, and so may read these signs.
 func (s errorSearch) noticeDocument(line []byte) {
 	text := string(line)
 	if row := valuesIn(line); s.subject.job.Spec().Response.Format == rules.FormatCSV && s.reading.Columns == nil && len(row) == 1 {
@@ -47,11 +50,14 @@ func (s errorSearch) noticeDocument(line []byte) {
 			return
 		}
 	}
+	isEnvelope, isBare := document.IsEnvelope(line)
 	switch {
 	case s.memory.HadOthers:
 	case isEmptyDocument(text):
 		s.reportError("its only line is "+text+", which is a JSON document and no item", rules.DoubtNone)
-	case len(line) > 1 && line[0] == '[' && line[1] == '{':
+	case isEnvelope && isBare && !s.subject.readsItems && strings.HasPrefix(s.header.Get("Content-Type"), "application/json"):
+		s.reportError("its only line is "+wording.Clip(text, maxShown)+", which is a JSON document with a list of items", rules.DoubtNone)
+	case isEnvelope, strings.HasPrefix(text, "[{"):
 		s.reportError("its only line is "+wording.Clip(text, maxShown)+", which may be a JSON document with a list of items", rules.DoubtItem)
 	}
 }
