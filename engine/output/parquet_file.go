@@ -138,12 +138,24 @@ func (w *rowGroups) setValue(value *parquet.Value, column int) {
 	cell, kind := w.cell(column), w.kinds[column]
 	if kind == textKind && cell != nil && scan.KindOf(cell) == scan.Number && w.merge != nil &&
 		slices.Contains(w.merge.columns, column) && bytes.ContainsAny(cell, ".eE") {
+		if shape.TypeOf(cell) == shape.Decimal { // it would be rounded
+			setCell(value, withoutZeros(cell), kind)
+			return
+		}
 		setCell(value, cell, numberKind)
 		*value = convert(*value, numberKind, textKind)
 		value.SetDefinitionLevel(1)
 		return
 	}
 	setCell(value, cell, kind)
+}
+
+// withoutZeros returns a number without the zeros at the end of its fraction, and as it is if it has an exponent.
+func withoutZeros(number []byte) []byte {
+	if bytes.ContainsAny(number, "eE") {
+		return number
+	}
+	return bytes.TrimSuffix(bytes.TrimRight(number, "0"), []byte("."))
 }
 
 // add adds a null to the current row, and returns it to be set where it is: each copy of a value takes as long as setting one.

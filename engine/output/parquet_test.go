@@ -397,7 +397,7 @@ func TestAMergedParquetFileHasTheLastRowOfEachKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table++
 		path := filepath.Join(dir, fmt.Sprintf("%d.parquet", table))
-		ids := rapid.SampledFrom([]string{"1", "2", "3.5", "4", `"a"`, `"b"`})
+		ids := rapid.SampledFrom([]string{"1", "2", "3.5", "4", `"a"`, `"b"`, "1780000000.123456789", "1780000000.123456788", "9007199254740993.5"})
 		publishParquet(t, path, func(w io.Writer) {
 			_, err := io.WriteString(w, "{\"n\":-1}\n")
 			require.NoError(t, err)
