@@ -124,9 +124,8 @@ func (b *Builder) setByInputs(e *language.Expression, inputs map[string]any) (an
 
 // BaseReads reports whether the base address depends on an input.
 func (a Analysis) BaseReads(input string) bool {
-	reads := func(r language.Read) bool { return r.Is(rules.ContextInput) && len(r.Path) > 0 && r.Path[0] == input }
 	return slices.ContainsFunc(a.job.Computed, func(e *language.Expression) bool {
-		return e.Rule.Role == rules.RoleBaseURL && e.ReadsFunc(reads)
+		return e.Rule.Role == rules.RoleBaseURL && e.ReadsFunc(readsInput(input))
 	})
 }
 

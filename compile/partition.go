@@ -182,19 +182,24 @@ func (a Analysis) ExpectsValue(e *language.Expression) bool {
 		!e.ContainsNil()
 }
 
+// readsInput returns a function that reports whether a read is of an input, or of all inputs.
+func readsInput(input string) func(language.Read) bool {
+	return func(r language.Read) bool {
+		return r.Is(rules.ContextInput) && (len(r.Path) == 0 || r.Path[0] == input)
+	}
+}
+
 // InputUse reports whether windows of the job or an ancestor end at an input, and whether the input is read
 // anywhere else, or for windows that do not continue from the last run.
 func (a Analysis) InputUse(input string) (endsWindows, elsewhere bool) {
-	readsInput := func(r language.Read) bool {
-		return r.Is(rules.ContextInput) && (len(r.Path) == 0 || r.Path[0] == input)
-	}
+	reads := readsInput(input)
 	for j := a.job; j != nil; j = j.Parent {
-		elsewhere = elsewhere || j.reads(readsInput)
+		elsewhere = elsewhere || j.reads(reads)
 		for _, v := range j.For {
 			expressions := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step},
 				func(e *language.Expression) bool { return e == nil })
-			movesEnd := v.To != nil && v.To.ReadsFunc(readsInput)
-			elsewhere = elsewhere || anyReads(expressions, readsInput) || movesEnd && !j.continues(v)
+			movesEnd := v.To != nil && v.To.ReadsFunc(reads)
+			elsewhere = elsewhere || anyReads(expressions, reads) || movesEnd && !j.windowsContinue(v)
 			endsWindows = endsWindows || movesEnd
 		}
 	}
@@ -204,32 +209,30 @@ func (a Analysis) InputUse(input string) (endsWindows, elsewhere bool) {
 // InputAddsKeys reports whether an input has effect on the job and its descendants only by the values of a variable that is the
 // key of keepFor itself. A new value has no kept values, so its partitions begin as in the first run.
 func (a Analysis) InputAddsKeys(input string) bool {
-	readsInput := func(r language.Read) bool {
-		return r.Is(rules.ContextInput) && (len(r.Path) == 0 || r.Path[0] == input)
-	}
+	reads := readsInput(input)
 	if a.job.KeepFor == nil || a.job.Parent != nil {
 		return false
 	}
 	adds := false
 	for _, j := range a.job.WithDescendants() {
-		if j.reads(readsInput) {
+		if j.reads(reads) {
 			return false
 		}
 		for _, v := range j.For {
 			others := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.To, v.Step}, func(e *language.Expression) bool {
 				return e == nil || e == v.Values && j == a.job && j.KeepFor.Rule.Source == v.Name
 			})
-			if anyReads(others, readsInput) {
+			if anyReads(others, reads) {
 				return false
 			}
-			adds = adds || v.Values != nil && v.Values.ReadsFunc(readsInput)
+			adds = adds || v.Values != nil && v.Values.ReadsFunc(reads)
 		}
 	}
 	return adds
 }
 
-// continues reports whether the windows of a variable begin at the end that the previous run kept.
-func (j *Job) continues(v ForVariable) bool {
+// windowsContinue reports whether the windows of a variable begin at the end that the previous run kept.
+func (j *Job) windowsContinue(v ForVariable) bool {
 	return slices.ContainsFunc(j.Keeps, func(e *language.Expression) bool {
 		return e.ReadsFunc(func(r language.Read) bool {
 			return r.Is(rules.ContextPartition) && slices.Equal(r.Path, []string{v.Name, "to"})
