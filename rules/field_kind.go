@@ -127,7 +127,7 @@ var kinds = [...]kindRow{
 		schema: positiveSchema, sample: "1d", goType: "string",
 	},
 	KindLengthOrSource: {
-		name: `a length such as 24h, 7d, 1mo or a number, or an expression for one`, read: readDistance,
+		name: `a length such as 24h, 7d, 1mo or a number, or an expression for one`, read: readLengthOrSource,
 		schema: positiveSchema, sample: "name", goType: "string",
 	},
 	KindLag: {
@@ -409,8 +409,9 @@ func readLength(v any) (any, error) {
 	return v, nil
 }
 
-// readDistance reads a length, or an expression: any text that is no duration of ISO 8601 and does not begin with a digit.
-func readDistance(v any) (any, error) {
+// readLengthOrSource reads a length, or the source of an expression: any text that is no duration of ISO 8601 and does not begin
+// with a digit.
+func readLengthOrSource(v any) (any, error) {
 	text, isText := v.(string)
 	if _, isLength := times.ParseISODuration(text); isText && text != "" && (text[0] < '0' || text[0] > '9') && !isLength {
 		return text, nil
@@ -418,12 +419,12 @@ func readDistance(v any) (any, error) {
 	return readLength(v)
 }
 
-// readLag is readDistance for a length that may be zero, which it returns as nil.
+// readLag is readLengthOrSource for a length that may be zero, which it returns as nil.
 func readLag(v any) (any, error) {
 	if lag, err := times.ParseLag(v); err == nil && lag == (times.Span{}) && v != "" {
 		return nil, nil
 	}
-	return readDistance(v)
+	return readLengthOrSource(v)
 }
 
 // either tries the first function, then the second.

@@ -30,7 +30,7 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,
 		Unseen: r.itemEditor.missing(decides),
 		Kept:   compile.SelectKept(r.state.Result.Kept, r.keepKey), Siblings: r.list.Siblings,
-		Stays: r.keptStays, Most: known*2 > written,
+		StayingKept: r.keptStays, MostlyKnown: known*2 > written,
 	})
 	for i := range findings {
 		f := &findings[i]

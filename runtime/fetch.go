@@ -227,14 +227,14 @@ func (r *listRun) noteResponse(ctx context.Context, response *transport.Response
 
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
-	source := ahead.Source{
+	dependencies := ahead.Dependencies{
 		Job: r.job, Builder: r.builder, Context: r.pageContext(), Client: r.Client, Clock: r.Clock, Reader: r.workspace.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
 	if r.converter != nil { // the responses must be converted first
-		source.Reader = nil
+		dependencies.Reader = nil
 	}
-	return ahead.NewQueue(ctx, source, r.Ahead)
+	return ahead.NewQueue(ctx, dependencies, r.Ahead)
 }
 
 // mayFollow reports whether the page after a page with the given number may be requested before

@@ -30,7 +30,7 @@ func (r *listRun) judge(page *Page) error {
 		if stop.Rule.Outcome == rules.Split && page.Dropped { // a guard has ended the list
 			continue
 		}
-		if stop.Rule.Outcome == rules.Split && !r.list.Splits {
+		if stop.Rule.Outcome == rules.Split && !r.list.MaySplit {
 			r.watcher.NoticeUnsplit(r.list.Partition.Label())
 			continue
 		}

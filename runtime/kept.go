@@ -48,7 +48,7 @@ func (r *listRun) carryOver(page *Page) error {
 func (r *listRun) keepSoFar() (map[string]any, error) {
 	values, err := r.job.KeptSoFar(&r.workspace.machine, r.pageContext(), r.state.KeptSoFar.Value)
 	if err == nil {
-		values, err = saved.Variables(values)
+		values, err = saved.RoundTripAll(rules.ContextKept, values)
 	}
 	if err != nil {
 		return nil, r.pageError(failure.Response, err)

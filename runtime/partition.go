@@ -142,8 +142,8 @@ type List struct {
 
 	Siblings bool // whether the job may have other partitions, whose pages can refute findings of this list
 
-	Splits  bool // whether rules may split its window, with the outcome [rules.Split]
-	Unsplit bool // whether its window cannot be split any more, since pages of it were delivered
+	MaySplit     bool // whether rules may split its window, with the outcome [rules.Split]
+	SplitTooLate bool // whether its window cannot be split any more, since pages of it were delivered
 
 	// Omits reports whether a page on which the list fails is not delivered, because it will be
 	// requested again. It is then [Result.FailedPage]. Nil means that all pages are delivered.

@@ -58,7 +58,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	r.Loop, r.list, r.job, r.receiver, r.switches = l, list, job, receiver, job.Ruleset.Dialect.Switches()
 	r.watcher = evidence.NewWatcher(evidence.WatcherOptions{
 		Subject: r.workspace.subject, Memory: &r.state.Memory, Context: r.pageContext(), Machine: &r.workspace.machine,
-		Redactor: l.Redactor, Unsplit: list.Unsplit, Warn: r.warn,
+		Redactor: l.Redactor, SplitTooLate: list.SplitTooLate, Warn: r.warn,
 	})
 	r.itemEditor = newItemEditor(r)
 	r.converter = l.newConverter(job)
@@ -188,7 +188,7 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 	variables, request, err := r.builder.Begin(&r.workspace.machine, c)
 	if err == nil {
 		r.hideDerived(variables, request.Params, request.Headers, request.Body)
-		c.State, err = saved.Variables(variables)
+		c.State, err = saved.RoundTripAll(rules.ContextState, variables)
 	}
 	if err != nil {
 		return request, r.pageError(failure.Config, err)

@@ -17,8 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A Source holds the parts of the loop with which a [Queue] makes the requests of its list.
-type Source struct {
+// Dependencies are the parts of the loop with which a [Queue] makes the requests of its list.
+type Dependencies struct {
 	Job     *compile.Job
 	Builder *compile.Builder
 	Context *rules.Context // context after the last page that was read
@@ -38,12 +38,12 @@ type Source struct {
 // A Queue holds the exchanges of a list that have begun ahead of their turn. Its methods are for
 // one goroutine, the owner. A nil Queue is empty.
 type Queue struct {
-	source      Source
-	window      int // see [Policy]; below 2, requests ahead are made only while a page is processed
-	grows       bool
-	large       int  // see [Policy]
-	delivering  bool // see [Policy]
-	independent bool // whether the requests of the job read no response
+	dependencies Dependencies
+	window       int // see [Policy]; below 2, requests ahead are made only while a page is processed
+	grows        bool
+	large        int  // see [Policy]
+	delivering   bool // see [Policy]
+	independent  bool // whether the requests of the job read no response
 
 	machine  language.Machine
 	context  rules.Context // context after the page before the last requested one
@@ -64,9 +64,9 @@ type Queue struct {
 }
 
 // NewQueue returns an empty queue.
-func NewQueue(ctx context.Context, source Source, policy Policy) *Queue {
-	independent := source.Job.Analysis().WhySequential() == ""
-	q := &Queue{source: source, large: policy.Large, delivering: policy.Delivering, independent: independent, parent: ctx}
+func NewQueue(ctx context.Context, dependencies Dependencies, policy Policy) *Queue {
+	independent := dependencies.Job.Analysis().WhySequential() == ""
+	q := &Queue{dependencies: dependencies, large: policy.Large, delivering: policy.Delivering, independent: independent, parent: ctx}
 	q.machine.Context = ctx
 	if independent {
 		q.window, q.grows = policy.Window, policy.Grows
@@ -76,15 +76,15 @@ func NewQueue(ctx context.Context, source Source, policy Policy) *Queue {
 
 // NoteResponse notes a page that has just arrived. If the page is large, and the next request reads no
 // response, NoteResponse requests the next page, unless the page may be the last: it is much smaller than
-// others, or [Source.MayFollow] allows no further page.
+// others, or [Dependencies.MayFollow] allows no further page.
 func (q *Queue) NoteResponse(response *transport.Response) {
 	bytes := response.Size
 	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !requests.IsPage(response.Status) {
 		return
 	}
 	q.largest, q.received = max(q.largest, bytes), max(q.received, response.Received)
-	if len(q.flights) == 0 && bytes >= max(q.large, q.largest/2) && q.source.Client.HasQuota() {
-		q.context = *q.source.Context
+	if len(q.flights) == 0 && bytes >= max(q.large, q.largest/2) && q.dependencies.Client.HasQuota() {
+		q.context = *q.dependencies.Context
 		q.requestPlanned(0)
 	}
 }
@@ -97,7 +97,7 @@ func (q *Queue) Offer(next requests.Request) {
 		return
 	}
 	if len(q.flights) == 0 && next.After == 0 {
-		q.context = *q.source.Context
+		q.context = *q.dependencies.Context
 		if call, ok := q.encode(next, q.context.Page+1); ok {
 			q.enqueue(call, 0)
 		}
@@ -114,7 +114,7 @@ func (q *Queue) Take(call transport.Call, spare *spool.Buffer) *Flight {
 		return nil
 	}
 	if len(q.flights) == 0 && q.window > 1 {
-		q.context = *q.source.Context
+		q.context = *q.dependencies.Context
 		q.enqueue(call, 0)
 	}
 	if len(q.flights) == 0 {
@@ -179,7 +179,7 @@ func (q *Queue) Close() {
 // fill requests pages until the window is full. While a failed flight is in the queue, it requests no
 // page.
 func (q *Queue) fill() {
-	for len(q.flights) < q.window && !slices.ContainsFunc(q.flights, (*Flight).failed) && q.source.Client.HasQuota() {
+	for len(q.flights) < q.window && !slices.ContainsFunc(q.flights, (*Flight).failed) && q.dependencies.Client.HasQuota() {
 		if !q.requestPlanned(0) {
 			return
 		}
@@ -190,16 +190,16 @@ func (q *Queue) fill() {
 // reports false if there is no such page, or if the last requested page must be read first.
 func (q *Queue) plan() (transport.Call, bool) {
 	c := q.context
-	if c.Page++; !q.independent || !q.source.MayFollow(c.Page) {
+	if c.Page++; !q.independent || !q.dependencies.MayFollow(c.Page) {
 		return transport.Call{}, false
 	}
 	c.Total.Pages++
-	variables, parts, more, err := q.source.Job.Advance(&q.machine, &c)
+	variables, parts, more, err := q.dependencies.Job.Advance(&q.machine, &c)
 	if err != nil || !more {
 		return transport.Call{}, false
 	}
 	c.State = variables
-	next, err := q.source.Builder.Apply(parts, "")
+	next, err := q.dependencies.Builder.Apply(parts, "")
 	if err != nil {
 		return transport.Call{}, false
 	}
@@ -214,7 +214,7 @@ func (q *Queue) plan() (transport.Call, bool) {
 // follows in its turn. With a window below 2, only a GET may be made, since the page may not be
 // needed.
 func (q *Queue) encode(request requests.Request, page int) (call transport.Call, ok bool) {
-	call, withheld, err := q.source.Encode(request)
+	call, withheld, err := q.dependencies.Encode(request)
 	call.Page = page
 	return call, err == nil && (q.window > 1 || call.Method == http.MethodGet && len(withheld) == 0)
 }
@@ -257,17 +257,17 @@ func (q *Queue) noteArrival(f *Flight, bytes int) {
 // beginNextLocked begins the waiting flight if the previous one has arrived. The caller holds the lock.
 func (q *Queue) beginNextLocked() {
 	i := slices.IndexFunc(q.flights, func(f *Flight) bool { return f.done == nil })
-	if i > 0 && q.flights[i-1].received >= q.flights[i].after && q.source.Client.HasQuota() {
+	if i > 0 && q.flights[i-1].received >= q.flights[i].after && q.dependencies.Client.HasQuota() {
 		q.beginLocked(q.flights[i])
 	}
 }
 
 // beginLocked begins a flight. The caller holds the lock.
 func (q *Queue) beginLocked(f *Flight) {
-	f.Call.Into, f.Call.Ticket = q.bufferLocked(), q.source.Client.CountRequest()
-	f.Began, f.done = q.source.Clock.Now(), make(chan struct{})
-	if q.source.Reader != nil {
-		f.Call.Reader = q.source.Reader.ScansArriving()
+	f.Call.Into, f.Call.Ticket = q.bufferLocked(), q.dependencies.Client.CountRequest()
+	f.Began, f.done = q.dependencies.Clock.Now(), make(chan struct{})
+	if q.dependencies.Reader != nil {
+		f.Call.Reader = q.dependencies.Reader.ScansArriving()
 	}
 	call, ctx, single := f.Call, q.ctx, q.window < 2
 	call.Arrived = func(bytes int) { q.noteArrival(f, bytes) }
@@ -278,11 +278,11 @@ func (q *Queue) beginLocked(f *Flight) {
 		f.Err = failure.Exited()
 		defer func() { f.Err = failure.Recovered("", recover(), f.Err) }()
 		close(begun)
-		f.Response, f.Err = q.source.Client.Exchange(ctx, call)
+		f.Response, f.Err = q.dependencies.Client.Exchange(ctx, call)
 		if !single {
-			f.Ended = q.source.Clock.Now()
+			f.Ended = q.dependencies.Clock.Now()
 		}
-		f.scan(q.source.Reader)
+		f.scan(q.dependencies.Reader)
 	})
 	<-begun // without this, the exchange would wait for another thread, since this goroutine keeps the current one
 }

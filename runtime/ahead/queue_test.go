@@ -87,7 +87,7 @@ func newList(t *testing.T, a *api, policy Policy) *list {
 	require.NoError(t, err)
 	l.context.State, l.next, err = l.builder.Begin(&l.machine, &l.context)
 	require.NoError(t, err)
-	l.Queue = NewQueue(t.Context(), Source{
+	l.Queue = NewQueue(t.Context(), Dependencies{
 		Job: l.job, Builder: l.builder, Context: &l.context, Client: l.client, Clock: transport.SystemClock,
 		Reader: document.NewReader(document.Options{}), Encode: l.encode,
 		MayFollow: func(page int) bool { return l.context.Page > 0 && page < l.end },

@@ -133,7 +133,7 @@ func (w *Watcher) facts(signs *rules.Signs) *rules.ListFacts {
 		names := lists.Map(p.subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
-	facts.KeptAhead, facts.KeptStays, facts.KeptUnsent = p.keptAhead(), p.end.Stays, p.keptUnsent(h.sizeMemory.Sizes[0])
+	facts.KeptAhead, facts.KeptStays, facts.KeptUnsent = p.keptAhead(), p.end.StayingKept, p.keptUnsent(h.sizeMemory.Sizes[0])
 	if pages, ok := signs.Pages.(int); ok && pages < totals.FirstPages {
 		facts.PagesBefore = totals.FirstPages
 	}
@@ -248,7 +248,7 @@ func (p *listView) countThatEnded(has func(v any) bool) (first string) {
 // probably no items of earlier runs. first is the number of items on page 1.
 func (p *listView) keptUnsent(first int) string {
 	u := p.unsent
-	if u == nil || first == 0 || len(u.Cursors) > 0 && !p.end.Most || len(u.Cursors) == 0 && !u.Nothing {
+	if u == nil || first == 0 || len(u.Cursors) > 0 && !p.end.MostlyKnown || len(u.Cursors) == 0 && !u.Nothing {
 		return ""
 	}
 	return strings.Join(u.Names, " or ")

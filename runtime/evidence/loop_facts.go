@@ -10,7 +10,7 @@ func (w *Watcher) NoticeRewritten(items int) { w.list.facts.Rewritten = items }
 
 // NoticeUnsplit records the window that a rule asks to split and that cannot be split.
 func (w *Watcher) NoticeUnsplit(window string) {
-	w.list.facts.FullWindow, w.list.facts.WindowKept = window, w.unsplit
+	w.list.facts.FullWindow, w.list.facts.WindowKept = window, w.tooLate
 }
 
 // NoticeEndStatus records the status of the error response with which a rule ended the list.

@@ -22,26 +22,26 @@ type Watcher struct {
 	signs     signState
 	since     since     // the kept value that the request sends
 	nilValues NilCounts // which values of the job's own request are nil
-	unsplit   bool      // see [WatcherOptions.Unsplit]
+	tooLate   bool      // see [WatcherOptions.SplitTooLate]
 	audited   rules.ListFacts
 	shortPage int // the last page before the list was resumed, if it is the only short one; 0 after the next page
 }
 
 // WatcherOptions say which list a [Watcher] watches.
 type WatcherOptions struct {
-	Subject  *Subject
-	Memory   *Memory           // changed by the watcher
-	Context  *rules.Context    // context of the last page
-	Machine  *language.Machine // evaluates the audit rules
-	Redactor *redact.Redactor
-	Unsplit  bool                       // whether the window cannot be split, because an earlier run has written pages of it
-	Warn     func(code, message string) // logs a warning, once per code
+	Subject      *Subject
+	Memory       *Memory           // changed by the watcher
+	Context      *rules.Context    // context of the last page
+	Machine      *language.Machine // evaluates the audit rules
+	Redactor     *redact.Redactor
+	SplitTooLate bool                       // whether the window cannot be split, because an earlier run has written pages of it
+	Warn         func(code, message string) // logs a warning, once per code
 }
 
 // NewWatcher returns the watcher of a list.
 func NewWatcher(o WatcherOptions) Watcher {
 	h := &o.Memory.History.content
-	return Watcher{machine: o.Machine, unsplit: o.Unsplit, history: h, list: listView{
+	return Watcher{machine: o.Machine, tooLate: o.SplitTooLate, history: h, list: listView{
 		subject: o.Subject, facts: &h.Facts, largest: &o.Memory.LargestPage, context: o.Context, redactor: o.Redactor, warn: o.Warn,
 	}}
 }
@@ -115,12 +115,12 @@ func (w *Watcher) SetValues(values compile.ComputedValues, unsent *compile.Unsen
 
 // An End describes how a list ended.
 type End struct {
-	Outcome   rules.Outcome
-	StoppedBy []string       // ids of the rules that ended it
-	Items     int            // number of items delivered
-	Unseen    []Absence      // what filter and fields of the job read, and no item, or no response, had
-	Kept      map[string]any // values for the next run
-	Stays     string         // the value that stays that of the run before, although the list had items: see [compile.Analysis.Repeats]
-	Most      bool           // whether most of the items that are written are known: see [Watcher.Knows]
-	Siblings  bool           // whether other partitions of the job may prove a path right
+	Outcome     rules.Outcome
+	StoppedBy   []string       // ids of the rules that ended it
+	Items       int            // number of items delivered
+	Unseen      []Absence      // what filter and fields of the job read, and no item, or no response, had
+	Kept        map[string]any // values for the next run
+	StayingKept string         // the value that stays that of the run before, although the list had items: see [compile.Analysis.Repeats]
+	MostlyKnown bool           // whether most of the items that are written are known: see [Watcher.Knows]
+	Siblings    bool           // whether other partitions of the job may prove a path right
 }

@@ -31,7 +31,7 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 					child.backlog.end(failure.Recovered(child.job.ID(), recover(), err))
 					f.releaseSlot(child)
 				}()
-				err = f.tree.push(f, child).run(ctx)
+				err = f.tree.newFrame(f, child).run(ctx)
 			})
 		}
 	})

@@ -59,8 +59,8 @@ type frame struct {
 	progress progress
 }
 
-// push returns the frame of a node.
-func (t *tree) push(parent *frame, child *node) *frame {
+// newFrame returns the frame of a node.
+func (t *tree) newFrame(parent *frame, child *node) *frame {
 	f := &frame{tree: t, parent: parent, node: child, partition: runtime.Partition{Job: child.job}}
 	f.changed.L = &f.mu
 	if parent != nil {
@@ -163,7 +163,7 @@ func (f *frame) runChildren(ctx context.Context) error {
 // far, and lets the task forward the rest itself.
 func (f *frame) runChild(ctx context.Context, child *node) error {
 	if f.beginInTurn(child) {
-		return f.tree.push(f, child).run(ctx)
+		return f.tree.newFrame(f, child).run(ctx)
 	}
 	f.releaseSlot(child)
 	if err := child.backlog.drain(ctx, f); err != nil {

@@ -22,7 +22,7 @@ func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, 
 	tried := divisible && from == nil
 	loop := t.walk.Loop
 	list := runtime.List{
-		Partition: p, From: from, Siblings: len(p.Job.For) > 0, Splits: tried, Unsplit: divisible && !tried, Omits: t.walk.omits(p.Job),
+		Partition: p, From: from, Siblings: len(p.Job.For) > 0, MaySplit: tried, SplitTooLate: divisible && !tried, Omits: t.walk.omits(p.Job),
 	}
 	if t.quota != nil || !tried && len(t.walk.children(p.Job)) > 0 { // the requests of children come before the next page
 		loop.Ahead.Large, loop.Ahead.Delivering = 0, false

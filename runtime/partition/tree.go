@@ -58,7 +58,7 @@ func (t *tree) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.push(nil, root).run(ctx)
+	return t.newFrame(nil, root).run(ctx)
 }
 
 // reveal decodes the kept values of the previous run.

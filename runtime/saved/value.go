@@ -163,20 +163,20 @@ func RestoreUnsaved(to *rules.Context, from rules.Context) {
 	}
 }
 
-// Variables replaces the variables of a job by what a resumed run reads, and returns them, so that a run does the same
-// whether it is interrupted or not. After an error, some of them are replaced.
-func Variables(variables map[string]any) (map[string]any, error) {
-	for name, v := range variables {
+// RoundTripAll replaces values by what a resumed run reads, and returns them, so that a run does the same whether it is
+// interrupted or not. After an error, which names a value as a member of the object, some of them are replaced.
+func RoundTripAll(object string, values map[string]any) (map[string]any, error) {
+	for name, v := range values {
 		switch v.(type) {
 		case nil, bool, string, int, int64, float64, json.Number: // the usual kinds
 			continue
 		}
 		var err error
-		if variables[name], err = Reread(v); err != nil {
-			return nil, withKey("state."+name, err)
+		if values[name], err = Reread(v); err != nil {
+			return nil, withKey(object+"."+name, err)
 		}
 	}
-	return variables, nil
+	return values, nil
 }
 
 // Reread returns a value as a resumed run reads it.

@@ -143,10 +143,10 @@ func TestAContextKeepsTheFieldsThatSurviveAResume(t *testing.T) {
 
 func TestVariablesAreTheSameForARunThatIsInterrupted(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	variables, err := Variables(map[string]any{"n": 1, "text": "a", "list": []any{1, "b"}, "at": at})
+	variables, err := RoundTripAll("state", map[string]any{"n": 1, "text": "a", "list": []any{1, "b"}, "at": at})
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"n": 1, "text": "a", "list": []any{1, "b"}, "at": at}, variables)
-	_, err = Variables(map[string]any{"f": func() {}})
+	_, err = RoundTripAll("state", map[string]any{"f": func() {}})
 	require.ErrorContains(t, err, "state.f")
 	require.ErrorContains(t, err, "holds a value that cannot be saved for a later run (func())")
 }

@@ -15,7 +15,7 @@ func (s *Scanner) object(i, depth int, node *Node) int {
 	if depth > s.MaxDepth {
 		return s.tooDeep(i)
 	}
-	data := s.data
+	data := s.input
 	last := s.prefixes.start(depth)
 	for first := true; ; first = false {
 		next := last.next[0]
@@ -28,18 +28,18 @@ func (s *Scanner) object(i, depth int, node *Node) int {
 			if i, next = s.member(i, depth, last, first, node); next == nil {
 				return i
 			}
-			data = s.data
+			data = s.input
 		}
 		last = next
 		if node != nil {
 			if child := next.child(node); child != nil || depth == 1 { // the lists of the root object may be separated
-				if child != nil && child.clear(s.row) && s.Duplicate == nil {
+				if child != nil && child.clear(s.currentRow) && s.Duplicate == nil {
 					s.Duplicate = child
 				}
 				if i = s.field(s.gap(data, i), depth, child); i < 0 {
 					return i
 				}
-				data = s.data
+				data = s.input
 				continue
 			}
 		}
@@ -52,7 +52,7 @@ func (s *Scanner) object(i, depth int, node *Node) int {
 			if i < 0 {
 				return i
 			}
-			data = s.data
+			data = s.input
 			continue
 		}
 		i++
@@ -68,7 +68,7 @@ func (s *Scanner) object(i, depth int, node *Node) int {
 		if i = s.textRest(i); i < 0 {
 			return i
 		}
-		data = s.data
+		data = s.input
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *Scanner) object(i, depth int, node *Node) int {
 // valid, next is nil, and the offset is -1. node is as in [Scanner.object].
 func (s *Scanner) member(i, depth int, last *prefix, first bool, node *Node) (end int, next *prefix) {
 	if depth > 1 {
-		if next = s.prefixes.follow(s.data, i, depth, last); next != nil {
+		if next = s.prefixes.follow(s.input, i, depth, last); next != nil {
 			if next.blanks > 0 {
 				s.squeeze(i, next)
 			}
@@ -96,7 +96,7 @@ func (s *Scanner) member(i, depth int, last *prefix, first bool, node *Node) (en
 	}
 	next = s.prefixes.unknown()
 	if node != nil {
-		next.parent, next.to = node, node.child(Unquote(s.data[key:end]))
+		next.parent, next.to = node, node.child(Unquote(s.input[key:end]))
 	}
 	if end = s.colon(end); end < 0 {
 		return end, nil
@@ -110,17 +110,17 @@ func (s *Scanner) key(i int, first bool) (end int, closed bool) {
 	if first {
 		i++
 	}
-	i = s.gap(s.data, i)
-	if byteAt(s.data, i) == '}' {
+	i = s.gap(s.input, i)
+	if byteAt(s.input, i) == '}' {
 		return i + 1, true
 	}
 	if !first {
-		if byteAt(s.data, i) != ',' {
+		if byteAt(s.input, i) != ',' {
 			return s.unexpected(i, "after an object member"), false
 		}
-		i = s.gap(s.data, i+1)
+		i = s.gap(s.input, i+1)
 	}
-	if byteAt(s.data, i) != '"' {
+	if byteAt(s.input, i) != '"' {
 		return s.unexpected(i, "where an object key should begin"), false
 	}
 	return i, false
@@ -128,9 +128,9 @@ func (s *Scanner) key(i int, first bool) (end int, closed bool) {
 
 // colon reads the colon after a key, and the whitespace around it.
 func (s *Scanner) colon(i int) int {
-	i = s.gap(s.data, i)
-	if byteAt(s.data, i) != ':' {
+	i = s.gap(s.input, i)
+	if byteAt(s.input, i) != ':' {
 		return s.unexpected(i, "after an object key")
 	}
-	return s.gap(s.data, i+1)
+	return s.gap(s.input, i+1)
 }

@@ -14,14 +14,14 @@ type Source interface {
 	Next(done, rest []byte) (data []byte, more bool, err error)
 }
 
-// parts is the state of a document that comes from a [Source]. Its offsets are in s.data, the part of
+// parts is the state of a document that comes from a [Source]. Its offsets are in s.input, the part of
 // the document that is in memory.
 type parts struct {
 	Source
 	more bool  // whether the source may have more
 	err  error // error of the source
 
-	base int // number of bytes of the document before s.data
+	base int // number of bytes of the document before s.input
 	done int // number of bytes that the source has received
 	pin  int // offset of the first byte that is still needed, or noPin
 
@@ -37,7 +37,7 @@ func (s *Scanner) Replaced() []Span { return s.source.replaced }
 
 // needs reports whether the data ends before an offset, but not the document. The caller then slides
 // and tries again.
-func (s *Scanner) needs(end int) bool { return end > len(s.data) && s.source.more }
+func (s *Scanner) needs(end int) bool { return end > len(s.input) && s.source.more }
 
 // slide gets more data, without the bytes before i and the pin. It returns the new offset of i.
 func (s *Scanner) slide(i int) int {
@@ -47,7 +47,7 @@ func (s *Scanner) slide(i int) int {
 	}
 	from := min(i, p.pin)
 	s.pass(from)
-	s.deliver(s.data[from:])
+	s.deliver(s.input[from:])
 	p.base += from
 	if p.pin != noPin {
 		p.pin -= from
@@ -62,7 +62,7 @@ func (s *Scanner) slide(i int) int {
 
 // deliver passes the scanned data to the source, which replaces it by the rest with more.
 func (s *Scanner) deliver(rest []byte) {
-	p, done := &s.source, s.data[:s.writePos]
+	p, done := &s.source, s.input[:s.writePos]
 	separated := 0
 	for separated < len(s.Breaks) && s.Breaks[separated]-p.done < len(done) {
 		done[s.Breaks[separated]-p.done] = '\n'
@@ -71,7 +71,7 @@ func (s *Scanner) deliver(rest []byte) {
 	p.done += len(done)
 	s.writePos, s.readPos = 0, 0
 	if p.err == nil {
-		s.data, p.more, p.err = p.Next(done, rest)
+		s.input, p.more, p.err = p.Next(done, rest)
 	}
 	s.Breaks = slices.Delete(s.Breaks, 0, separated)
 }

@@ -168,7 +168,7 @@ func (s *Scanner) squeeze(i int, p *prefix) {
 	s.spaces += p.blanks
 	if s.Compact {
 		s.move(i)
-		s.writePos += copy(s.data[s.writePos:], p.compact)
+		s.writePos += copy(s.input[s.writePos:], p.compact)
 		s.readPos, s.shift = i+p.size, s.spaces-s.source.base
 	}
 }

@@ -16,7 +16,7 @@ func (s *Scanner) text(i int) int { return s.textRest(i + 1) }
 // textRest reads a string from an offset in it.
 func (s *Scanner) textRest(i int) int {
 	i = s.stop(i)
-	if i < len(s.data) && s.data[i] == '"' {
+	if i < len(s.input) && s.input[i] == '"' {
 		return i + 1
 	}
 	return s.badText(i)
@@ -24,11 +24,11 @@ func (s *Scanner) textRest(i int) int {
 
 // badText fails at a byte at which a string is not valid.
 func (s *Scanner) badText(i int) int {
-	if i >= len(s.data) {
+	if i >= len(s.input) {
 		return s.end()
 	}
-	switch c := s.data[i]; {
-	case c >= utf8.RuneSelf && !utf8.FullRune(s.data[i:]):
+	switch c := s.input[i]; {
+	case c >= utf8.RuneSelf && !utf8.FullRune(s.input[i:]):
 		return s.end()
 	case c >= utf8.RuneSelf:
 		s.err = &SyntaxError{Offset: s.source.base + i, Message: fmt.Sprintf("invalid UTF-8 (0x%02x) in a string", c), NotUTF8: true}
@@ -36,13 +36,13 @@ func (s *Scanner) badText(i int) int {
 	case c != '\\':
 		return s.fail(i, fmt.Sprintf("control character 0x%02x in a string", c))
 	}
-	if i+6 <= len(s.data) && s.data[i+1] == 'u' && hexRune(s.data[i+2:]) >= 0 {
-		return s.fail(i, fmt.Sprintf("unpaired surrogate %s in a string", s.data[i:i+6]))
+	if i+6 <= len(s.input) && s.input[i+1] == 'u' && hexRune(s.input[i+2:]) >= 0 {
+		return s.fail(i, fmt.Sprintf("unpaired surrogate %s in a string", s.input[i:i+6]))
 	}
-	if i++; i < len(s.data) && s.data[i] != 'u' {
+	if i++; i < len(s.input) && s.input[i] != 'u' {
 		return s.unexpected(i, "in an escape")
 	}
-	for i++; i < len(s.data) && hexDigits[s.data[i]] >= 0; {
+	for i++; i < len(s.input) && hexDigits[s.input[i]] >= 0; {
 		i++
 	}
 	return s.unexpected(i, `in a \u escape`)
@@ -50,7 +50,7 @@ func (s *Scanner) badText(i int) int {
 
 // escape reports whether the escape at i is valid. It sets Respelt and Surplus for its spelling.
 func (s *Scanner) escape(i int) bool {
-	data := s.data
+	data := s.input
 	if i+1 >= len(data) {
 		return false
 	}
@@ -185,7 +185,7 @@ func Unquote(quoted []byte) []byte {
 
 // number reads a number.
 func (s *Scanner) number(i int) int {
-	data := s.data
+	data := s.input
 	start := i
 	if data[i] == '-' {
 		i++
@@ -220,11 +220,11 @@ func (s *Scanner) number(i int) int {
 // exponent reads the exponent at i of the number at start.
 func (s *Scanner) exponent(start, i int) int {
 	i++
-	if i < len(s.data) && (s.data[i] == '+' || s.data[i] == '-') {
+	if i < len(s.input) && (s.input[i] == '+' || s.input[i] == '-') {
 		i++
 	}
-	end := digitsEnd(s.data, i)
-	if end == len(s.data) && s.needs(end+1) {
+	end := digitsEnd(s.input, i)
+	if end == len(s.input) && s.needs(end+1) {
 		return s.number(s.slide(start))
 	}
 	if end == i {

@@ -45,13 +45,13 @@ type Scanner struct {
 	Targets
 	Found
 
-	data []byte
-	err  error
-	row  []Span // Found.Row, or the row of the item that is read
+	input      []byte
+	err        error
+	currentRow []Span // Found.Row, or the row of the item that is read
 
-	// With Compact, the scan removes whitespace in place: data[:writePos] is
+	// With Compact, the scan removes whitespace in place: input[:writePos] is
 	// compacted, and the bytes from readPos on are still to be moved to writePos.
-	// After the scan, the byte that was at offset i of data is at i-shift.
+	// After the scan, the byte that was at offset i of input is at i-shift.
 	writePos, readPos, shift int
 	spaces                   int // bytes of insignificant whitespace
 
@@ -83,12 +83,12 @@ func (s *Scanner) Scan(data []byte) error { return s.ScanParts(data, nil) }
 // ScanParts is Scan for a document that begins with data and continues with what the source returns.
 // [Found.Data] is not set, and no columns are looked for. The error may be an error of the source.
 func (s *Scanner) ScanParts(data []byte, source Source) error {
-	s.data, s.err = data, nil
+	s.input, s.err = data, nil
 	s.source = parts{Source: source, more: source != nil, pin: noPin, replaced: s.source.replaced[:0]}
 	s.writePos, s.readPos, s.shift, s.spaces = 0, 0, 0, 0
 	s.Found = Found{Data: data, Row: s.Row, Begins: -1, Breaks: s.Breaks[:0], Cells: s.Cells[:0]}
 	clear(s.Row)
-	s.row = s.Row
+	s.currentRow = s.Row
 	s.block.rewind()
 	err := s.document()
 	if s.source.err != nil {
@@ -100,22 +100,22 @@ func (s *Scanner) ScanParts(data []byte, source Source) error {
 // document reads the document.
 func (s *Scanner) document() error {
 	start := s.space(0)
-	if start == len(s.data) {
+	if start == len(s.input) {
 		return &SyntaxError{Offset: s.source.base + start, Message: "the document is empty"}
 	}
-	s.Root.Start, s.rootIsObject = start-s.shift, s.data[start] == '{'
+	s.Root.Start, s.rootIsObject = start-s.shift, s.input[start] == '{'
 	end := s.field(start, 0, s.Body.Root)
 	if end < 0 {
 		return s.err
 	}
 	s.Root.End = end - s.shift
-	if rest := s.space(end); rest < len(s.data) {
+	if rest := s.space(end); rest < len(s.input) {
 		return &SyntaxError{Offset: s.source.base + rest, Message: "extra data after the document"}
 	}
-	s.Size = s.source.base + len(s.data) - s.spaces
-	s.pass(len(s.data))
+	s.Size = s.source.base + len(s.input) - s.spaces
+	s.pass(len(s.input))
 	if s.source.Source == nil {
-		s.Data = s.data[:s.writePos]
+		s.Data = s.input[:s.writePos]
 	} else {
 		s.Data = nil
 		s.deliver(nil)
@@ -125,12 +125,12 @@ func (s *Scanner) document() error {
 
 // Rest returns the document of a failed scan, which may have removed whitespace.
 func (s *Scanner) Rest() []byte {
-	s.pass(len(s.data))
-	return s.data[:s.writePos]
+	s.pass(len(s.input))
+	return s.input[:s.writePos]
 }
 
 // Release drops the references to the document.
-func (s *Scanner) Release() { s.data, s.Data, s.source.Source = nil, nil, nil }
+func (s *Scanner) Release() { s.input, s.Data, s.source.Source = nil, nil, nil }
 
 // Trim drops buffers that grew with a large document, and the prefixes if no more can be learned.
 func (s *Scanner) Trim() {
@@ -157,7 +157,7 @@ func (s *Scanner) move(i int) {
 		s.writePos = i
 		return
 	}
-	s.writePos += copy(s.data[s.writePos:], s.data[s.readPos:i])
+	s.writePos += copy(s.input[s.writePos:], s.input[s.readPos:i])
 }
 
 // pass is move at the end of the data, which may not be compacted.
@@ -172,13 +172,13 @@ func (s *Scanner) pass(i int) {
 
 // The methods that read a piece of syntax take the offset at which it begins.
 // They return the offset after it, or -1 with the error set. If the document has a source, they may
-// replace s.data: offsets of before then have no meaning.
+// replace s.input: offsets of before then have no meaning.
 
 // field reads the value of a node of the tree: a path ends there or leads through it. node is nil for a
 // member of the root object that is on no path.
 func (s *Scanner) field(i, depth int, node *Node) int {
 	start := i - s.shift
-	switch c := byteAt(s.data, i); {
+	switch c := byteAt(s.input, i); {
 	case c == '{' && (depth == 0 || node.branches()):
 		i = s.object(i, depth+1, node)
 	case c == '[' && (depth < 2 || node.branches() || node == s.Items):
@@ -187,14 +187,14 @@ func (s *Scanner) field(i, depth int, node *Node) int {
 		i = s.value(i, depth)
 	}
 	if i >= 0 {
-		node.note(s.row, Span{start, i - s.shift})
+		node.note(s.currentRow, Span{start, i - s.shift})
 	}
 	return i
 }
 
 // value reads a value in which nothing is looked for.
 func (s *Scanner) value(i, depth int) int {
-	switch byteAt(s.data, i) {
+	switch byteAt(s.input, i) {
 	case '"':
 		return s.textRest(i + 1)
 	case '{':
@@ -224,24 +224,24 @@ func (s *Scanner) list(i, depth int) int {
 		return s.tooDeep(i)
 	}
 	i = s.space(i + 1)
-	if byteAt(s.data, i) == ']' {
+	if byteAt(s.input, i) == ']' {
 		return i + 1
 	}
 	for {
 		if i = s.value(i, depth); i < 0 {
 			return i
 		}
-		i = s.gap(s.data, i)
-		if c := byteAt(s.data, i); c != ',' {
+		i = s.gap(s.input, i)
+		if c := byteAt(s.input, i); c != ',' {
 			return s.listEnd(i)
 		}
-		i = s.gap(s.data, i+1)
+		i = s.gap(s.input, i+1)
 	}
 }
 
 // listEnd reads the end of a list.
 func (s *Scanner) listEnd(i int) int {
-	if byteAt(s.data, i) == ']' {
+	if byteAt(s.input, i) == ']' {
 		return i + 1
 	}
 	return s.unexpected(i, "after a list element")
@@ -255,7 +255,7 @@ func (s *Scanner) targetList(i, depth int, node *Node) int {
 	separates := s.separates(i, depth, node)
 	columns := separates && s.Columns != nil && s.source.Source == nil && !node.branches()
 	i = s.space(i + 1)
-	if byteAt(s.data, i) == ']' {
+	if byteAt(s.input, i) == ']' {
 		if separates {
 			s.Ends = i + 1 - s.shift
 		}
@@ -273,7 +273,7 @@ func (s *Scanner) targetList(i, depth int, node *Node) int {
 			}
 			return i
 		}
-		i = s.gap(s.data, i)
+		i = s.gap(s.input, i)
 		if separates {
 			s.Breaks = append(s.Breaks, i-s.shift)
 			if s.Count = n + 1; s.MaxItems > 0 && s.Count > s.MaxItems {
@@ -281,13 +281,13 @@ func (s *Scanner) targetList(i, depth int, node *Node) int {
 				return -1
 			}
 		}
-		if byteAt(s.data, i) != ',' {
+		if byteAt(s.input, i) != ',' {
 			if separates {
 				s.Ends = i + 1 - s.shift
 			}
 			return s.listEnd(i)
 		}
-		i = s.gap(s.data, i+1)
+		i = s.gap(s.input, i+1)
 	}
 }
 
@@ -311,30 +311,30 @@ func (s *Scanner) item(i, depth int) int {
 	for range s.Columns.Width {
 		s.Cells = append(s.Cells, Span{})
 	}
-	s.row = s.Cells[first:]
+	s.currentRow = s.Cells[first:]
 	i = s.field(i, depth, s.Columns.Root)
-	s.row = s.Row
+	s.currentRow = s.Row
 	return i
 }
 
 // word reads true, false or null.
 func (s *Scanner) word(i int, word string) int {
 	end := i + len(word)
-	if end <= len(s.data) && string(s.data[i:end]) == word {
+	if end <= len(s.input) && string(s.input[i:end]) == word {
 		return end
 	}
 	if s.needs(end) {
 		return s.word(s.slide(i), word)
 	}
 	k := 0
-	for byteAt(s.data, i+k) == word[k] { // up to the first byte that differs
+	for byteAt(s.input, i+k) == word[k] { // up to the first byte that differs
 		k++
 	}
 	return s.unexpected(i+k, "in the literal "+word)
 }
 
 // gap skips whitespace at a place where it is rare. Unlike space, it is inlined.
-// data is s.data, which its callers hold in a register.
+// data is s.input, which its callers hold in a register.
 func (s *Scanner) gap(data []byte, i int) int {
 	if i < len(data) && data[i] > ' ' {
 		return i
@@ -346,7 +346,7 @@ func (s *Scanner) gap(data []byte, i int) int {
 // document.
 func (s *Scanner) space(i int) int {
 	for {
-		end := SkipSpace(s.data, i)
+		end := SkipSpace(s.input, i)
 		if end > i {
 			s.spaces += end - i
 			if s.Compact {
@@ -367,7 +367,7 @@ func (s *Scanner) fail(i int, message string) int {
 }
 
 func (s *Scanner) end() int {
-	s.err = &SyntaxError{Offset: s.source.base + len(s.data), Message: "unexpected end of the document", Cut: true}
+	s.err = &SyntaxError{Offset: s.source.base + len(s.input), Message: "unexpected end of the document", Cut: true}
 	return -1
 }
 
@@ -376,11 +376,11 @@ func (s *Scanner) unexpected(i int, place string) int {
 	for s.needs(i + utf8.UTFMax) {
 		i = s.slide(i)
 	}
-	if i >= len(s.data) {
+	if i >= len(s.input) {
 		return s.end()
 	}
-	character := fmt.Sprintf("0x%02x", s.data[i])
-	if r, size := utf8.DecodeRune(s.data[i:]); r != utf8.RuneError || size > 1 {
+	character := fmt.Sprintf("0x%02x", s.input[i])
+	if r, size := utf8.DecodeRune(s.input[i:]); r != utf8.RuneError || size > 1 {
 		character = strconv.QuoteRune(r)
 	}
 	return s.fail(i, "invalid character "+character+" "+place)

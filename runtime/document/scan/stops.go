@@ -61,8 +61,8 @@ func (s *Scanner) stop(i int) int {
 func (s *Scanner) advance() {
 	b := &s.block
 	b.start += blockBytes
-	end := min(len(s.data), b.start+blockBytes)
-	data := s.data[b.start:end]
+	end := min(len(s.input), b.start+blockBytes)
+	data := s.input[b.start:end]
 	words := len(data) / 64
 	high := findStops(data[:words*64], b.stops[:], b.slashes[:])
 	if words < blockWords {
@@ -92,7 +92,7 @@ func (s *Scanner) escapes(stops, slashes uint64, i int) uint64 {
 	}
 	for slashes != 0 {
 		n := bits.TrailingZeros64(slashes)
-		if escapeKinds[byteAt(s.data, i+n+1)] == plainEscape || s.escape(i+n) {
+		if escapeKinds[byteAt(s.input, i+n+1)] == plainEscape || s.escape(i+n) {
 			stops &^= 2 << n
 		} else {
 			stops |= 1 << n
@@ -107,10 +107,10 @@ func (s *Scanner) escapes(stops, slashes uint64, i int) uint64 {
 // also checks the rest of a character that continues after end.
 func (s *Scanner) validate(end int) {
 	b := &s.block
-	for more := end + utf8.UTFMax - 1; end < min(len(s.data), more) && !utf8.RuneStart(s.data[end]); {
+	for more := end + utf8.UTFMax - 1; end < min(len(s.input), more) && !utf8.RuneStart(s.input[end]); {
 		end++
 	}
-	rest := s.data[min(b.validated, end):end]
+	rest := s.input[min(b.validated, end):end]
 	b.validated = end
 	if utf8.Valid(rest) {
 		return
