@@ -12,9 +12,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// proceed makes the next request after a page that is not the last, and adds the page to the kept
-// values.
-func (r *listRun) proceed(page *Page) (next requests.Request, err error) {
+// keepAndAdvance computes the kept values up to a page that is not the last, and makes the next request. It sets the kept
+// values only if there is a next request.
+func (r *listRun) keepAndAdvance(page *Page) (next requests.Request, err error) {
 	kept, err := r.keepSoFar()
 	if err == nil {
 		next, err = r.advance(page)

@@ -196,7 +196,7 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 		page.PagingValues = r.watcher.PagingValues()
 	}
 	if err == nil {
-		next, err = r.settle(page)
+		next, err = r.advanceOrKeep(page)
 	}
 	if errors.Is(err, failure.ErrCancelled) {
 		return next, err
@@ -215,10 +215,11 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	return next, err
 }
 
-// settle makes the next request, or computes the kept values of a list that ends. proceed may find that the page is the last one.
-func (r *listRun) settle(page *Page) (next requests.Request, err error) {
+// advanceOrKeep makes the next request, or computes the kept values of a list that ends. A list also ends if keepAndAdvance
+// finds no next request.
+func (r *listRun) advanceOrKeep(page *Page) (next requests.Request, err error) {
 	if page.Decision == trace.Continue {
-		if next, err = r.proceed(page); err != nil {
+		if next, err = r.keepAndAdvance(page); err != nil {
 			return next, err
 		}
 	}
