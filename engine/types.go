@@ -95,7 +95,7 @@ type Finding = trace.Finding
 
 // Outcome says whether a list that has ended is complete, and why not.
 //
-//	func (Outcome) Ends() bool
+//	func (Outcome) IsFinal() bool
 //	func (Outcome) Worse(other Outcome) bool
 type Outcome = rules.Outcome
 

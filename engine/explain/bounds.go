@@ -94,10 +94,14 @@ func (j explainer) bounds(maxPartitions int) BoundsExplanation {
 // describeWaits says that the requests wait, if they do.
 func (j explainer) describeWaits() string {
 	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role == rules.RoleAfter })
-	if wait, known, _ := j.ConstantWait(); i < 0 || known && wait == 0 {
+	wait, known, _ := j.ConstantWait()
+	switch {
+	case i < 0 || known && wait == 0:
 		return ""
+	case known:
+		return fmt.Sprintf("; each request after the first waits (%s)", j.NextParts[i].Rule.ID)
 	}
-	return fmt.Sprintf("; each request after the first waits (%s)", j.NextParts[i].Rule.ID)
+	return fmt.Sprintf("; requests after the first may wait (%s)", j.NextParts[i].Rule.ID)
 }
 
 // describeUnbounded says when a job without bounds never ends.

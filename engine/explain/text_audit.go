@@ -11,7 +11,7 @@ import (
 )
 
 // auditWarns says that a rule of the audit only warns.
-const auditWarns = "warns (outcome and exit status unchanged)"
+const auditWarns = "warns (without --fail-on suspect, outcome and exit status are unchanged)"
 
 // auditFails says that a rule of the audit fails the run.
 var auditFails = fmt.Sprintf("fails the run (%s)", statusSuspect)
