@@ -105,9 +105,9 @@ func TestExplainShowsTheWaitAndWhatBoundsAPoll(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for _, c := range []struct{ name, limit, bounds, warning string }{
 		{"bounded", `, "forceStop": {"time": 3600}`, "cannot run forever: stops after 3600 seconds (forceStop.time) or 100000 pages, where the run fails " +
-			"(maxPages); each request after the first waits (nextRequest.after)", ""},
+			"(maxPages); requests after the first may wait (nextRequest.after)", ""},
 		{"only by a guard", ``, "cannot run forever: at most 100000 pages, where the run fails (maxPages); " +
-			"each request after the first waits (nextRequest.after)",
+			"requests after the first may wait (nextRequest.after)",
 			"the request is repeated until the API answers otherwise; only guards.maxPages ends it before"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
