@@ -204,7 +204,7 @@ func (f *fingerprint) identify(part string, job *compile.Job) {
 	}
 }
 
-// withDetails adds to the part of a job that keeps values what decides, within its list, which rows it obtains: a row
+// withDetails adds a hash for each setting that decides which rows of its list a job with kept values obtains: a row
 // that an earlier configuration left out may be older than the kept values, and would never be requested. With keepFor,
 // a parent that was left out has no kept value. The jobs for the items of the job run only for the new ones. Each has
 // details of its own, so that a job may be added.
@@ -232,7 +232,7 @@ func (e *Engine) withDetails(part string, job *compile.Job, redactor *redact.Red
 		}
 	}
 	add("granularity", units...)
-	var from []any // where the first run began: rows before it are not requested by later runs
+	var from []any // the beginnings of the first run: rows before them are not requested by later runs
 	for _, v := range job.For {
 		if v.From != nil && v.From.ReadsAny(rules.ContextKept) {
 			from = append(from, v.Name, v.From.Rule.Source)

@@ -83,13 +83,13 @@ func (p *publicationRecord) carryOut(disk files.System) (progress, error) {
 	for i, move := range moves {
 		if i == firstReplaced {
 			if unchanged, err := requireSame(disk, moves[i:]); err != nil {
-				done.unchanged = unchanged
+				done.failedCleanly = unchanged
 				return done, err
 			}
 		}
 		unchanged, err := move.move(disk)
 		if err != nil {
-			done.unchanged = unchanged
+			done.failedCleanly = unchanged
 			return done, err
 		}
 		done.moved = append(done.moved, move)
@@ -104,14 +104,14 @@ func (p *publicationRecord) carryOut(disk files.System) (progress, error) {
 
 // A progress says how far a publication that has failed was carried out.
 type progress struct {
-	moved     []*fileMove // files that have their rows
-	unchanged bool        // moving the rows of other files has failed, and those files are as they were before
+	moved         []*fileMove // files that have their rows
+	failedCleanly bool        // the step that failed has changed no file
 }
 
 // undo removes the rows that the publication has appended. It reports whether all files are as they were
 // before. A file that was replaced cannot be restored.
 func (p progress) undo(disk files.System) bool {
-	if !p.unchanged || slices.ContainsFunc(p.moved, func(move *fileMove) bool { return !move.Append }) {
+	if !p.failedCleanly || slices.ContainsFunc(p.moved, func(move *fileMove) bool { return !move.Append }) {
 		return false
 	}
 	return !slices.ContainsFunc(p.moved, func(move *fileMove) bool { return move.truncate(disk) != nil })

@@ -232,18 +232,19 @@ func (j explainer) isReadBy(r language.Read) func(path []string) bool {
 	}
 }
 
-// addPartitionSigns adds the signs that the audit finds only when all partitions have ended to those of the same id, in whose
-// place they are if a list cannot have those. Signs that may be evidence are told with the partitions.
+// addPartitionSigns adds the signs that are known only when all partitions have ended. Each is added to the sign of the
+// list with the same id, or replaces it if the list cannot have it. Signs that may be evidence are explained with the
+// partitions.
 func (j explainer) addPartitionSigns(signs []RuleExplanation) {
 	// An overlap that the configuration asks for is not sought.
 	compared := j.maySeveral() && !slices.ContainsFunc(j.For, func(v compile.ForVariable) bool {
 		return v.Window != nil && v.Window.Overlap != (times.Span{})
 	})
 	found := map[string]bool{
-		trace.FindingRestart: j.Parent != nil && explainer{Job: j.Parent}.restarts(),
-		"audit.errorBody":    j.maySeveral() && j.Spec().Response.Columns != nil,
-		"audit.repeated":     compared,
-		"audit.duplicate":    compared && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
+		trace.FindingRestart:   j.Parent != nil && explainer{Job: j.Parent}.restarts(),
+		trace.FindingErrorBody: j.maySeveral() && j.Spec().Response.Columns != nil,
+		"audit.repeated":       compared,
+		"audit.duplicate":      compared && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
 	}
 	for _, of := range rules.PartitionAudits() {
 		i := slices.IndexFunc(signs, func(r RuleExplanation) bool { return r.ID == of.ID })

@@ -74,7 +74,7 @@ func (p *Publisher) logPartial(t *target, result *engine.Result) {
 	p.log.Warn(message, "event", "partial", "file", f.File, "partial", f.Partial, "rows", f.Rows)
 }
 
-// unpublished says what is under the name of an output that is not published.
+// unpublished says whether an earlier file has the name of an output that is not published.
 func unpublished(o *checkpoint.Output) string {
 	if files.Exists(o.Name()) {
 		return o.Name() + " is unchanged"

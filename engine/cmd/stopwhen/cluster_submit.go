@@ -207,7 +207,7 @@ func (c *submitCommand) keptFor(l *loaded, inputs map[string]any) (keptValues, e
 	if c.kept == "" {
 		return nil, nil
 	}
-	if err := repairKept(c.kept); err != nil {
+	if err := completeKept(c.kept); err != nil {
 		return nil, err
 	}
 	c.placeholders = true // the workers have the secrets

@@ -76,9 +76,9 @@ func (x *extraction) lockKept(s *runState) error {
 	return nil
 }
 
-// repairKept completes the commit that a run with the file of --kept has begun, before the values
-// are read for a run elsewhere.
-func repairKept(path string) error {
+// completeKept completes the publication that a run with the file of --kept has begun, before the values
+// are read for a run on other machines.
+func completeKept(path string) error {
 	if path == "" || !files.Exists(filepath.Dir(path)) {
 		return nil
 	}
