@@ -370,7 +370,7 @@ func (e extraction) open(d *disk) (*Store, error) {
 	if !e.state {
 		var err error
 		for _, path := range []string{simulatedMore, simulatedRows, simulatedKept} {
-			if _, failed := repair(d, path); failed != nil {
+			if _, failed := completePublication(d, path); failed != nil {
 				err = failed
 			}
 		}
@@ -962,9 +962,9 @@ func TestARepairInACopyChangesTheCopyAlone(t *testing.T) {
 				copied.live["copy/"+name] = node
 			}
 			for _, path := range []string{simulatedMore, simulatedRows, simulatedKept} {
-				own, err := repair(d, path)
+				own, err := completePublication(d, path)
 				require.NoError(t, err)
-				here, err := repair(copied, "copy/"+path)
+				here, err := completePublication(copied, "copy/"+path)
 				require.NoError(t, err)
 				require.Equal(t, own, here, "%v: killed before operation %d: %s", e, stop, path)
 				if own {
@@ -975,7 +975,7 @@ func TestARepairInACopyChangesTheCopyAlone(t *testing.T) {
 				require.Equal(t, string(node.live), copied.text("copy/"+name), "%v: killed before operation %d: %s", e, stop, name)
 			}
 			for _, path := range []string{simulatedMore, simulatedRows, simulatedKept} {
-				_, err := repair(copied, path)
+				_, err := completePublication(copied, path)
 				require.NoError(t, err)
 			}
 			for name, node := range copied.live {

@@ -9,8 +9,8 @@
 // A commit makes the outputs durable and then writes the state. The state file is replaced, or, by a
 // commit of pages, extended by a line with what has changed, which does not grow with the values that
 // wait in a tree of jobs. Bytes that an output holds beyond its committed length are discarded when
-// the run resumes. A publication is recorded before it begins, and a crash in the middle is
-// repaired by the next run: see [Store.Publish].
+// the run resumes. A publication is recorded before it begins. If a crash ends it in the middle,
+// the next run completes it: see [Store.Publish].
 //
 // The record of a publication is part of the state. Without a state it is a file next to the
 // output, and there is no record if a single rename publishes the rows. A [Publication], which a

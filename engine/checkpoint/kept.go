@@ -18,7 +18,7 @@ import (
 )
 
 // Kept holds the values that jobs keep for the next run. They are in a state and, if a run has one, in a file of kept
-// values: this file of the package has its format. [Store.Publish] writes it, and [Repair] completes a publication
+// values: this file of the package has its format. [Store.Publish] writes it, and [CompletePublication] completes one
 // that has begun. Who writes the file, or repairs it, must have locked it, as every file of a run.
 type Kept struct {
 	Values map[string]map[string]any      // by job and name

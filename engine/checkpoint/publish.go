@@ -54,7 +54,7 @@ type Part struct {
 // publication. If rows cannot be moved before a file was replaced, the published files are as they
 // were before, and the publication counts as not begun.
 func (s *Store) Publish(c Publication) error {
-	if err := s.repair(); err != nil { // a publication that failed in this run
+	if err := s.completePublication(); err != nil { // a publication that failed in this run
 		return err
 	}
 	p, err := s.plan(c)
@@ -288,9 +288,10 @@ func (s *Store) Discard(jobs []string, outputs ...*Output) error {
 	return s.save()
 }
 
-// repair completes the publication in the state if the previous run ended in the middle of it. If another program has
-// changed a file that it would replace, the publication counts as not begun, so that this run publishes the rows.
-func (s *Store) repair() error {
+// completePublication completes the publication in the state if the previous run ended in the middle of it. If another
+// program has changed a file that it would replace, the publication counts as not begun, so that this run publishes the
+// rows.
+func (s *Store) completePublication() error {
 	p := s.state.Publish
 	if p == nil {
 		return nil

@@ -14,16 +14,16 @@ import (
 )
 
 // RedoSuffix is the file name ending of the record of a publication without a state, and of the
-// files that name such a record: see [Repair].
+// files that name such a record: see [CompletePublication].
 const RedoSuffix = ".redo"
 
-// Repair completes the publication of the file at path, or of the kept values in it, if a run
+// CompletePublication completes the publication of the file at path, or of the kept values in it, if a run
 // without a state ended in the middle of it. It reports whether there was such a publication. If another program has
 // changed a file that it would replace, the publication counts as not begun: its rows stay in their partial files, and
 // the kept values as they were.
-func Repair(path string) (bool, error) { return repair(files.OS(), path) }
+func CompletePublication(path string) (bool, error) { return completePublication(files.OS(), path) }
 
-func repair(disk files.System, path string) (bool, error) {
+func completePublication(disk files.System, path string) (bool, error) {
 	p, err := readRecord(disk, path)
 	if p != nil && p.Name == "" {
 		owner := strings.TrimSuffix(p.Record, RedoSuffix)

@@ -37,10 +37,10 @@ type relation int
 
 // The relations.
 const (
-	fresh     relation = iota // there is no earlier run, or nothing is left of it
-	continues                 // the run continues it
-	follows                   // it has ended, and the run is the next increment
-	replaces                  // the run replaces its files
+	fresh      relation = iota // there is no earlier run, or nothing is left of it
+	resumes                    // the run continues it
+	increments                 // it has ended, and the run is the next increment
+	restarts                   // the run ignores it, and replaces its files
 )
 
 // An earlierRun describes the run that wrote the state file.
@@ -112,7 +112,7 @@ func open(disk files.System, path, program string, fingerprint map[string]string
 		return nil, s.refuse("%v", err)
 	}
 	found.Program = program
-	s.state, s.earlier.relation = found, continues
+	s.state, s.earlier.relation = found, resumes
 	changed := changes(found.Fingerprint, fingerprint)
 	switch { // a run that is refused changes nothing
 	case found.Fingerprint[RunPart] != fingerprint[RunPart]: // the next run has pages of its own
@@ -120,7 +120,7 @@ func open(disk files.System, path, program string, fingerprint map[string]string
 	case !found.Ended && changed != nil:
 		return nil, s.refuse("it belongs to %s: %s changed", ownerOf(changed), strings.Join(changed, " and "))
 	}
-	if err := s.repair(); err != nil {
+	if err := s.completePublication(); err != nil {
 		return nil, err
 	}
 	if found.Ended {
@@ -138,13 +138,13 @@ func restart(disk files.System, path, program string, fingerprint map[string]str
 		return nil, ioError("read the state", err)
 	}
 	if err == nil || errors.Is(err, errTooLarge) {
-		s.earlier.relation = replaces
+		s.earlier.relation = restarts
 	}
 	var found stateFile
 	if parse(text, &found) == nil {
 		before := newStore(disk, path, program, nil)
 		before.state = found
-		if err := before.repair(); errors.Is(err, failure.ErrIO) {
+		if err := before.completePublication(); errors.Is(err, failure.ErrIO) {
 			return nil, err
 		}
 	}
@@ -160,10 +160,10 @@ func ioError(action string, err error) error {
 }
 
 // Resumed reports whether the state is from an earlier run that this run continues.
-func (s *Store) Resumed() bool { return s.earlier.relation == continues }
+func (s *Store) Resumed() bool { return s.earlier.relation == resumes }
 
 // Restarts reports whether this run ignores the run that the state file holds, and replaces its files: see [Restart].
-func (s *Store) Restarts() bool { return s.earlier.relation == replaces }
+func (s *Store) Restarts() bool { return s.earlier.relation == restarts }
 
 // Jobs returns the last committed checkpoint of each job, for engine.WithResume.
 func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jobs) }
@@ -223,14 +223,14 @@ func (s *Store) End() error {
 // Follows reports whether the state is from a run that has ended, and returns the outputs of that
 // run.
 func (s *Store) Follows() (outputs []string, ended bool) {
-	return s.earlier.outputs, s.earlier.relation == follows
+	return s.earlier.outputs, s.earlier.relation == increments
 }
 
 // Repeats reports whether the state is from a run that has ended and that had the same fingerprint
 // and the given outputs.
 func (s *Store) Repeats(outputs []string) bool {
 	e := s.earlier
-	return e.relation == follows && e.changed == "" && slices.Equal(e.outputs, slices.Sorted(slices.Values(outputs)))
+	return e.relation == increments && e.changed == "" && slices.Equal(e.outputs, slices.Sorted(slices.Values(outputs)))
 }
 
 // next begins the next increment after a run that has ended: its jobs start from the beginning, and its
@@ -249,7 +249,7 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 		}
 	}
 	s.earlier = earlierRun{
-		relation: follows, outputs: slices.Sorted(maps.Keys(s.state.Outputs)), changed: strings.Join(changed, " and "),
+		relation: increments, outputs: slices.Sorted(maps.Keys(s.state.Outputs)), changed: strings.Join(changed, " and "),
 	}
 	s.state.Ended, s.state.Fingerprint = false, fingerprint
 	s.state.Jobs, s.state.Outputs, s.state.Notes = map[string]json.RawMessage{}, map[string]extent{}, nil

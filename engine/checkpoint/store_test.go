@@ -313,7 +313,7 @@ func TestARecordIsFoundAfterItsDirectoryWasMoved(t *testing.T) {
 					t.Chdir("after")
 				}
 
-				repaired, err := Repair(opened)
+				repaired, err := CompletePublication(opened)
 				require.NoError(t, err)
 				require.True(t, repaired)
 				require.Equal(t, "1\n2\n", readText(t, "real/items.ndjson"))

@@ -41,12 +41,12 @@ func (k *keptValues) follows(keeper string, now checkpoint.Snapshot) bool {
 	return !known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)
 }
 
-// repair completes the publication that an earlier run with the file of kept values began.
-func (k *keptValues) repair() error {
+// completePublication completes the publication that an earlier run with the file of kept values began.
+func (k *keptValues) completePublication() error {
 	if k.options.KeptFile == "" {
 		return nil
 	}
-	return k.run.repair(k.options.KeptFile)
+	return k.run.completePublication(k.options.KeptFile)
 }
 
 // read finds the values from which the run continues. The publications of an earlier run, which may have

@@ -104,7 +104,7 @@ func (m modes) chooseMode(t *target) error {
 	var continues, starts []string
 	for _, job := range t.jobs {
 		begins := m.begins(job)
-		if err := m.requireAll(t.file, job, begins); err != nil {
+		if err := m.refuseMissingValue(t.file, job, begins); err != nil {
 			return err
 		}
 		if begins.continues {
@@ -118,7 +118,7 @@ func (m modes) chooseMode(t *target) error {
 			return err
 		}
 	}
-	if err := m.requireKept(t.file, continues); err != nil {
+	if err := m.refuseOtherFile(t.file, continues); err != nil {
 		return err
 	}
 	if err := m.warnOfRows(t, starts); err != nil {
@@ -132,10 +132,10 @@ func (m modes) chooseMode(t *target) error {
 		}
 		return nil
 	case len(continues) == 0:
-		if err := m.requireAlone(t); err != nil {
+		if err := m.refuseUnselectedJobs(t); err != nil {
 			return err
 		}
-		return m.requireOwn(t)
+		return m.refuseForeignRows(t)
 	}
 	again := slices.IndexFunc(starts, func(job string) bool { return !m.wasEmpty(job) })
 	if again >= 0 && !m.options.Merge {
@@ -174,9 +174,10 @@ func (m modes) begins(job string) (b beginning) {
 	return b
 }
 
-// requireAll refuses to add the rows of a job that continues from some values, while another one was nil after the items of
-// an earlier run: what bounds the list in the other runs is nil, so that it may have the rows of the file again.
-func (m modes) requireAll(f *file, job string, b beginning) error {
+// refuseMissingValue refuses to add the rows of a job that continues from some values, while another one was nil after
+// the items of an earlier run: the bound of the list in the other runs is nil, so that it may have the rows of the file
+// again.
+func (m modes) refuseMissingValue(f *file, job string, b beginning) error {
 	if !b.continues || b.lacks == "" || m.options.Merge || f.rows.Finished() {
 		return nil
 	}
@@ -195,11 +196,11 @@ func (m modes) requireAll(f *file, job string, b beginning) error {
 		m.startOver(b.keeper), remedy.Merge, remedy.Append)
 }
 
-// requireKept refuses to add the rows of jobs that continue from kept values to a file that is not as it was
+// refuseOtherFile refuses to add the rows of jobs that continue from kept values to a file that is not as it was
 // when these values were saved: rows would be missing in it, or there twice. A file without rows, because it
 // was moved away or emptied, can have neither gaps nor repeated rows. Values that do not say
 // which file they follow, such as those of a Singer target, are accepted.
-func (m modes) requireKept(f *file, continues []string) error {
+func (m modes) refuseOtherFile(f *file, continues []string) error {
 	if f.rows.Finished() || len(continues) == 0 {
 		return nil
 	}
@@ -256,8 +257,8 @@ func (m modes) warnOfRows(t *target, starts []string) error {
 	return nil
 }
 
-// requireAlone refuses to replace a file that may have the rows of jobs that do not run.
-func (m modes) requireAlone(t *target) error {
+// refuseUnselectedJobs refuses to replace a file that may have the rows of jobs that do not run.
+func (m modes) refuseUnselectedJobs(t *target) error {
 	name := t.file.rows.Name()
 	if t.leftOut == nil || m.options.Merge || t.file.rows.Finished() || !files.Exists(name) {
 		return nil
@@ -267,9 +268,9 @@ func (m modes) requireAlone(t *target) error {
 		WithRemedy("use another directory, or add to it with %s or %s", remedy.Append, remedy.Merge)
 }
 
-// requireOwn refuses to replace a file that has the rows up to the kept values of a job that does not write to it any
+// refuseForeignRows refuses to replace a file that has the rows up to the kept values of a job that does not write to it any
 // more, because its dataType or its id has changed, or because the configuration has lost it: its rows would be lost.
-func (m modes) requireOwn(t *target) error {
+func (m modes) refuseForeignRows(t *target) error {
 	name := t.file.rows.Name()
 	isOf := func(snapshots map[string]checkpoint.Snapshot) bool {
 		_, known := snapshots[filepath.Base(name)]

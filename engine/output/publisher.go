@@ -84,7 +84,7 @@ func (p *Publisher) open() error {
 	if err := p.checkResume(); err != nil {
 		return err
 	}
-	if err := p.kept.repair(); err != nil {
+	if err := p.kept.completePublication(); err != nil {
 		return err
 	}
 	var err error
@@ -143,9 +143,9 @@ func (r *run) hasState() bool { return r.store.Path() != "" }
 // savesKept reports whether values are kept from run to run.
 func (r *run) savesKept() bool { return r.options.KeptFile != "" || r.hasState() }
 
-// repair completes the publication that an earlier run began.
-func (r *run) repair(path string) error {
-	repaired, err := checkpoint.Repair(path)
+// completePublication completes the publication that an earlier run began.
+func (r *run) completePublication(path string) error {
+	repaired, err := checkpoint.CompletePublication(path)
 	if repaired {
 		r.log.Info(path+": completed the publication that an earlier run had begun", "event", "repaired", "file", path)
 	}

@@ -108,7 +108,7 @@ func (ts *targets) openTarget(destination Destination, ps *pipes) error {
 		ts.addStream(w, destination)
 		return nil
 	}
-	if err := ts.repair(destination.Path); err != nil {
+	if err := ts.completePublication(destination.Path); err != nil {
 		return err
 	}
 	f, err := ts.encoding.openFile(ts.store, destination.Path, destination.DataType)

@@ -171,7 +171,7 @@ func (x *extraction) checkKept(l *loaded, s *runState) error {
 	case x.kept == "", s.store.Resumed():
 		return nil
 	}
-	if _, err := checkpoint.Repair(x.keptPath); err != nil {
+	if _, err := checkpoint.CompletePublication(x.keptPath); err != nil {
 		return err
 	}
 	found, err := checkpoint.ReadKept(x.kept, l.Fingerprint())

@@ -96,7 +96,7 @@ func completeKept(path string) error {
 	if lock == nil {
 		return inUse(path, "--kept")
 	}
-	_, err = checkpoint.Repair(file)
+	_, err = checkpoint.CompletePublication(file)
 	return errors.Join(err, os.Remove(lock.Path()), lock.Unlock())
 }
 
