@@ -156,11 +156,11 @@ func keptFiles(kept map[string]map[string]json.RawMessage) (map[string]map[strin
 		if !known {
 			continue
 		}
-		files := map[string]Snapshot{}
-		if err := json.Unmarshal(text, &files); err != nil {
+		snapshots := map[string]Snapshot{}
+		if err := json.Unmarshal(text, &snapshots); err != nil {
 			return nil, fmt.Errorf("%s.%s: %w", job, KeptFilesMember, err)
 		}
-		all[job] = files
+		all[job] = snapshots
 	}
 	return all, nil
 }

@@ -136,9 +136,9 @@ type collection struct {
 
 	read atomic.Uint64 // sequence of the last page read; 0 before the first page, and in a sorted collection
 
-	limit    limit
-	arrivals arrivals
-	checks   retryChecks
+	cancelPoint cancelPoint
+	arrivals    arrivals
+	checks      retryChecks
 
 	gap     *store.StoredHead // failure at which a sorted collection stopped; nil if it has not met a failure
 	failed  int               // number of tasks found to have failed after all others had ended
@@ -148,8 +148,8 @@ type collection struct {
 	releases string    // ID of a collection that has released pages; it is part of its checkpoints
 }
 
-// A limit ends the collection of a cancelled run.
-type limit struct {
+// A cancelPoint ends the collection of a cancelled run.
+type cancelPoint struct {
 	mu   sync.Mutex             // held while checking whether the run is still cancelled
 	last atomic.Pointer[uint64] // sequence of the last page to collect; nil while the run goes on
 }
@@ -188,8 +188,7 @@ const (
 // errGoesOn means that a failed partition is running again.
 var errGoesOn = errors.New("the run goes on")
 
-// done reports whether nothing is left to collect: all tasks have ended and none has failed. A tree reports the same
-// of its tasks by complete, and both have allEnded, which counts failed tasks as well.
+// done reports whether nothing is left to collect: all tasks have ended, and no task has failed.
 func (c *collection) done() bool {
 	return c.noneFailed || !slices.ContainsFunc(c.trees, func(t *rootProgress) bool { return !t.complete() })
 }

@@ -76,8 +76,8 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, wa
 // closeAfterCancel limits the collection to the pages stored so far if the run is still cancelled.
 // Meanwhile, [collection.reopen] waits.
 func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCauseFunc) {
-	c.limit.mu.Lock()
-	defer c.limit.mu.Unlock()
+	c.cancelPoint.mu.Lock()
+	defer c.cancelPoint.mu.Unlock()
 	stored, err := c.store.Run(ctx, c.run.ID())
 	if err == nil && isActive(stored) {
 		return
@@ -90,26 +90,26 @@ func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCa
 		stop(err)
 		return
 	}
-	c.limit.last.Store(&last)
+	c.cancelPoint.last.Store(&last)
 	if !c.options.Sorted && c.read.Load() >= last {
 		stop(errCancelled)
 	}
 }
 
-// reopen removes the limit after the run was submitted again.
+// reopen removes the cancel point after the run was submitted again.
 func (c *collection) reopen() {
-	c.limit.mu.Lock()
-	defer c.limit.mu.Unlock()
-	c.limit.last.Store(nil)
+	c.cancelPoint.mu.Lock()
+	defer c.cancelPoint.mu.Unlock()
+	c.cancelPoint.last.Store(nil)
 }
 
 // cancelled reports whether the collection ends with the stored pages because its run is
 // cancelled.
-func (c *collection) cancelled() bool { return c.limit.last.Load() != nil }
+func (c *collection) cancelled() bool { return c.cancelPoint.last.Load() != nil }
 
 // isFinal reports whether a page is the last one to collect from a cancelled run.
 func (c *collection) isFinal(sequence uint64) bool {
-	last := c.limit.last.Load()
+	last := c.cancelPoint.last.Load()
 	return last != nil && sequence >= *last
 }
 

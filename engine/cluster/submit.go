@@ -228,11 +228,11 @@ func refused(message, hint string) error {
 
 // create stores the record of the run. It returns nil unless the run was submitted before.
 func (r *Run) create(ctx context.Context) (*Resubmission, error) {
-	value, err := json.Marshal(r.record)
+	encoded, err := json.Marshal(r.record)
 	if err != nil {
 		return nil, err
 	}
-	r.revision, err = r.cluster.store.PutRun(ctx, r.ID(), value)
+	r.revision, err = r.cluster.store.PutRun(ctx, r.ID(), encoded)
 	if !errors.Is(err, store.ErrConflict) {
 		return nil, err
 	}

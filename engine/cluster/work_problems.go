@@ -99,7 +99,7 @@ func (w *workerRun) pauseRun(run string, err error) {
 	}
 	w.mu.Unlock()
 	var attrs []any
-	if l, ok := errors.AsType[*lack](err); ok && l.remedy.InWords() {
+	if l, ok := errors.AsType[*missingSettings](err); ok && l.remedy.InWords() {
 		attrs = []any{"hint", l.remedy}
 	}
 	w.noteProblem(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err), attrs...)

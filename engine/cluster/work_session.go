@@ -178,12 +178,12 @@ func (w *workerRun) openSession(ctx context.Context, s *session) error {
 	}
 	e, err := r.load(options...)
 	if err != nil {
-		return lacks(err)
+		return asMissingSettings(err)
 	}
 	s.run = r
 	s.Session, err = e.Distribution().Open(ctx, engine.RunFacts{ID: s.id, Worker: w.Name, Started: r.record.Started})
 	if err != nil {
-		return lacks(err)
+		return asMissingSettings(err)
 	}
 	return nil
 }
@@ -221,33 +221,34 @@ func (w *workerRun) logUnusedInput(run, name string) {
 	}
 }
 
-// A lack is the environment variables and inputs that a worker lacks.
-type lack struct {
+// A missingSettings is an error that names environment variables and inputs that a worker lacks.
+type missingSettings struct {
 	text   string
 	remedy remedy.Remedy
 }
 
-func (l *lack) Error() string { return l.text }
+func (m *missingSettings) Error() string { return m.text }
 
-// lacks returns the error of a configuration that does not compile as a [lack], if that is why.
-func lacks(err error) error {
+// asMissingSettings returns an error about mistakes in a configuration as a [missingSettings], and any other error
+// unchanged.
+func asMissingSettings(err error) error {
 	found, ok := errors.AsType[engine.Diagnostics](err)
 	if !ok {
 		return err
 	}
 	var texts []string
-	var l lack
+	var missing missingSettings
 	for _, d := range found {
 		text := d.Message
 		if strings.HasPrefix(d.Path, rules.InputPath("")) {
 			text = d.Path + ": " + text
 		}
-		if texts = lists.AppendNew(texts, text); !l.remedy.InWords() {
-			l.remedy = d.Remedy
+		if texts = lists.AppendNew(texts, text); !missing.remedy.InWords() {
+			missing.remedy = d.Remedy
 		}
 	}
-	l.text = strings.Join(texts, "; ")
-	return &l
+	missing.text = strings.Join(texts, "; ")
+	return &missing
 }
 
 // context returns a context that also ends when the run is cancelled.

@@ -134,17 +134,17 @@ func (d *detection) fetch(ctx context.Context) error {
 		t = d.run(ctx, candidate{}, 1)
 	}
 	if d.session.last == nil {
-		return d.explain(t.err)
+		return d.diagnose(t.err)
 	}
 	var err error
 	d.page, err = readPage(d.session.last)
 	// The items of XML are found only with dataField.
 	if t.err != nil && (err != nil || d.page.format != rules.FormatXML || d.page.Status != http.StatusOK) {
 		d.page = nil
-		return d.explain(t.err)
+		return d.diagnose(t.err)
 	}
 	if err != nil {
-		return d.explain(fault(failure.Response, err.Error(), ""))
+		return d.diagnose(fault(failure.Response, err.Error(), ""))
 	}
 	if first := d.session.known[0]; d.call.typed == nil || pathOf(d.call.typed) != pathOf(first.address) ||
 		!sameParams(d.call.typed.Query(), first.address.Query(), []string{d.session.buster}) {
@@ -175,8 +175,8 @@ var passwordField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCom
 
 const needsCredentials = "add credentials, as with %s 'Authorization: Bearer TOKEN'"
 
-// explain adds a hint to an error.
-func (d *detection) explain(err error) error {
+// diagnose adds a hint to an error.
+func (d *detection) diagnose(err error) error {
 	failed, ok := errors.AsType[*engine.Error](err)
 	if d.session.differs {
 		return fault(failure.Response, "the request of the recording cannot be written in a configuration",
@@ -221,22 +221,22 @@ func (d *detection) explain(err error) error {
 
 // findItems chooses the list of the items.
 func (d *detection) findItems() error {
-	lists := d.page.lists
-	if len(lists) == 0 {
+	found := d.page.lists
+	if len(found) == 0 {
 		names := "it is " + value.KindOf(d.page.root)
 		if object, ok := d.page.root.(value.Object); ok {
 			names = "its keys are " + strings.Join(object.Names()[:min(len(object), 12)], ", ")
 		}
 		return fault(failure.Response, "the response has no list of items: "+d.hide(names), "give the address of a list")
 	}
-	d.items = lists[0]
+	d.items = found[0]
 	place := "at " + d.items.String()
 	if len(d.items.path) == 0 {
 		place = "the response itself"
 	}
 	d.saw("The list of items is %s. The page has %s.", place, wording.Counted(len(d.items.items), "item"))
 	var others []string
-	for _, l := range lists[1:] {
+	for _, l := range found[1:] {
 		if isRival(d.items, l) {
 			others = append(others, l.String())
 		}

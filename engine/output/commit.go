@@ -20,7 +20,7 @@ const noteInterval = 10 * time.Millisecond
 // commits decides when pages are committed to the state, and with which outputs.
 type commits struct {
 	*run
-	records  *records
+	runFiles *runFiles
 	contract *comparison
 
 	marksEveryPage bool                          // whether a commit needs a checkpoint of every page
@@ -28,16 +28,16 @@ type commits struct {
 	last           time.Time                     // time of the last commit
 	writers        map[*checkpoint.Output]string // root of the job that last wrote to each output
 
-	noted time.Time       // time at which a position was last noted
-	note  json.RawMessage // the position after the latest page, if it was noted and is not marked
-	root  string          // root of the job of that page
+	noted    time.Time       // time at which a position was last noted
+	position json.RawMessage // the position after the latest page, if it was noted and is not marked
+	root     string          // root of the job of that page
 }
 
 // newCommits returns the commits of a run. live says that items are in a stream, from which they cannot be
 // discarded when the run resumes.
-func newCommits(r *run, live bool, records *records, contract *comparison) commits {
+func newCommits(r *run, live bool, files *runFiles, contract *comparison) commits {
 	c := commits{
-		run: r, records: records, contract: contract,
+		run: r, runFiles: files, contract: contract,
 		marksEveryPage: r.options.Order != Sequential && len(r.engine.Info().Roots) > 1,
 		interval:       commitInterval, writers: map[*checkpoint.Output]string{},
 	}
@@ -55,13 +55,13 @@ func (c *commits) begin(page *engine.Page, targets []*target) error {
 	switch {
 	case page.Outcome == rules.Failed && !page.Skipped:
 		err = c.commit()
-	case !c.notes():
+	case !c.positionDue():
 		err = c.mark()
 	}
 	if err != nil {
 		return err
 	}
-	c.note = nil // the page follows the position
+	c.position = nil // the page follows the position
 	root := page.Root
 	for _, t := range targets {
 		if t.file == nil {
@@ -71,7 +71,7 @@ func (c *commits) begin(page *engine.Page, targets []*target) error {
 			return err
 		}
 	}
-	if trace := c.records.trace.file; trace != nil {
+	if trace := c.runFiles.trace.file; trace != nil {
 		return c.beginOutput(root, trace)
 	}
 	return nil
@@ -87,20 +87,20 @@ func (c *commits) beginOutput(root string, o *checkpoint.Output) error {
 	return nil
 }
 
-// notes reports whether the position after the next page is noted.
-func (c *commits) notes() bool { return c.marksEveryPage || time.Since(c.noted) >= noteInterval }
+// positionDue reports whether the position after the next page is to be noted.
+func (c *commits) positionDue() bool { return c.marksEveryPage || time.Since(c.noted) >= noteInterval }
 
 // save notes the position after a page, and commits it to the state if a commit is due.
 func (c *commits) save(page *engine.Page) error {
 	due := page.Final || time.Since(c.last) >= c.interval
-	if !c.hasState() || !due && !c.notes() {
+	if !c.hasState() || !due && !c.positionDue() {
 		return nil
 	}
 	position, err := page.Checkpoint()
 	if err != nil || position == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	c.note, c.root, c.noted = position, page.Root, time.Now()
+	c.position, c.root, c.noted = position, page.Root, time.Now()
 	switch {
 	case due:
 		return c.commit()
@@ -112,17 +112,17 @@ func (c *commits) save(page *engine.Page) error {
 
 // mark adds the pages up to the noted position to the next commit.
 func (c *commits) mark() error {
-	if c.note == nil {
+	if c.position == nil {
 		return nil
 	}
-	position := c.note
-	c.note = nil
+	position := c.position
+	c.position = nil
 	return c.store.Mark(c.root, position, c.writtenBy(c.root)...)
 }
 
 // commit commits the pages up to the noted position to the state.
 func (c *commits) commit() error {
-	if c.note == nil {
+	if c.position == nil {
 		return nil
 	}
 	c.contract.mark()
@@ -145,7 +145,7 @@ func (c *commits) writtenBy(root string) []*checkpoint.Output {
 			outputs = append(outputs, o)
 		}
 	}
-	if r := c.records.recording; r != nil {
+	if r := c.runFiles.recording; r != nil {
 		outputs = append(outputs, r.rows)
 	}
 	return outputs

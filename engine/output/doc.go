@@ -11,7 +11,7 @@
 // devices, and queue.go keeps the order of concurrent jobs there. modes.go decides which files are added to and which
 // are merged into. commit.go decides when pages are committed, group.go which files are published together, and
 // audit.go has the results of the jobs with the findings about their files, which publish.go asks whether it may
-// publish a group. What else a run writes is in kept.go, contract.go, trace.go and records.go. report.go has the
+// publish a group. What else a run writes is in kept.go, contract.go, trace.go and run_files.go. report.go has the
 // reports about files.
 //
 // file.go and writer.go pass the items of a file to the encoder of its format, in csv.go, parquet.go or singer.go;

@@ -28,7 +28,7 @@ type groups struct {
 // newGroups determines the groups of a run.
 func newGroups(r *run, targets *targets) groups {
 	gs := groups{run: r, targets: targets, byJob: map[string][]*group{}}
-	for _, g := range gs.all() {
+	for _, g := range gs.build() {
 		slices.Sort(g.jobs)
 		g.jobs = slices.Compact(g.jobs)
 		g.left = len(g.jobs)
@@ -90,8 +90,8 @@ func (b *grouping) absorb(g, other *group) *group {
 	return g
 }
 
-// all returns the groups of all targets. Trees that share a file are in one group.
-func (gs *groups) all() []*group {
+// build returns the groups of all targets. Trees that share a file are in one group.
+func (gs *groups) build() []*group {
 	trees, b := gs.trees(), grouping{of: map[*target]*group{}}
 	last := b.begin()
 	last.last = true

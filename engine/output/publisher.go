@@ -30,7 +30,7 @@ type Publisher struct {
 	*run
 	pipes        pipes        // pipes and devices, which the targets and the trace write to
 	targets      targets      // files and streams of the items
-	records      records      // trace and recording
+	runFiles     runFiles     // trace and recording
 	contract     *comparison  // nil without a contract
 	commits      commits      // of pages to the state
 	kept         keptValues   // values of the earlier run and of this one
@@ -69,7 +69,7 @@ func (p *Publisher) open() error {
 		return err
 	}
 	p.targets = targets{run: p.run, encoding: encoding{Options: p.options.Options, keys: keysOf(p.engine)}}
-	p.records = records{run: p.run}
+	p.runFiles = runFiles{run: p.run}
 	p.kept = newKeptValues(p.run)
 	modes := modes{p.run, &p.kept}
 	if err := modes.checkMerge(); err != nil {
@@ -94,10 +94,10 @@ func (p *Publisher) open() error {
 	if err := p.targets.open(&p.pipes); err != nil {
 		return err
 	}
-	if err := p.records.openTrace(&p.pipes); err != nil {
+	if err := p.runFiles.openTrace(&p.pipes); err != nil {
 		return err
 	}
-	if err := p.records.openRecording(); err != nil {
+	if err := p.runFiles.openRecording(); err != nil {
 		return err
 	}
 	if err := p.kept.read(); err != nil { // opening a file has completed the publication of an earlier run, which saved kept values
@@ -113,7 +113,7 @@ func (p *Publisher) open() error {
 		return err
 	}
 	p.targets.assignJobs()
-	p.commits = newCommits(p.run, p.targets.live, &p.records, p.contract)
+	p.commits = newCommits(p.run, p.targets.live, &p.runFiles, p.contract)
 	p.results = results{run: p.run, ended: map[string]engine.JobResult{}}
 	p.groups = newGroups(p.run, &p.targets)
 	p.publications = publications{run: p.run, targets: &p.targets, kept: &p.kept, results: &p.results, contract: p.contract}
@@ -157,7 +157,7 @@ func (r *run) completePublication(path string) error {
 func (p *Publisher) Engine() *engine.Engine { return p.engine }
 
 // Recording returns the file of [PublisherOptions.RecordFile], or nil if the run is not recorded.
-func (p *Publisher) Recording() *Recording { return p.records.recording }
+func (p *Publisher) Recording() *Recording { return p.runFiles.recording }
 
 // Run runs the engine and publishes its results. After success, the next run with the state is the
 // next increment.
@@ -185,7 +185,7 @@ func (p *Publisher) page(page *engine.Page) error {
 			return err
 		}
 	}
-	if err := p.records.page(page); err != nil {
+	if err := p.runFiles.page(page); err != nil {
 		return err
 	}
 	p.contract.page(page)
@@ -202,7 +202,7 @@ func (p *Publisher) page(page *engine.Page) error {
 
 // Skipped adds the page on which a skipped partition failed to the trace. The engine calls it; a
 // program that passes pages without the engine must call it as well.
-func (p *Publisher) Skipped(page *engine.Page) { p.records.trace.skip(page) }
+func (p *Publisher) Skipped(page *engine.Page) { p.runFiles.trace.skip(page) }
 
 // Commit marks a job as complete, and writes its items that waited for other jobs. A file is
 // published when all of its jobs are complete.
@@ -247,7 +247,7 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 	err := errors.Join(failed, files.WriteError(p.end(result, failed)), p.results.refusal(), files.WriteError(p.publications.unmerged.err))
 	p.kept.restore(result)
 	err = cmp.Or(err, files.WriteError(p.targets.settle())) // with both, the same error would be repeated
-	err = errors.Join(err, files.WriteError(p.records.publish(err == nil && !rejects(result))))
+	err = errors.Join(err, files.WriteError(p.runFiles.publish(err == nil && !rejects(result))))
 	for _, t := range p.targets.all {
 		if t.file != nil {
 			p.logPartial(t, result)
@@ -276,7 +276,7 @@ func (p *Publisher) end(result *engine.Result, failed error) error {
 	if err := p.store.Flush(); err != nil {
 		return err
 	}
-	if err := p.records.end(result); err != nil { // after the commit, as a run that resumes may fail otherwise
+	if err := p.runFiles.end(result); err != nil { // after the commit, as a run that resumes may fail otherwise
 		return err
 	}
 	p.groups.succeeded = failed == nil && !rejects(result)
@@ -301,8 +301,8 @@ func (p *Publisher) discard(result *engine.Result) error {
 	}
 	outputs := p.targets.addSharingRoots(refused)
 	if len(refused) == len(p.engine.Info().Roots) {
-		for _, record := range p.records.all() {
-			outputs = append(outputs, record.file)
+		for _, written := range p.runFiles.all() {
+			outputs = append(outputs, written.file)
 		}
 	}
 	p.contract.forget(refused)

@@ -57,11 +57,11 @@ type targets struct {
 }
 
 // open opens the files of the items, or the stream.
-func (ts *targets) open(ps *pipes) error {
+func (ts *targets) open(streams *pipes) error {
 	destinations, stream := Destinations(ts.engine, ts.options.Dir, ts.options.Format), ts.options.Stream
 	if ts.options.StreamFile != "" {
 		var err error
-		if stream, err = ps.open(ts.options.StreamFile); err != nil {
+		if stream, err = streams.open(ts.options.StreamFile); err != nil {
 			return err
 		}
 	}
@@ -90,7 +90,7 @@ func (ts *targets) open(ps *pipes) error {
 		}
 	}
 	for _, destination := range destinations {
-		if err := ts.openTarget(destination, ps); err != nil {
+		if err := ts.openTarget(destination, streams); err != nil {
 			return err
 		}
 	}
@@ -99,9 +99,9 @@ func (ts *targets) open(ps *pipes) error {
 
 // openTarget opens the file of a data type. A pipe or a device receives items immediately; a file
 // receives its rows when they are complete.
-func (ts *targets) openTarget(destination Destination, ps *pipes) error {
+func (ts *targets) openTarget(destination Destination, streams *pipes) error {
 	if files.IsStream(destination.Path) {
-		w, err := ps.open(destination.Path)
+		w, err := streams.open(destination.Path)
 		if err != nil {
 			return err
 		}

@@ -343,8 +343,8 @@ func onlyOnce(a *api, r *reply) {
 	}
 }
 
-// elsewhere returns a function that changes the address in a link. Other values stay as they are.
-func elsewhere(change func(*url.URL)) func(any) any {
+// withAddress returns a function that changes the address in a link. Other values stay as they are.
+func withAddress(change func(*url.URL)) func(any) any {
 	return func(v any) any {
 		text, _ := v.(string)
 		u, err := url.Parse(text)
@@ -365,8 +365,8 @@ func otherScheme(u *url.URL) {
 	}
 }
 
-// patient refuses a request and asks to wait for a day.
-func patient(a *api, r *reply) {
+// refusesForADay refuses a request and asks to wait for a day.
+func refusesForADay(a *api, r *reply) {
 	status(http.StatusTooManyRequests, errorBody)(a, r)
 	r.headers = http.Header{"Retry-After": {"86400"}}
 }

@@ -278,26 +278,26 @@ func (t *translation) byNames() {
 // parents finds the lists whose items the variables in the paths of others stand for: GET /customers is
 // the parent of GET /customers/:id/orders, if its items have an identifier.
 func (r *reader) parents(streams []*entry) {
-	lists := map[string]*entry{}
+	byPath := map[string]*entry{}
 	for _, e := range streams {
-		if e.list && e.stream.Refused == "" && lists[e.path] == nil && len(e.ids) > 0 {
-			lists[e.path] = e
+		if e.list && e.stream.Refused == "" && byPath[e.path] == nil && len(e.ids) > 0 {
+			byPath[e.path] = e
 		}
 	}
 	byDepth := slices.Clone(streams) // parents before their children
 	slices.SortStableFunc(byDepth, func(a, b *entry) int { return strings.Count(a.path, "/") - strings.Count(b.path, "/") })
 	for _, e := range byDepth {
-		e.childOf(lists)
+		e.childOf(byPath)
 	}
 }
 
 // childOf makes a stream the child of the list that is nearest to it, if there is one.
-func (e *entry) childOf(lists map[string]*entry) {
+func (e *entry) childOf(byPath map[string]*entry) {
 	base := e.stream.BaseURL
 	segments := strings.Split(strings.TrimPrefix(e.path, base), "/")
 	parts := strings.Split(e.stream.Endpoint, "/")
 	for i := len(segments) - 1; i > 0; i-- {
-		parent := lists[base+strings.Join(segments[:i], "/")]
+		parent := byPath[base+strings.Join(segments[:i], "/")]
 		if parent == nil || parent == e || len(segments) != len(parts) || !strings.HasPrefix(parts[i], "{input.") {
 			continue
 		}

@@ -12,99 +12,99 @@ import (
 	"github.com/stopwhen/stopwhen/engine/files"
 )
 
-// records are the trace and the recording of a run.
-type records struct {
+// runFiles are the trace and the recording of a run.
+type runFiles struct {
 	*run
 	trace     traceWriter
 	recording *Recording // nil if the run is not recorded
 }
 
 // openTrace opens the trace. Its file appears, and is resumed, like the files of items.
-func (rs *records) openTrace(ps *pipes) (err error) {
-	path := rs.options.TraceFile
+func (rf *runFiles) openTrace(streams *pipes) (err error) {
+	path := rf.options.TraceFile
 	switch {
 	case path == "":
-		rs.trace.to = rs.options.Trace
+		rf.trace.to = rf.options.Trace
 	case files.IsStream(path):
-		rs.trace.to, err = ps.open(path)
+		rf.trace.to, err = streams.open(path)
 	default:
 		if err = refuseDirectories(path); err != nil {
 			return err
 		}
-		rs.trace.file, err = rs.store.Rows(filepath.Clean(path), nil)
-		rs.trace.to = rs.trace.file
-		if err == nil && rs.trace.file.Finished() { // nothing is left of the run
-			rs.trace.to = nil
+		rf.trace.file, err = rf.store.Rows(filepath.Clean(path), nil)
+		rf.trace.to = rf.trace.file
+		if err == nil && rf.trace.file.Finished() { // nothing is left of the run
+			rf.trace.to = nil
 		}
 	}
 	return err
 }
 
 // openRecording opens the recording.
-func (rs *records) openRecording() error {
-	if rs.options.RecordFile == "" {
+func (rf *runFiles) openRecording() error {
+	if rf.options.RecordFile == "" {
 		return nil
 	}
-	if err := refuseDirectories(rs.options.RecordFile); err != nil {
+	if err := refuseDirectories(rf.options.RecordFile); err != nil {
 		return err
 	}
-	rows, err := rs.store.Rows(filepath.Clean(rs.options.RecordFile), nil)
+	rows, err := rf.store.Rows(filepath.Clean(rf.options.RecordFile), nil)
 	if err != nil {
 		return err
 	}
 	rows.Private()
-	rs.recording = &Recording{rows: rows}
+	rf.recording = &Recording{rows: rows}
 	return nil
 }
 
 // page adds a page to the trace, and the exchanges before it to the recording.
-func (rs *records) page(page *engine.Page) error {
-	return errors.Join(rs.trace.page(page), rs.recording.flush())
+func (rf *runFiles) page(page *engine.Page) error {
+	return errors.Join(rf.trace.page(page), rf.recording.flush())
 }
 
 // end adds to the trace where the run failed, and the last exchanges to the recording.
-func (rs *records) end(result *engine.Result) error {
-	if err := rs.trace.failures(result); err != nil {
+func (rf *runFiles) end(result *engine.Result) error {
+	if err := rf.trace.failures(result); err != nil {
 		return err
 	}
-	return rs.recording.flush()
+	return rf.recording.flush()
 }
 
-// A record is a file that describes the run.
-type record struct {
+// A runFile is a file that describes the run.
+type runFile struct {
 	kind    string
 	file    *checkpoint.Output
 	private bool
 }
 
 // all returns the files of the trace and the recording that the run writes.
-func (rs *records) all() (all []record) {
-	if rs.trace.file != nil {
-		all = append(all, record{kind: "trace", file: rs.trace.file})
+func (rf *runFiles) all() (all []runFile) {
+	if rf.trace.file != nil {
+		all = append(all, runFile{kind: "trace", file: rf.trace.file})
 	}
-	if rs.recording != nil {
-		all = append(all, record{"recording", rs.recording.rows, true})
+	if rf.recording != nil {
+		all = append(all, runFile{"recording", rf.recording.rows, true})
 	}
 	return all
 }
 
 // publish gives the trace and the recording their names, after a run that has succeeded.
 // After any other run, they replace no file, and stay where they are if the run can be resumed.
-func (rs *records) publish(succeeded bool) error {
-	for _, r := range rs.all() {
+func (rf *runFiles) publish(succeeded bool) error {
+	for _, r := range rf.all() {
 		if r.file.Finished() {
 			continue
 		}
 		_, err := os.Lstat(r.file.Name())
 		exists := err == nil
-		if !succeeded && (exists || rs.hasState()) {
-			rs.logUnpublished(r.kind, r.file)
+		if !succeeded && (exists || rf.hasState()) {
+			rf.logUnpublished(r.kind, r.file)
 			continue
 		}
 		if r.private && exists {
 			_ = os.Chmod(r.file.Name(), files.Private) // a file that replaces another has its mode; some file systems have no modes
 		}
-		if err := rs.store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{{Output: r.file}}}); err != nil {
+		if err := rf.store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{{Output: r.file}}}); err != nil {
 			return err
 		}
 	}
@@ -112,11 +112,11 @@ func (rs *records) publish(succeeded bool) error {
 }
 
 // logUnpublished logs where the trace or the recording is after a run that has not succeeded.
-func (rs *records) logUnpublished(kind string, file *checkpoint.Output) {
+func (rf *runFiles) logUnpublished(kind string, file *checkpoint.Output) {
 	if !file.Created() {
 		return
 	}
-	rs.log.Warn(fmt.Sprintf("%s: the run has not succeeded, and its %s is in %s", unpublished(file), kind, filepath.Base(file.Path())),
+	rf.log.Warn(fmt.Sprintf("%s: the run has not succeeded, and its %s is in %s", unpublished(file), kind, filepath.Base(file.Path())),
 		"event", "partial", "file", file.Name(), "partial", file.Path())
 }
 
