@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strings"
+
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -55,6 +57,21 @@ func (a Auditor) AuditRows(job JobResult, merge bool) *Finding {
 		return nil
 	}
 	return evidence.AuditAgain(compiled, job.Known)
+}
+
+// AuditReplaced returns the finding that rows of a job, which are merged by their keys, replace rows with other contents that
+// another job has written in the same run, or nil if their number is 0.
+func (a Auditor) AuditReplaced(job, other string, rows int) *Finding {
+	compiled := a.engine.byID[job]
+	if compiled == nil {
+		return nil
+	}
+	facts := rules.ListFacts{Ambiguous: rows, OtherJob: other, KeyPaths: strings.Join(compiled.Spec().Key, ", ")}
+	found := evidence.AuditJob(compiled, trace.FindingAmbiguous, facts)
+	if found != nil {
+		found.Weight = rules.WeightEvidence
+	}
+	return found
 }
 
 // AuditContract returns the finding of the audit about data of a job that differ from the contract in

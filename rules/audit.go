@@ -193,8 +193,11 @@ var auditTable = audits([]Rule{
 	{ID: "audit.ambiguous", Audit: &Auditing{Requires: FactList, About: AboutKey | AboutPartitions, Also: afterAnyOther},
 		Source: `list.ambiguous > 0`,
 		Clause: "partitions have other items with one key, which merging loses",
-		Message: counted("list.ambiguous", "item has", "items have") + ` the key ({list.keyPaths}) of an item of an earlier partition, ` +
-			"but other content; merging writes the last of each key and loses the others: add the value of the partition to the key"},
+		Message: counted("list.ambiguous", "item has", "items have") + ` the key ({list.keyPaths}) of an item of ` +
+			`{list.otherJob == "" ? "an earlier partition" : "job " + list.otherJob}, ` +
+			"but other content; merging writes the last of each key and loses the others: " +
+			`{list.otherJob == "" ? "add the value of the partition to the key" : ` +
+			`"add a member that tells the jobs apart to the key, or give each job its own dataType"}`},
 	{ID: "audit.noKey", Audit: &Auditing{Requires: FactList, About: AboutKey, Also: afterAnyOther},
 		Source: `list.keyless > 0`,
 		Clause: "items lack every member of their key",

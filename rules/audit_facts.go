@@ -70,7 +70,8 @@ type ListFacts struct {
 	SameKeyOf   int    `expr:"sameKeyOf" doc:"the page of the earlier item"`
 	Keyless     int    `expr:"keyless" doc:"items that lack their key"`
 	KeylessPage int    `expr:"keylessPage" doc:"the page of the first such item; 0 if none"`
-	Ambiguous   int    `expr:"ambiguous" doc:"items with the key of an item of an earlier partition, but other content"`
+	Ambiguous   int    `expr:"ambiguous" doc:"items with the key of an item of an earlier partition or of another job, but other content"`
+	OtherJob    string `expr:"otherJob" doc:"that job; empty for a partition"`
 	KeyPaths    string `expr:"keyPaths" doc:"the paths of the key, if any of this was noticed"`
 
 	DuplicateKey string `expr:"duplicateKey" doc:"the first key that an object has twice, if rules read it or it leads to items"`

@@ -25,8 +25,9 @@ type file struct {
 	encoding   encoding
 	dataType   string // data type of the items
 	appends    bool
-	key        []string // paths of the key by which rows are merged into the existing file; nil if they are not
-	head       head     // columns of the file that rows are added to
+	key        []string    // paths of the key by which rows are merged into the existing file; nil if they are not
+	shared     *sharedKeys // the keys of the rows; nil unless several jobs write rows that are merged
+	head       head        // columns of the file that rows are added to
 	encoder    encoder
 	settled    bool
 	rowsBefore *int64 // see replaces; nil if the rows have not been counted

@@ -93,6 +93,62 @@ func digestOf(key []byte) [16]byte {
 	return [16]byte(sum[:])
 }
 
+// sharedKeys has the keys of the rows that several jobs write to one file in this run, and counts the rows that replace one
+// of another job with other contents when they are merged. The rows before a resume are unknown.
+type sharedKeys struct {
+	paths [][]string
+	last  map[[16]byte]keyedRow
+	found map[string]*replacedRows // by the later job
+}
+
+// A keyedRow is the last row of a key.
+type keyedRow struct {
+	job     string
+	content uint64
+}
+
+// replacedRows are the rows of other jobs that the rows of a job replace.
+type replacedRows struct {
+	count int
+	job   string // the job that has written the first of them
+}
+
+// newSharedKeys returns the keys of a file whose rows are merged by the values at the paths of a key.
+func newSharedKeys(paths []string) *sharedKeys {
+	return &sharedKeys{lists.Map(paths, keypath.Split), map[[16]byte]keyedRow{}, map[string]*replacedRows{}}
+}
+
+// notice notes the items that a job writes. The receiver may be nil.
+func (k *sharedKeys) notice(job string, items engine.Items) {
+	if k == nil {
+		return
+	}
+	var key []byte
+	for item := range items.All() {
+		var found bool
+		if key, found = document.AppendKey(key[:0], item, k.paths); !found {
+			continue
+		}
+		digest := digestOf(key)
+		row := keyedRow{job, document.DigestOf(item, document.Digest{}).Half()}
+		if before, known := k.last[digest]; known && before.job != job && before.content != row.content {
+			if k.found[job] == nil {
+				k.found[job] = &replacedRows{job: before.job}
+			}
+			k.found[job].count++
+		}
+		k.last[digest] = row
+	}
+}
+
+// of returns the rows of other jobs that the rows of a job replace. The receiver may be nil.
+func (k *sharedKeys) of(job string) replacedRows {
+	if k == nil || k.found[job] == nil {
+		return replacedRows{}
+	}
+	return *k.found[job]
+}
+
 // iterRows calls a function with each row of a file.
 type iterRows func(func(row []byte) error) error
 

@@ -370,6 +370,9 @@ func (m modes) chooseMerge(targets []*target) error {
 		if err := t.file.mergeInto(key); err != nil {
 			return err
 		}
+		if len(t.jobs) > 1 {
+			t.file.shared = newSharedKeys(key)
+		}
 	}
 	return nil
 }

@@ -91,6 +91,12 @@ func (ps *publications) auditRows(g *group) bool {
 	}
 	for _, job := range g.jobs {
 		accepted = ps.results.find(job, ps.engine.Auditor().AuditRows(ps.results.of(job), ps.options.Merge)) && accepted
+		for _, t := range ps.targets.byJob[job] {
+			if t.file != nil {
+				replaced := t.file.shared.of(job)
+				accepted = ps.results.find(job, ps.engine.Auditor().AuditReplaced(job, replaced.job, replaced.count)) && accepted
+			}
+		}
 	}
 	return accepted
 }

@@ -150,6 +150,11 @@ func (ts *targets) assignJobs() {
 
 // write writes the items of a page that belong to a target.
 func (ts *targets) write(t *target, page *engine.Page) error {
+	if t.file != nil {
+		for _, items := range t.lists(page) {
+			t.file.shared.notice(page.Job, items)
+		}
+	}
 	if q := ts.queues[t]; q != nil {
 		return q.page(page)
 	}
