@@ -172,13 +172,14 @@ var auditTable = audits([]Rule{
 		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
 			` or signs.more == true or signs.total > total.items) or list.tiePage > 0 and signs.total != total.items`,
 		Clause: "the requests continue from the wrong end of the pages, or from a value that two items share",
-		Message: `{list.cursorPage == 0 and list.cursorFirst == "" ? "the request after page " + text(list.tiePage) + ` +
-			`" has " + list.tie + ` +
-			`", which its last two items share: items with that value may follow, and be left out; ` +
-			`continue from a value that each item has alone, or from that value on (gte), with a key of the items" : ` +
-			`(list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
-			`"the request after page 1 continues from its first item (" + list.cursorFirst + "), and page 2 is empty") + ` +
-			`"; if the list begins with the newest or greatest items, continue from the last one (reverse)"}`},
+		Message: `{list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
+			`list.cursorFirst != "" ? "the request after page 1 continues from its first item (" + list.cursorFirst + ` +
+			`"), and page 2 is empty" : ` +
+			`"the request after page " + text(list.tiePage) + " has " + list.tie + ` +
+			`", which its last two items share: items with that value may follow, and be left out"}; ` +
+			`{list.cursorPage > 0 or list.cursorFirst != "" ? ` +
+			`"if the list begins with the newest or greatest items, continue from the last one (reverse)" : ` +
+			`"continue from a value that each item has alone, or from that value on (gte), with a key of the items"}`},
 	{ID: "audit.twice", Audit: &Auditing{Requires: FactList, About: AboutOneList, Also: afterAnyOther},
 		Source: `list.twice > 0`,
 		Clause: "an item with an identifier or a key occurs twice on one page, and is written twice",
