@@ -11,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // addTotal lets a total end a list that is counted, or whose token stays after the last
@@ -48,7 +49,7 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	}
 	if !t.isCounter() {
 		variant = d.vary(ctx, variant, len(t.pages), func(c *candidate) {
-			c.pagination = c.pagination.With("audit", object("ignore", []any{"audit.token"}))
+			c.pagination = c.pagination.With("audit", object("ignore", []any{trace.FindingToken}))
 		})
 	}
 	d.saw("%s is %d on both pages: the list ends when that many items were read.", f.String(), total)

@@ -243,8 +243,8 @@ func (j explainer) addPartitionSigns(signs []RuleExplanation) {
 	found := map[string]bool{
 		trace.FindingRestart:   j.Parent != nil && explainer{Job: j.Parent}.restarts(),
 		trace.FindingErrorBody: j.maySeveral() && j.Spec().Response.Columns != nil,
-		"audit.repeated":       compared,
-		"audit.duplicate":      compared && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
+		trace.FindingRepeated:  compared,
+		trace.FindingDuplicate: compared && (j.Spec().Key != nil || slices.ContainsFunc(j.For, hasWindows)),
 	}
 	for _, of := range rules.PartitionAudits() {
 		i := slices.IndexFunc(signs, func(r RuleExplanation) bool { return r.ID == of.ID })

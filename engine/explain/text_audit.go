@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/wording"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // auditWarns says that a rule of the audit only warns.
@@ -69,7 +70,7 @@ func signNames(signs []RuleExplanation) string {
 	example := ""
 	var names []string
 	for _, r := range signs {
-		if r.ID == "audit.twice" {
+		if r.ID == trace.FindingTwice {
 			example = ", also that " + r.Clause
 		}
 		names = lists.AppendNew(names, strings.TrimPrefix(r.ID, "audit."))
@@ -128,7 +129,7 @@ func (x *JobExplanation) decides(r RuleExplanation) (conditions []string) {
 // failsAfterSamePage reports whether the finding of a rule of the audit is evidence after the guard samePage, although a rule reads
 // the sign.
 func (x *JobExplanation) failsAfterSamePage(r RuleExplanation) bool {
-	return strings.Contains(r.rule.Audit.Proof, "list.again") && (r.ID != "audit.token" || x.signsInHeader) &&
+	return strings.Contains(r.rule.Audit.Proof, "list.again") && (r.ID != trace.FindingToken || x.signsInHeader) &&
 		slices.ContainsFunc(x.Stops, func(stop RuleExplanation) bool {
 			return stop.ID == samePage && stop.Never == "" && stop.Origin.By.Kind == rules.AuthorDefault
 		})

@@ -174,7 +174,7 @@ func message(err error) string {
 func (r *run) findings() (ids []string) {
 	for _, result := range r.results {
 		for _, f := range result.Findings {
-			if f.ID != "audit.ceiling" || r.apis[0].chosen {
+			if f.ID != trace.FindingCeiling || r.apis[0].chosen {
 				ids = append(ids, f.ID)
 			}
 		}

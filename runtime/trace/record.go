@@ -135,6 +135,21 @@ const FindingMissing = "audit.missing"
 // FindingErrorBody is the id of the finding that a successful response tells of an error.
 const FindingErrorBody = "audit.errorBody"
 
+// FindingToken is the id of the finding that the last page has a next link or a token that no request has sent.
+const FindingToken = "audit.token"
+
+// FindingCeiling is the id of the finding that a list has a number of items at which APIs cut lists off.
+const FindingCeiling = "audit.ceiling"
+
+// FindingTwice is the id of the finding that an item occurs twice on one page.
+const FindingTwice = "audit.twice"
+
+// FindingRepeated is the id of the finding that a page or a partition has the items of an earlier one.
+const FindingRepeated = "audit.repeated"
+
+// FindingDuplicate is the id of the finding that two items have the same key.
+const FindingDuplicate = "audit.duplicate"
+
 // FindingRestart is the id of the finding that a list was restarted, so that items were written twice.
 const FindingRestart = "audit.restart"
 
