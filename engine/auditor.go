@@ -60,18 +60,14 @@ func (a Auditor) AuditRows(job JobResult, merge bool) *Finding {
 }
 
 // AuditReplaced returns the finding that rows of a job, which are merged by their keys, replace rows with other contents that
-// another job has written in the same run, or nil if their number is 0.
+// another job has written in the same run, or nil if their number is 0. It is a hint, since the later job may know the items better.
 func (a Auditor) AuditReplaced(job, other string, rows int) *Finding {
 	compiled := a.engine.byID[job]
 	if compiled == nil {
 		return nil
 	}
 	facts := rules.ListFacts{Ambiguous: rows, OtherJob: other, KeyPaths: strings.Join(compiled.Spec().Key, ", ")}
-	found := evidence.AuditJob(compiled, trace.FindingAmbiguous, facts)
-	if found != nil {
-		found.Weight = rules.WeightEvidence
-	}
-	return found
+	return evidence.AuditJob(compiled, trace.FindingAmbiguous, facts)
 }
 
 // AuditContract returns the finding of the audit about data of a job that differ from the contract in
