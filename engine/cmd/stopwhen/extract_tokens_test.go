@@ -240,7 +240,7 @@ func TestATokenThatAKilledRunHasLeftIsUsed(t *testing.T) {
 	file := filepath.Join(dir, "users.tokens")
 	status, _, log := api.run(t, dir, "--tokens", file)
 	require.Equal(t, 0, status, log)
-	for _, left := range []string{".0123456789abcdef.new", ".4711.new"} { // the second name is that of an earlier build
+	for _, left := range []string{".0123456789abcdef.new", ".4711471147114711.new"} {
 		require.NoError(t, os.Rename(file, file+left))
 		require.NoError(t, os.WriteFile(file+".aaaaaaaaaaaaaaaa.new", []byte(`{"version": 1, "tok`), 0o600))
 		require.NoError(t, os.WriteFile(file+".bbbbbbbbbbbbbbbb.new", nil, 0o600))
