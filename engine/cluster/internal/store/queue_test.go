@@ -230,8 +230,7 @@ func TestAConnectionThatBreaksDuringAFetchIsNoError(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 	pullers := []*puller{s.tasks(queue), s.slots(limited)}
 	for _, p := range pullers {
-		require.NoError(t, p.askLocked(t.Context()))
-		require.Eventually(t, func() bool { return len(p.answer.Messages()) == 1 }, time.Minute, 10*time.Millisecond)
+		askUntilDelivered(t, p)
 	}
 	server.stop()
 	require.Eventually(t, func() bool { return !s.nc.IsConnected() }, time.Minute, 10*time.Millisecond)
@@ -247,6 +246,20 @@ func TestAConnectionThatBreaksDuringAFetchIsNoError(t *testing.T) {
 	server.start()
 }
 
+// askUntilDelivered requests a message until one has arrived. The server answers at once, also if it does not know yet of one that was
+// just enqueued.
+func askUntilDelivered(t *testing.T, p *puller) {
+	t.Helper()
+	var asked time.Time
+	require.Eventually(t, func() bool {
+		if time.Since(asked) > 2*time.Second {
+			asked = time.Now()
+			require.NoError(t, p.askLocked(t.Context()))
+		}
+		return len(p.answer.Messages()) == 1
+	}, time.Minute, 10*time.Millisecond)
+}
+
 // A run is over while a fetch of its queue runs. The run may be submitted again.
 func TestAQueueThatIsForgottenHandsItsTaskBack(t *testing.T) {
 	s, _ := openRun(t, Options{})
@@ -254,8 +267,7 @@ func TestAQueueThatIsForgottenHandsItsTaskBack(t *testing.T) {
 	enqueue(t, s, Item{Key: task, Origin: queue.Origin})
 	p := s.tasks(queue)
 	p.mu.Lock() // as a fetch does
-	require.NoError(t, p.askLocked(t.Context()))
-	require.Eventually(t, func() bool { return len(p.answer.Messages()) == 1 }, time.Minute, 10*time.Millisecond)
+	askUntilDelivered(t, p)
 	s.Forget(queue)
 	_, known := s.pullers.Load(p.durable)
 	require.False(t, known)
