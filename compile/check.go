@@ -104,15 +104,20 @@ func (c *compilation) warnOfAbsentMember(j *Job) {
 // whyAbsent returns why no body has what an expression reads, with a hint, or "": each line of NDJSON and CSV is an item, so that the
 // body is a list, and a document of XML has a single member, its root element.
 func (j *Job) whyAbsent(r language.Read) (why, hint string) {
-	format, paths := j.Spec().Response.Format, j.Spec().ItemPaths()
-	switch {
-	case !r.InBody() || len(r.Path) == 0:
+	if !r.InBody() || len(r.Path) == 0 {
+		return "", ""
+	}
+	switch format := j.Spec().Response.Format; {
 	case format.IsLines():
 		if _, err := strconv.Atoi(r.Path[0]); err != nil {
 			return fmt.Sprintf("a response in the format %s is the list of its lines", format),
 				"page by numbers, or by what a header says, such as header(\"X-Next\")"
 		}
-	case format == rules.FormatXML && len(paths) > 0 && len(paths[0]) > 0 && paths[0][0] != r.Path[0]:
+	case format == rules.FormatXML:
+		paths := j.Spec().ItemPaths()
+		if len(paths) == 0 || len(paths[0]) == 0 || paths[0][0] == r.Path[0] {
+			break
+		}
 		root := paths[0][0]
 		return "the root element of the response is " + root + ", as dataField says",
 			"begin the path with it: " + keypath.Join(append([]string{root}, r.Path...)...)

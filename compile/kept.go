@@ -249,12 +249,13 @@ func (c *compilation) warnOfLastPage(j *Job) {
 		return
 	}
 	for _, e := range j.Keeps {
-		i := slices.IndexFunc(e.Calls(), func(name string) bool { return slices.Contains(extremes, name) })
+		calls := e.Calls()
+		i := slices.IndexFunc(calls, func(name string) bool { return slices.Contains(extremes, name) })
 		if i < 0 || !AccumulatesItems(e) || e.ReadsAny(rules.ContextKept) {
 			continue
 		}
 		kept := keypath.Format(rules.ContextKept, []string{e.Rule.Target})
-		c.warn(e.Rule, fmt.Sprintf("give %s the value so far, as in greatest(items, 'id', %s), or take the items of first", e.Calls()[i], kept),
+		c.warn(e.Rule, fmt.Sprintf("give %s the value so far, as in greatest(items, 'id', %s), or take the items of first", calls[i], kept),
 			"%s does not read %s, so it is that of the last page with items, and not of the list", e.Rule.ID, kept)
 	}
 }
