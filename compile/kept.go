@@ -47,6 +47,22 @@ func (a Analysis) KeptUse() KeptUse {
 // children run for all items, also if its filter reads kept values: a filter leaves items out of the file alone.
 func (a Analysis) ListDependsOnKept() bool { return a.job.ownKeptUse(nil) != KeptUnused }
 
+// Keepers returns the jobs whose kept values decide which items the job obtains: itself and its ancestors, if their requests,
+// stopping rules or the filter of the job depend on the values that they keep. A job that keeps values which nothing reads is
+// among them if there is no other.
+func (a Analysis) Keepers() (keepers []*Job) {
+	filter := a.job.ItemRules.Filter
+	for j := a.job; j != nil; j, filter = j.Parent, nil {
+		if len(j.Keeps) > 0 && j.ownKeptUse(filter) != KeptUnused {
+			keepers = append(keepers, j)
+		}
+	}
+	if keepers == nil && len(a.job.Keeps) > 0 {
+		keepers = []*Job{a.job}
+	}
+	return keepers
+}
+
 // ownKeptUse returns the use of kept values in the job itself, with a filter, which may be nil.
 func (j *Job) ownKeptUse(filter *language.Expression) KeptUse {
 	first, later := j.choosing(filter)

@@ -53,7 +53,7 @@ type JobInfo struct {
 	Key         []string // paths whose values identify an item that is written: `key`; nil without a key
 	Emits       bool     // whether the items are written: `emit`
 	Partitioned bool     // whether the job may run more than once, or has children
-	Keepers     []string // IDs of jobs that save values with `keep`: the job, and the ancestors whose lists depend on these values
+	Keepers     []string // IDs of the jobs whose values under `keep` decide what the job obtains: the job, its ancestors, or both
 }
 
 // Job describes a job of the configuration. It returns the zero JobInfo if there is no job with
@@ -71,11 +71,11 @@ func (e *Engine) Job(id string) JobInfo {
 	if job.Parent != nil {
 		info.Parent = job.Parent.ID()
 	}
+	for _, keeper := range job.Analysis().Keepers() {
+		info.Keepers = append(info.Keepers, keeper.ID())
+	}
 	for ; job != nil; job = job.Parent {
 		info.Root = job.ID()
-		if len(job.Keeps) > 0 && (job.ID() == id || job.Analysis().ListDependsOnKept()) {
-			info.Keepers = append(info.Keepers, job.ID())
-		}
 	}
 	return info
 }
@@ -85,7 +85,7 @@ func (e *Engine) Job(id string) JobInfo {
 // that they may come again; "" if there is none.
 func (e *Engine) Continues(job, keeper string, kept map[string]any) (continues bool, lacks string) {
 	keeping := e.byID[keeper]
-	if keeping == nil {
+	if keeping == nil || !slices.Contains(e.Job(job).Keepers, keeper) {
 		return false, ""
 	}
 	return keeping.Analysis().Continues(kept, job != keeper)

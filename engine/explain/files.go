@@ -17,10 +17,10 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 			x.Files = lists.AppendNew(x.Files, rules.FileName(dataType))
 		}
 	}
+	for _, keeper := range j.Keepers() {
+		x.Added, x.keepers = true, append(x.keepers, keeper.ID())
+	}
 	for job := j.Job; job != nil; job = job.Parent {
-		if len(job.Keeps) > 0 {
-			x.Added, x.keepers = true, append(x.keepers, job.ID())
-		}
 		if len(job.Children) > 0 {
 			x.parents = append(x.parents, job.ID())
 		}
