@@ -369,46 +369,18 @@ func (j *Job) sendsParamsInBody() bool {
 // readsJob reports whether an expression depends on the job's parameters, perhaps by
 // a variable or by the limit.
 func (j *Job) readsJob(e *language.Expression) bool {
-	ofJob := func(r language.Read) bool { return r.Root == rules.ContextJob || r.Root == rules.ContextLimit }
-	return e.ReadsFunc(func(r language.Read) bool {
-		return ofJob(r) || r.Root == rules.ContextState && len(r.Path) > 0 && slices.ContainsFunc(j.Init, func(init *language.Expression) bool {
-			return init.Rule.Target == r.Path[0] && init.ReadsFunc(ofJob)
-		})
-	})
+	atFirst, _ := j.variables()
+	ofJob := func(r language.Read) bool { return r.Is(rules.ContextJob) || r.Is(rules.ContextLimit) }
+	return slices.ContainsFunc(atFirst.Resolve(e.Reads), ofJob)
 }
 
-// varies reports whether an expression can differ from page to page.
-func (j *Job) varies(e *language.Expression) bool { return j.variesExcept(e, nil) }
-
-// variesExcept is varies for an expression that is part of the next values of the variables in seen.
-func (j *Job) variesExcept(e *language.Expression, seen []string) bool {
-	for _, r := range e.Reads {
+// varies reports whether an expression can differ from page to page: it depends on a value that changes, or on a variable
+// whose next value depends on the variable itself.
+func (j *Job) varies(e *language.Expression) bool {
+	return slices.ContainsFunc(variablesOf(j.Next).Resolve(e.Reads), func(r language.Read) bool {
 		known := r.Phase()
-		switch {
-		case known == rules.PhaseJob, known == rules.PhaseFirst:
-		case r.Root == rules.ContextState && len(r.Path) > 0:
-			if j.stateVaries(r.Path[0], seen) {
-				return true
-			}
-		default:
-			return true
-		}
-	}
-	return false
-}
-
-// stateVaries reports whether a variable changes from page to page: its next value reads the variable
-// itself, or a value that changes.
-func (j *Job) stateVaries(name string, seen []string) bool {
-	if slices.Contains(seen, name) {
-		return true
-	}
-	for _, e := range j.Next {
-		if e.Rule.Target == name && !e.IsStateVariable(name) {
-			return j.variesExcept(e, append(seen, name))
-		}
-	}
-	return false
+		return known != rules.PhaseJob && known != rules.PhaseFirst
+	})
 }
 
 // WhyNever says why a trigger can never be met. It returns "" if it can.

@@ -68,9 +68,9 @@ func (j *Job) ownKeptUse(filter *language.Expression) KeptUse {
 	first, later := j.choosing(filter)
 	atFirst, anyTime := j.variables()
 	switch {
-	case slices.ContainsFunc(first, atFirst.readKept), slices.ContainsFunc(later, anyTime.readKept):
+	case slices.ContainsFunc(first, readsKept(atFirst)), slices.ContainsFunc(later, readsKept(anyTime)):
 		return KeptFromFirst
-	case slices.ContainsFunc(j.NextParts, anyTime.readKept):
+	case slices.ContainsFunc(j.NextParts, readsKept(anyTime)):
 		return KeptAfterFirst
 	}
 	return KeptUnused
@@ -92,42 +92,36 @@ func (j *Job) choosing(filter *language.Expression) (first, later []*language.Ex
 	return first, later
 }
 
-// variables returns the variables of the state at the first request and at any time.
-func (j *Job) variables() (atFirst, anyTime variables) {
-	return variables(j.Init), variables(slices.Concat(j.Init, j.Next))
+// variables returns the variables of the state at the first request, which have the initial values, and at any time, when they
+// may also have the values after a page.
+func (j *Job) variables() (atFirst, anyTime language.Variables) {
+	return variablesOf(j.Init), variablesOf(slices.Concat(j.Init, j.Next))
 }
 
-// variables are expressions for the values of variables of the state. At the first request, they are
-// the initial values; later, they are also the values after a page.
-type variables []*language.Expression
-
-// readKept reports whether an expression, which may be nil, depends on kept values, directly or by
-// variables.
-func (vars variables) readKept(e *language.Expression) bool { return len(vars.keptIn(e)) > 0 }
+// variablesOf returns the variables of the state with the values that expressions give them.
+func variablesOf(list []*language.Expression) language.Variables {
+	vars := language.Variables{}
+	for _, e := range list {
+		if name := e.Rule.Target; !e.IsStateVariable(name) {
+			vars[name] = append(vars[name], e.Reads...)
+		}
+	}
+	return vars
+}
 
 // keptIn returns the reads of kept values in an expression, which may be nil, and in the variables that it depends on.
-func (vars variables) keptIn(e *language.Expression) []language.Read { return vars.keptExcept(e, nil) }
-
-// keptExcept is keptIn without the variables in seen, so that it ends if variables read each other.
-func (vars variables) keptExcept(e *language.Expression, seen []string) (reads []language.Read) {
+func keptIn(e *language.Expression, vars language.Variables) []language.Read {
 	if e == nil {
 		return nil
 	}
-	for _, r := range e.Reads {
-		if r.Is(rules.ContextKept) {
-			reads = append(reads, r)
-		}
-		if !r.Is(rules.ContextState) {
-			continue
-		}
-		for _, v := range vars {
-			name := v.Rule.Target
-			if isRead := len(r.Path) == 0 || r.Path[0] == name; isRead && !slices.Contains(seen, name) {
-				reads = append(reads, vars.keptExcept(v, append(slices.Clip(seen), name))...)
-			}
-		}
-	}
-	return reads
+	isOther := func(r language.Read) bool { return !r.Is(rules.ContextKept) }
+	return slices.DeleteFunc(vars.Resolve(e.Reads), isOther)
+}
+
+// readsKept returns a function that reports whether an expression, which may be nil, depends on kept values, directly or by
+// variables.
+func readsKept(vars language.Variables) func(*language.Expression) bool {
+	return func(e *language.Expression) bool { return len(keptIn(e, vars)) > 0 }
 }
 
 // A SentCursor is a kept value that the first request of a job sends, if it is the greatest value of the items: items from
@@ -213,7 +207,7 @@ func (a Analysis) Reread() *Reread {
 				return r.Is(rules.ContextPartition) && slices.Equal(r.Path, []string{v.Name, "to"})
 			})
 		}
-		filters := a.job.ItemRules.Filter != nil && variables(nil).readKept(a.job.ItemRules.Filter)
+		filters := readsKept(nil)(a.job.ItemRules.Filter)
 		if slices.ContainsFunc(a.job.Keeps, isEnd) && !filters {
 			return &Reread{v.From, v.Name + ".to", v.Window.Granularity}
 		}
@@ -299,7 +293,7 @@ func (j *Job) checkKeepFor() error {
 	const hint = "it reads variables that have a value before kept is read, such as order.id"
 	independent := len(j.For) // number of variables before the first variable that depends on kept values
 	for i, v := range slices.Backward(j.For) {
-		if slices.ContainsFunc([]*language.Expression{v.When, v.Values, v.From, v.To, v.Step}, variables(nil).readKept) {
+		if slices.ContainsFunc([]*language.Expression{v.When, v.Values, v.From, v.To, v.Step}, readsKept(nil)) {
 			independent = i
 		}
 	}

@@ -62,8 +62,8 @@ func (a Analysis) continues(kept map[string]any, filter *language.Expression) (c
 	first, later := a.job.choosing(filter)
 	atFirst, anyTime := a.job.variables()
 	reads := false
-	note := func(vars variables, e *language.Expression) {
-		names := a.keptNames(vars.keptIn(e))
+	note := func(vars language.Variables, e *language.Expression) {
+		names := a.keptNames(keptIn(e, vars))
 		some := slices.ContainsFunc(slices.Collect(maps.Keys(names)), has)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			v, known := kept[name]

@@ -72,7 +72,7 @@ func (a Analysis) bounds(c *rules.Context) bool {
 	}
 	_, anyTime := j.variables()
 	return slices.ContainsFunc(later, func(e *language.Expression) bool {
-		return slices.ContainsFunc(anyTime.keptIn(e), func(r language.Read) bool {
+		return slices.ContainsFunc(keptIn(e, anyTime), func(r language.Read) bool {
 			v, present := r.Lookup(c)
 			return !r.Tested && present && v != nil
 		})
@@ -93,7 +93,7 @@ func (j *Job) firstValues(c *rules.Context, kept map[string]any) map[*language.E
 	}
 	atFirst, _ := j.variables()
 	for _, e := range slices.Concat(j.Computed, j.FirstParts) {
-		if !atFirst.readKept(e) {
+		if !readsKept(atFirst)(e) {
 			continue
 		}
 		if begin.State = nil; slices.Contains(j.FirstParts, e) {

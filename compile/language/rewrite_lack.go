@@ -38,7 +38,7 @@ func (c *Compiler) markingOf(rule rules.Rule, set *rules.Ruleset) marking {
 		return marksGiven
 	case mayEnd(rule):
 		return marking(strings.Join(append([]string{string(marksEnd)}, c.givenVariables(set)...), " "))
-	case (rule.Role == rules.RoleInit || rule.Role == rules.RoleNext) && c.readsGiven(rule, set) && c.decides(rule.Target, set, nil):
+	case (rule.Role == rules.RoleInit || rule.Role == rules.RoleNext) && c.readsGiven(rule, set) && c.decides(rule.Target, set):
 		return marksEnd
 	}
 	return marksNone
@@ -74,17 +74,20 @@ func (c *Compiler) givenVariables(set *rules.Ruleset) (names []string) {
 }
 
 // decides reports whether a variable of the state decides which items the job obtains: a rule that may end the list or that
-// chooses items reads it, or another variable that decides does. seen has the variables that are known not to decide.
-func (c *Compiler) decides(name string, set *rules.Ruleset, seen []string) bool {
-	seen = append(slices.Clip(seen), name)
-	isRead := func(r Read) bool { return r.Is(rules.ContextState) && (len(r.Path) == 0 || r.Path[0] == name) }
-	return slices.ContainsFunc(set.Rules, func(r rules.Rule) bool {
-		another := r.Role == rules.RoleNext && !slices.Contains(seen, r.Target)
-		if !another && !mayEnd(r) && !r.SelectsItems() || !slices.ContainsFunc(c.readsOf(r, set), isRead) {
-			return false
+// chooses items depends on it.
+func (c *Compiler) decides(name string, set *rules.Ruleset) bool {
+	vars, deciding := Variables{}, []Read{}
+	for _, r := range set.Rules {
+		switch {
+		case r.Role == rules.RoleNext:
+			vars[r.Target] = c.readsOf(r, set)
+		case mayEnd(r), r.SelectsItems():
+			deciding = append(deciding, c.readsOf(r, set)...)
 		}
-		return !another || c.decides(r.Target, set, seen)
-	})
+	}
+	itself := Read{Root: rules.ContextState, Path: []string{name}}
+	vars[name] = []Read{itself} // so that its reads stay
+	return slices.ContainsFunc(vars.Resolve(deciding), func(r Read) bool { return r.String() == itself.String() })
 }
 
 // marks reports whether a read is marked.
