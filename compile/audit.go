@@ -46,8 +46,8 @@ func (a *auditCompiler) compile(rule rules.Rule) *Trigger {
 		return e
 	}
 	t := &Trigger{Expression: compiled(rule.Source), Message: c.message(rule)}
-	if rule.Audit.Proof != "" {
-		t.Proof = compiled(rule.Audit.Proof)
+	if proof := rule.Audit.Proof.Source(); proof != "" {
+		t.Proof = compiled(proof)
 	}
 	return t
 }

@@ -47,36 +47,37 @@ const endedAgain = `{list.again ? "; the page before came again, which ended the
 // emitted since the latest restart.
 var auditTable = audits([]Rule{
 	{ID: "audit.begin", Audit: &Auditing{Requires: FactList, About: AboutPosition, Also: afterAnyOther,
-		Proof:  `list.counted and (not list.backToZero or signs.pages > ` + fullPages + `)`,
-		Unless: "unless it is a link that names no lower position, or a page 0, which may not exist", Counted: true},
+		Proof: Proof{Counted: true, Unless: ProofCondition{`list.backToZero and not (signs.pages > ` + fullPages + `)`,
+			"it is a link that names no lower position, or a page 0, which may not exist"}}},
 		Source: `list.preceded != "" and not (list.backToZero and (signs.total == total.items or signs.pages == ` + fullPages + `))`,
 		Clause: "page 1 says that pages are before it",
 		Message: "page 1, with which the list begins, is not the first one of the API: {list.preceded}; " +
 			"if the API counts its pages from 0, set firstPage to 0"},
 	{ID: "audit.capped", Audit: &Auditing{Requires: FactShort,
-		Proof:  `signs.size == count and signs.total != count and signs.more != false`,
-		Unless: "if the response states that size, but not that the list is complete"},
+		Proof: Proof{If: ProofCondition{`signs.size == count and signs.total != count and signs.more != false`,
+			"the response states that size, but not that the list is complete"}}},
 		Source: `page == 1 and count > 0 and count < limit and (signs.total > count or signs.next != nil and signs.total != count` +
 			` or signs.more == true or signs.more != false and (signs.size == count and signs.total != count or ` +
 			`(signs.size == count or signs.total != count) and count in ` + roundCounts + `))`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: `the only page has {count} of {limit} items{signs.size == count ? ", and " + signs.sizeAt + " is " + text(count) : ""}; ` +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.negative", Audit: &Auditing{Requires: FactList, Proof: `list.negative contains " = -"`, About: AboutNumber},
+	{ID: "audit.negative", Audit: &Auditing{Requires: FactList, About: AboutNumber,
+		Proof: Proof{If: ProofCondition{Source: `list.negative contains " = -"`}}},
 		Source:  `list.negative != ""`,
 		Clause:  "a negative number has ended the list",
 		Message: "{list.negative}, which is no number of items or pages, has ended the list: there may be more; end it by another setting"},
 	{ID: "audit.bound", Audit: &Auditing{Requires: FactList, About: AboutNumber,
-		Proof: `signs.more == true and not signs.moreIsRough or signs.next != nil and not signs.nextIsRough` +
+		Proof: Proof{If: ProofCondition{`signs.more == true and not signs.moreIsRough or signs.next != nil and not signs.nextIsRough` +
 			` or not signs.totalIsRough and (count == limit or page > 1 and count == signs.largestPage)`,
-		Unless: "if the last page has a sign of more, or is full and the number is a lower bound"},
+			"the last page has a sign of more, or is full and the number is a lower bound"}}},
 		Source: `list.bound != ""`,
 		Clause: "a total with a usual name, such as numFound, that the response calls a lower bound or an estimate, or a number of pages " +
 			"beside it, has ended the list",
 		Message: `{list.bound}, which the response calls {signs.totalIsRough ? "an estimate" : "a lower bound"}, has ended the list: ` +
 			"there may be more; end it by another setting"},
-	{ID: "audit.lowered", Audit: &Auditing{Requires: FactShort, About: AboutPages, Proof: statedSize,
-		Unless: "if the response states the size of the page"},
+	{ID: "audit.lowered", Audit: &Auditing{Requires: FactShort, About: AboutPages,
+		Proof: Proof{If: ProofCondition{statedSize, "the response states the size of the page"}}},
 		Source: `page > 1 and count > 0 and count < limit and (` + statedSize + ` or signs.largestPage == limit ` +
 			`and count in ` + roundCounts +
 			` and limit % count == 0 and list.counted and signs.total == nil and signs.pages == nil and signs.next == nil ` +
@@ -90,13 +91,12 @@ var auditTable = audits([]Rule{
 		Message: "a page has {signs.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Audit: &Auditing{Requires: FactTotal,
-		Proof: `(list.again or (list.counted or list.stuck) and not signs.totalRead)` +
-			` and not (signs.totalIsRough or list.chosen)`,
-		Unless: "unless it is an estimate or, as beside currency, an amount of money", Sign: "total", Counted: true, Again: true},
+		Proof: Proof{Counted: true, Again: true, Sign: &ReadSign{Read: `signs.totalRead`, Despite: EndedAgain},
+			Unless: ProofCondition{`signs.totalIsRough`, "it is an estimate or, as beside currency, an amount of money"}}},
 		Source:  `signs.total > total.items`,
 		Clause:  "the total of the last page, or else of page 1, exceeds the items read",
 		Message: "{signs.totalAt} is {signs.total}, but the number of items read is {total.items}" + endedAgain},
-	{ID: "audit.pages", Audit: &Auditing{Requires: FactPages, Proof: `list.stuck or list.again`, Again: true},
+	{ID: "audit.pages", Audit: &Auditing{Requires: FactPages, Proof: Proof{Again: true}},
 		Source: `signs.total == nil and signs.more != false and (signs.pages > total.pages or list.pagesBefore > total.pages)`,
 		Clause: "a number of pages exceeds the pages read, and there is no total",
 		Message: `{signs.pagesAt} is {list.pagesBefore > total.pages ? text(list.pagesBefore) + " on page 1 and " : ""}{signs.pages}` +
@@ -107,8 +107,8 @@ var auditTable = audits([]Rule{
 		Clause:  "the items read exceed the total of the last page",
 		Message: "{signs.totalAt} is {signs.total}, but the number of items read is {total.items}; some may be repeated"},
 	{ID: "audit.more", Audit: &Auditing{Requires: FactMore,
-		Proof:  `(not signs.moreRead or list.again and list.stuck) and not (signs.moreIsRough or list.chosen)`,
-		Unless: "unless its name has other meanings, too", Sign: "flag", ReadToo: " after the same request"},
+		Proof: Proof{Unless: ProofCondition{`signs.moreIsRough`, otherMeanings},
+			Sign: &ReadSign{Read: `signs.moreRead`, Despite: EndedAgain.and(`list.stuck`, " after the same request")}}},
 		Source:  `signs.more == true`,
 		Clause:  "the last page has a flag that there is more",
 		Message: "{signs.moreAt} says that there is more after page {page}"},
@@ -118,9 +118,9 @@ var auditTable = audits([]Rule{
 		Message: "page {page}, with which the list ends, is as full as the others and has no {list.moreBefore}, " +
 			"which earlier pages have: if the API always sends it, items are missing"},
 	{ID: "audit.token", Audit: &Auditing{Requires: FactNext,
-		Proof:  `(signs.nextRead ? list.again and (list.counted or not signs.nextInBody) : not signs.nextIsRough) and not list.chosen`,
-		Unless: "unless its name has other meanings, too", Sign: "token or link",
-		ReadToo: " and the token or link differs from the one that was sent"},
+		Proof: Proof{Unless: ProofCondition{`signs.nextIsRough and not signs.nextRead`, otherMeanings},
+			Sign: &ReadSign{Read: `signs.nextRead`, Differs: true, Despite: EndedAgain.and(`(list.counted or not signs.nextInBody)`,
+				" and the token or link differs from the one that was sent")}}},
 		Source:  `signs.next != nil and signs.more != false and signs.total != total.items`,
 		Clause:  "the last page points to another page, and no flag or total says that it is the last",
 		Message: "page {page} is the last, but {signs.nextAt} points to another page" + endedAgain},
@@ -172,7 +172,8 @@ var auditTable = audits([]Rule{
 		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
 			` or signs.more == true or signs.total > total.items) or list.tiePage > 0 and signs.total != total.items`,
 		Clause: "the requests continue from the wrong end of the pages, or from a value that two items share",
-		Message: `{list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
+		Message: `{list.cursorPage > 0 ? ` +
+			`"page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
 			`list.cursorFirst != "" ? "the request after page 1 continues from its first item (" + list.cursorFirst + ` +
 			`"), and page 2 is empty" : ` +
 			`"the request after page " + text(list.tiePage) + " has " + list.tie + ` +
@@ -215,12 +216,12 @@ var auditTable = audits([]Rule{
 			"the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
 	{ID: "audit.position", Audit: &Auditing{Requires: FactList, About: AboutPosition | AboutFirstPosition | AboutPages,
-		Also: afterAnyOther, Proof: `true`},
+		Also: afterAnyOther, Proof: always},
 		Source: `list.skipped != ""`,
 		Clause: "a response states a later position than its request, and page 1 states its own",
 		Message: "the response to page {list.skippedPage} has another part of the list than was requested: {list.skipped}; " +
 			"the items before that position are missing"},
-	{ID: "audit.overridden", Audit: &Auditing{Requires: FactList, Proof: `true`, About: AboutLinks},
+	{ID: "audit.overridden", Audit: &Auditing{Requires: FactList, Proof: always, About: AboutLinks},
 		Source: `list.overridden != "" and list.stuck`,
 		Clause: "a link has no effect, since a parameter of the job overrides its own",
 		Message: "{list.overridden} (includeParams), and page {page} is the page before it again: " +
@@ -230,20 +231,19 @@ var auditTable = audits([]Rule{
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{signs.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up " +
 			"and may have been skipped; sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.missing", Audit: &Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
-		Unless: "if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects in another " +
-			"place: in its root, or as its only one"},
+	{ID: "audit.missing", Audit: &Auditing{Requires: FactList, Also: unlessFailed,
+		Proof: Proof{If: ProofCondition{unreadSigns, "the last page has a sign of more that no rule reads, such as a greater total, " +
+			"or has a list of objects in another place: in its root, or as its only one"}}},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has the list of items or another path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
-	{ID: "audit.moved", Audit: &Auditing{Requires: FactList, About: AboutPages | AboutPlace, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.moved", Audit: &Auditing{Requires: FactList, About: AboutPages | AboutPlace, Also: unlessFailed, Proof: always},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page lacks the list, but has one of objects that page 1 lacks",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
 	{ID: "audit.noList", Audit: &Auditing{Requires: FactList, About: AboutPages | AboutPlace | AboutGaps, Also: unlessFailed,
-		Proof:  `list.lostPage > 0`,
-		Unless: "unless it has null or {} in its place, or another list of several"},
+		Proof: Proof{Unless: ProofCondition{`list.lostPage == 0`, "it has null or {} in its place, or another list of several"}}},
 		Source: `(list.lostPage > 0 or list.gapPage > 0) and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list",
 		Message: `{list.lostPage > 0 ? "page " + text(list.lostPage) + " has no list of items, not even an empty one, although" : ` +
@@ -280,9 +280,8 @@ var auditTable = audits([]Rule{
 			`"; there may be more" : "page " + text(page) + " is empty, although " + signs.pagesAt + " is " + text(signs.pages) + ` +
 			`"; if the API counts its pages from 0, set firstPage"}`},
 	{ID: "audit.errorBody", Audit: &Auditing{Requires: FactList, Also: unlessFailed,
-		Proof: `list.errorDoubt == "" and not list.reached`,
-		Unless: "unless it may be part of an item, since its object has an identifier, or only say that a partition is empty, " +
-			"or follows the last of several pages with all items of a total"},
+		Proof: Proof{Unless: ProofCondition{`list.errorDoubt != "" or list.reached`, "it may be part of an item, since its object has an " +
+			"identifier, or only say that a partition is empty, or follows the last of several pages with all items of a total"}}},
 		Source: `list.error != ""`,
 		Clause: `a successful response reports an error, or has a message other than "no items" in place of the list`,
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
@@ -295,7 +294,7 @@ var auditTable = audits([]Rule{
 			`"read the objects that have the lists as items, and add a job that reads the list of each" : ` +
 			`"add a job with " + list.nestedFor}`},
 	{ID: "audit.window", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Splits: true,
-		Proof: `list.windowKept`, Unless: "if an earlier run has written pages of it"},
+		Proof: Proof{If: ProofCondition{`list.windowKept`, "an earlier run has written pages of it"}}},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, ` +
@@ -306,12 +305,13 @@ var auditTable = audits([]Rule{
 		Clause: "an onError rule restarted the list after items were written",
 		Message: `the list was restarted after ` + counted("list.rewritten", "item", "items") + `, written again since; ` +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.kept", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`, About: AboutKept | AboutUnsent},
+	{ID: "audit.kept", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Proof: always, About: AboutKept | AboutUnsent},
 		Source: `list.keptUnread != ""`,
 		Clause: "in a run with kept values, the first page does not depend on them, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
-	{ID: "audit.unsent", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutKept | AboutFirst | AboutOwnFirst, Adds: true},
+	{ID: "audit.unsent", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Adds: true,
+		About: AboutKept | AboutFirst | AboutOwnFirst},
 		Source: `list.keptUnsent != ""`,
 		Clause: "in a run with kept values, the first request is the same as without them, so earlier runs obtained its items, too",
 		Message: "the first request is the same as without {list.keptUnsent}, and no rule compares the items with it: earlier runs " +
@@ -319,8 +319,8 @@ var auditTable = audits([]Rule{
 	{ID: "audit.stays", Audit: &Auditing{Requires: FactList, About: AboutKept | AboutFirst, Adds: true},
 		Source: `list.keptStays != ""`,
 		Clause: "a kept value on which the items depend is nil or empty after a list with items, so that the one of the run before stays",
-		Message: "{list.keptStays} is nil or empty after a list with items, so it stays as it was, and the next run obtains these items again: " +
-			"check its expression under keep; the last page may lack what the end of the list has"},
+		Message: "{list.keptStays} is nil or empty after a list with items, so it stays as it was, and the next run obtains these items " +
+			"again: check its expression under keep; the last page may lack what the end of the list has"},
 	{ID: "audit.since", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent, Adds: true},
 		Source: `list.older * 2 > list.olderOf`,
 		Clause: "most items are from before the value that was sent for the kept one, by more than a day if it is a time",
@@ -340,8 +340,8 @@ var auditTable = audits([]Rule{
 		Clause: "the time that is kept for the next run is more than a day later than now",
 		Message: "{list.keptAhead} is later than now: the next run begins there, and misses the items that change before that time; " +
 			"keep the greatest time of the other items, and read the list again from its beginning"},
-	{ID: "audit.contract", Audit: &Auditing{Requires: FactFile, Also: unlessFailed, Proof: `list.frozen`,
-		Unless: "if it is frozen"},
+	{ID: "audit.contract", Audit: &Auditing{Requires: FactFile, Also: unlessFailed,
+		Proof: Proof{If: ProofCondition{`list.frozen`, "it is frozen"}}},
 		Source:  `list.drift != ""`,
 		Clause:  "the data differ from a contract file",
 		Message: "the data differ from the contract in {list.file}: {list.drift}"},
@@ -376,16 +376,16 @@ var partitionAudits = audits([]Rule{
 		Clause: "an onError rule restarted the list of the parent",
 		Message: "the list of {partitions.parent} was restarted, so partitions for its first items ran twice; " +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.missing", Audit: &Auditing{Proof: `partitions.absentInAll`},
+	{ID: "audit.missing", Audit: &Auditing{Proof: Proof{If: ProofCondition{Source: `partitions.absentInAll`}}},
 		Source:  `partitions.absent != ""`,
 		Clause:  "no item of the parent has a path that the job reads",
 		Message: "no item of {partitions.parent} has {partitions.absent}, which {job.id} reads; check the spelling"},
-	{ID: "audit.missing", Audit: &Auditing{Proof: `partitions.of > 1`},
+	{ID: "audit.missing", Audit: &Auditing{Proof: Proof{If: ProofCondition{Source: `partitions.of > 1`}}},
 		Source: `partitions.failed > 0 and partitions.failed == partitions.of`,
 		Clause: "every partition failed and was skipped",
 		Message: `{partitions.of == 1 ? "the only partition" : "each of " + text(partitions.of) + " partitions"} failed and was skipped, ` +
 			"so no list was read to its end: look for a cause that they share"},
-	{ID: "audit.missing", Audit: &Auditing{Proof: `partitions.nilIn == partitions.nilOf`},
+	{ID: "audit.missing", Audit: &Auditing{Proof: Proof{If: ProofCondition{Source: `partitions.nilIn == partitions.nilOf`}}},
 		Source: `partitions.nilIn > 0`,
 		Clause: "a value of the requests is nil in a partition",
 		Message: `{partitions.nil} ({partitions.nilSource}) {partitions.nilParts ? "has a value that is" : "is"} nil ` +
@@ -398,7 +398,7 @@ var partitionAudits = audits([]Rule{
 		Clause: "the only list of responses that may be items themselves was read",
 		Message: "responses look like items themselves, with an identifier, but their only list, {partitions.detail}, " +
 			`has been read as the items: set dataField to "." if each response is an item, or to the path of the list`},
-	{ID: "audit.errorBody", Audit: &Auditing{Proof: `true`},
+	{ID: "audit.errorBody", Audit: &Auditing{Proof: always},
 		Source: `partitions.otherHeader != ""`,
 		Clause: "the headers of CSV differ between partitions, and response.columns replaces them",
 		Message: "the header of a partition is {partitions.header}, and that of another one is {partitions.otherHeader}, " +

@@ -4,8 +4,9 @@
 //
 // To see how an API is paged, read the table of methods (method.go), then the tables of the guards (guard.go), of
 // the stopping rules that all methods share (stop.go), and of the audit rules (audit.go, with the facts that they
-// read in audit_facts.go). Their expressions can name the fields of [Context] (context.go) and the functions of
-// package compile/language. A method is added as one row of its table.
+// read in audit_facts.go, and the conditions under which a finding is evidence in audit_proof.go). Their expressions
+// can name the fields of [Context] (context.go) and the functions of package compile/language. A method is added as
+// one row of its table.
 //
 // The names of the files begin with their groups, in the order in which a configuration goes
 // through them:

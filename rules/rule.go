@@ -112,21 +112,14 @@ type Cursor struct {
 type Auditing struct {
 	Requires Facts     // facts without which the rule is not met; if it is 0, the rule may be met in any list
 	Also     []Outcome // outcomes after which the rule is evaluated, besides Complete
-	Proof    string    // an expression; if it is true, the finding is evidence, otherwise a hint
+	Proof    Proof     // when the finding is evidence, and not a hint
 	Splits   bool      // only jobs whose windows may be split have the rule
 
 	// The other fields explain the rule, and have no effect on a run.
 
 	About   Topics      // a list that lacks one of them cannot have the finding
 	OnError ErrorAction // the action of the onError rules that it is about; empty if it is about none
-	Unless  string      // the opposite of Proof in words, which follow the clause: "unless …"
 	Adds    bool        // adding the rows to a file makes the finding evidence
-	Sign    string      // such as "total": a finding about a sign that the configuration reads, or that ended the list, is a hint
-	ReadToo string      // what else makes it evidence although it is read, besides an end by samePage, in words
-
-	// The finding is evidence only if no response decides about the next request (Counted), or if the guard samePage has ended
-	// the list by default (Again); with both, one of them is enough.
-	Counted, Again bool
 }
 
 // Topics is a set of what an audit rule may be about.

@@ -235,7 +235,6 @@ type RuleExplanation struct {
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule         rules.Rule
-	except       string        // when a finding of the audit is not evidence: "unless …"
 	again        bool          // whether a finding of the audit is evidence only if samePage ended the list
 	clause       string        // the Clause of a guard without what its other fields say
 	exceptions   []string      // of a guard, besides polls

@@ -255,12 +255,11 @@ func (j explainer) describeAudit(x *RuleExplanation) {
 	if audit == nil {
 		return
 	}
-	x.except = audit.Unless
-	switch {
-	case !audit.Counted && !audit.Again, audit.Counted && j.EndsByCountAlone():
-		x.Evidence = audit.Proof
-	case audit.Again && j.mayEndAgain():
-		x.Evidence, x.again = audit.Proof, true
+	switch proof := audit.Proof; {
+	case !proof.Counted && !proof.Again, proof.Counted && j.EndsByCountAlone():
+		x.Evidence = proof.Source()
+	case proof.Again && j.mayEndAgain():
+		x.Evidence, x.again = proof.Source(), true
 	}
 	if x.ID == trace.FindingMissing && j.Job != nil {
 		x.clause = j.missingInWords()

@@ -82,19 +82,21 @@ func signNames(signs []RuleExplanation) string {
 // always fails the run.
 func (x *JobExplanation) conditionsOfEvidence(r RuleExplanation) string {
 	var fails, warns []string
+	proof := r.rule.Audit.Proof
 	if r.again {
-		fails = append(fails, "samePage has ended the list")
+		fails = append(fails, rules.EndedAgain.Words)
 	}
-	if exception, isException := strings.CutPrefix(r.except, "unless "); isException {
-		warns = append(warns, "if "+exception)
-	} else if r.except != "" {
-		fails = append(fails, strings.TrimPrefix(r.except, "if "))
+	if proof.If.Words != "" {
+		fails = append(fails, proof.If.Words)
 	}
 	if r.rule.Audit.Adds {
 		fails = append(fails, "the rows are added to a file")
 	}
-	if r.rule.Audit.Sign != "" && !r.again {
-		warns = append(warns, x.decides(r)...)
+	if proof.Unless.Words != "" {
+		warns = append(warns, "if "+proof.Unless.Words)
+	}
+	if proof.Sign != nil && !r.again {
+		warns = append(warns, x.decides(proof.Sign)...)
 	}
 	if fails != nil {
 		warns = append([]string{"unless " + strings.Join(fails, ", and ")}, warns...)
@@ -106,7 +108,7 @@ func (x *JobExplanation) conditionsOfEvidence(r RuleExplanation) string {
 }
 
 // decides says when a sign that there is more only warns, because the configuration decides on it.
-func (x *JobExplanation) decides(r RuleExplanation) (conditions []string) {
+func (x *JobExplanation) decides(sign *rules.ReadSign) (conditions []string) {
 	var ends []string
 	for _, stop := range x.Stops {
 		if stop.Never == "" && stop.Outcome == rules.Complete && stop.Origin.IsConfig() {
@@ -118,18 +120,17 @@ func (x *JobExplanation) decides(r RuleExplanation) (conditions []string) {
 	}
 	if x.signs != nil {
 		read := fmt.Sprintf("if it is one that rules read (%s)", strings.Join(x.signs, ", "))
-		if x.failsAfterSamePage(r) {
-			read += ", unless samePage has ended the list" + r.rule.Audit.ReadToo
+		if x.failsDespite(sign) {
+			read += ", unless " + sign.Despite.Words
 		}
 		conditions = append(conditions, read)
 	}
 	return conditions
 }
 
-// failsAfterSamePage reports whether the finding of a rule of the audit is evidence after the guard samePage, although a rule reads
-// the sign.
-func (x *JobExplanation) failsAfterSamePage(r RuleExplanation) bool {
-	return strings.Contains(r.rule.Audit.Proof, "list.again") && (r.ID != trace.FindingToken || x.signsInHeader) &&
+// failsDespite reports whether a finding about a sign is evidence after the guard samePage, although a rule reads the sign.
+func (x *JobExplanation) failsDespite(sign *rules.ReadSign) bool {
+	return (!sign.Differs || x.signsInHeader) &&
 		slices.ContainsFunc(x.Stops, func(stop RuleExplanation) bool {
 			return stop.ID == samePage && stop.Never == "" && stop.Origin.By.Kind == rules.AuthorDefault
 		})
