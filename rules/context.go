@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +32,7 @@ import (
 //	scope     the [Scope] whose rules alone may read it
 //	response  "true" for a part of the response, but not a total or a comparison of pages
 //
-// A field whose name is "-" is not part of the table.
+// A field whose name is "-" is not part of the table. The fields of an embedded struct are.
 type Context struct {
 	Page  int   `expr:"page" saved:"true" phase:"plan" range:"1..page" counts:"pages" doc:"number of this page, from 1; 0 before the first"`
 	Body  any   `expr:"body" response:"true" doc:"the decoded response"`
@@ -58,17 +57,7 @@ type Context struct {
 
 	Partition map[string]any `expr:"partition" phase:"job" declared:"for" doc:"the variables of for, by name; order is partition.order"`
 
-	SamePage         bool `expr:"samePage" doc:"whether its body equals the one before, less whitespace and guards.ignore; false in onError"`
-	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request was the same, and so was the body of its response"`
-	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
-	SameItems        int  `expr:"sameItems" saved:"true" range:"0..page" doc:"pages in a row to this one with the same items; 0 if empty"`
-
-	RepeatedItems int `expr:"repeatedItems" saved:"true" range:"0..page" doc:"pages in a row with only items of earlier pages"`
-	EmptyPages    int `expr:"emptyPages" saved:"true" range:"0..page" doc:"pages in a row without an item; see guards.emptyPages"`
-
-	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
-
-	Polled bool `expr:"polled" doc:"whether this request repeats the previous one after a wait (nextRequest.after)"`
+	Comparisons
 
 	Item    any `expr:"item" scope:"item" doc:"the item that filter or fields is about"`
 	Key     any `expr:"key" scope:"item" doc:"below a star of dataField over an object: the name of the member with the item; else nil"`
@@ -114,23 +103,21 @@ const (
 	ContextPartition = "partition"
 )
 
-// ForgetComparisons clears the comparisons of the page with earlier ones. They belong to the page before when
-// onError rules judge a response that is not read yet.
-func (c *Context) ForgetComparisons() {
-	v := reflect.ValueOf(c).Elem()
-	for _, field := range comparisonFields() {
-		v.Field(field.Index).SetZero()
-	}
-}
+// Comparisons holds the comparisons of a page, or of its request, with earlier ones.
+type Comparisons struct {
+	SamePage bool `expr:"samePage" doc:"whether its body equals the one before, less whitespace and guards.ignore; false in onError"`
 
-// comparisons are the names of the fields that compare the page, or its request, with earlier ones.
-var comparisons = []string{
-	"samePage", "repeatedExchange", "repeatedRequest", "sameItems", "repeatedItems", "emptyPages", "emptyWindow", "polled",
-}
+	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request was the same, and so was the body of its response"`
+	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
 
-var comparisonFields = sync.OnceValue(func() []ContextField {
-	return slices.DeleteFunc(slices.Clone(ContextFields()), func(f ContextField) bool { return !f.Compares })
-})
+	SameItems     int `expr:"sameItems" saved:"true" range:"0..page" doc:"pages in a row to this one with the same items; 0 if empty"`
+	RepeatedItems int `expr:"repeatedItems" saved:"true" range:"0..page" doc:"pages in a row with only items of earlier pages"`
+	EmptyPages    int `expr:"emptyPages" saved:"true" range:"0..page" doc:"pages in a row without an item; see guards.emptyPages"`
+
+	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
+
+	Polled bool `expr:"polled" doc:"whether this request repeats the previous one after a wait (nextRequest.after)"`
+}
 
 // A linkFunc returns the target of the Link header with a relation or, if it is given the name of a
 // parameter, that parameter.
@@ -177,7 +164,7 @@ type ContextField struct {
 	Name     string // its name in an expression: "pages" for total.pages
 	Doc      string
 	Type     reflect.Type
-	Index    int    // position in its struct
+	Index    []int  // position in its struct, as [reflect.Value.FieldByIndex] takes it
 	Phase    Phase  // when its value is known
 	Range    *Range // range of its values; nil if it is not a number, or may be nil
 	UpToPage bool   // it is never greater than the number of the page
@@ -249,26 +236,21 @@ type Range struct{ Low, High float64 }
 func ContextFields() []ContextField { return contextFields() }
 
 var contextFields = sync.OnceValue(func() []ContextField {
-	fields := fieldsOfContext(reflect.TypeFor[Context](), PhaseResponse, false)
-	for i := range fields {
-		fields[i].Compares = slices.Contains(comparisons, fields[i].Name)
-	}
-	return fields
+	return fieldsOfContext(reflect.TypeFor[Context](), PhaseResponse, false)
 })
 
 // fieldsOfContext returns the rows for the fields of a struct whose value is known from a phase. If the
 // struct is optional, a pointer to it may be nil, and so may its fields.
 func fieldsOfContext(t reflect.Type, phase Phase, optional bool) []ContextField {
 	var fields []ContextField
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if f.Tag.Get("expr") == "-" {
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Anonymous || f.Tag.Get("expr") == "-" {
 			continue
 		}
 		row := ContextField{
-			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Phase: phase,
+			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: f.Index, Phase: phase,
 			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("saved") == "true", Scope: Scope(f.Tag.Get("scope")),
-			Response: f.Tag.Get("response") == "true",
+			Response: f.Tag.Get("response") == "true", Compares: t.Field(f.Index[0]).Type == reflect.TypeFor[Comparisons](),
 		}
 		if !optional {
 			row.Counts = f.Tag.Get("counts")

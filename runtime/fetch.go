@@ -134,7 +134,7 @@ func (r *listRun) onError(request requests.Request, sentAt time.Time, response *
 	c.Page++
 	c.Prev = r.state.Last.Value
 	c.Items, c.Values, c.Count, c.Bytes = nil, nil, 0, 0
-	c.ForgetComparisons()
+	c.Comparisons = rules.Comparisons{} // those of the page before: this response is not compared
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
 	c.Sent = r.sender.sentFacts(request, r.sender.shown(request))
 	c.Now = func() time.Time { return sentAt }

@@ -77,7 +77,7 @@ func fieldValue(v reflect.Value, name string) (reflect.Value, bool) {
 	if !ok {
 		return reflect.Value{}, false
 	}
-	return v.Field(i), true
+	return v.FieldByIndex(i), true
 }
 
 // callField calls a function of the context with the read's arguments.

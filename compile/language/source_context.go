@@ -71,14 +71,14 @@ func fieldOf(node ast.Node) *rules.ContextField {
 
 // indexes holds, for each struct of the context, the positions of its fields by
 // their names in expressions.
-var indexes = sync.OnceValue(func() map[reflect.Type]map[string]int {
-	tables := map[reflect.Type]map[string]int{}
+var indexes = sync.OnceValue(func() map[reflect.Type]map[string][]int {
+	tables := map[reflect.Type]map[string][]int{}
 	var add func(t reflect.Type, fields fieldTable)
 	add = func(t reflect.Type, fields fieldTable) {
 		if len(fields) == 0 || tables[t] != nil {
 			return
 		}
-		tables[t] = map[string]int{}
+		tables[t] = map[string][]int{}
 		for _, f := range fields {
 			tables[t][f.Name] = f.Index
 			object := f.Type
@@ -112,11 +112,11 @@ func fieldsOf(v any) any {
 	}
 	object := make(rules.Object, 0, len(names))
 	for name, i := range names {
-		if f := rv.Field(i); f.Kind() != reflect.Func {
+		if f := rv.FieldByIndex(i); f.Kind() != reflect.Func {
 			object = append(object, rules.Member{Name: name, Value: fieldsOf(f.Interface())})
 		}
 	}
-	slices.SortFunc(object, func(a, b rules.Member) int { return names[a.Name] - names[b.Name] })
+	slices.SortFunc(object, func(a, b rules.Member) int { return slices.Compare(names[a.Name], names[b.Name]) })
 	return object
 }
 

@@ -124,27 +124,27 @@ func taggedStruct(v reflect.Value) (any, error) {
 	}
 	members := map[string]any{}
 	for name, i := range savedFields(v.Type()) {
-		members[name] = v.Field(i).Interface()
+		members[name] = v.FieldByIndex(i).Interface()
 	}
 	return tagged(members)
 }
 
 // savedFields returns the indexes, by name, of the fields of a struct of the page context that
 // survive a resume: of the context itself the saved fields, and of any other struct all fields.
-func savedFields(t reflect.Type) map[string]int {
+func savedFields(t reflect.Type) map[string][]int {
 	if t == reflect.TypeFor[rules.Context]() {
 		return savedOfContext()
 	}
-	fields := map[string]int{}
+	fields := map[string][]int{}
 	for i := range t.NumField() {
-		fields[t.Field(i).Tag.Get("expr")] = i
+		fields[t.Field(i).Tag.Get("expr")] = []int{i}
 	}
 	return fields
 }
 
 // savedOfContext is computed once, since every checkpoint needs it.
-var savedOfContext = sync.OnceValue(func() map[string]int {
-	fields := map[string]int{}
+var savedOfContext = sync.OnceValue(func() map[string][]int {
+	fields := map[string][]int{}
 	for _, f := range rules.ContextFields() {
 		if f.Saved {
 			fields[f.Name] = f.Index
@@ -158,7 +158,7 @@ var savedOfContext = sync.OnceValue(func() map[string]int {
 func RestoreUnsaved(to *rules.Context, from rules.Context) {
 	for _, f := range rules.ContextFields() {
 		if !f.Saved && f.Phase != rules.PhaseResponse {
-			reflect.ValueOf(to).Elem().Field(f.Index).Set(reflect.ValueOf(from).Field(f.Index))
+			reflect.ValueOf(to).Elem().FieldByIndex(f.Index).Set(reflect.ValueOf(from).FieldByIndex(f.Index))
 		}
 	}
 }
@@ -314,7 +314,7 @@ func assign(to reflect.Value, v any) error {
 			return assign(to.Elem(), v)
 		case to.Kind() == reflect.Struct:
 			for name, i := range savedFields(to.Type()) {
-				if err := assign(to.Field(i), members[name]); err != nil {
+				if err := assign(to.FieldByIndex(i), members[name]); err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
 			}
