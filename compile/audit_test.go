@@ -69,7 +69,7 @@ func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 				Page: number.Draw(t, "page"), Count: number.Draw(t, "count"),
 				Total: rules.Total{Pages: number.Draw(t, "pages"), Items: rapid.IntRange(0, 999).Draw(t, "items")},
 				Signs: &rules.Signs{LargestPage: number.Draw(t, "largest page")},
-				List:  &rules.ListFacts{Identified: number.Draw(t, "identified")},
+				List:  &rules.ListFacts{OrdinaryFacts: rules.OrdinaryFacts{Identified: number.Draw(t, "identified")}},
 			}
 			for _, other := range []struct {
 				fact rules.Facts

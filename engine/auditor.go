@@ -30,7 +30,8 @@ func (a Auditor) AuditFile(job, file string, rows, before int64) *Finding {
 	if compiled == nil {
 		return nil
 	}
-	return evidence.AuditJob(compiled, trace.FindingShrank, rules.ListFacts{File: file, Rows: int(rows), Had: int(before)})
+	facts := rules.FileFacts{File: file, Rows: int(rows), Had: int(before)}
+	return evidence.AuditJob(compiled, trace.FindingShrank, rules.ListFacts{FileFacts: facts})
 }
 
 // AuditRows returns the finding of a job about how its rows are written, or nil. If they are merged by their keys, it is
@@ -66,7 +67,7 @@ func (a Auditor) AuditReplaced(job, other string, rows int) *Finding {
 	if compiled == nil {
 		return nil
 	}
-	facts := rules.ListFacts{Ambiguous: rows, OtherJob: other, KeyPaths: strings.Join(compiled.Spec().Key, ", ")}
+	facts := rules.ListFacts{KeyFacts: rules.KeyFacts{Ambiguous: rows, OtherJob: other, KeyPaths: strings.Join(compiled.Spec().Key, ", ")}}
 	return evidence.AuditJob(compiled, trace.FindingAmbiguous, facts)
 }
 
@@ -78,6 +79,6 @@ func (a Auditor) AuditContract(job, file, drift string, frozen bool) *Finding {
 	if compiled == nil {
 		return nil
 	}
-	facts := rules.ListFacts{File: file, Drift: a.engine.Redactor().Text(drift), Frozen: frozen}
+	facts := rules.ListFacts{FileFacts: rules.FileFacts{File: file, Drift: a.engine.Redactor().Text(drift), Frozen: frozen}}
 	return evidence.AuditJob(compiled, trace.FindingContract, facts)
 }

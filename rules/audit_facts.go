@@ -1,11 +1,5 @@
 package rules
 
-import (
-	"reflect"
-	"slices"
-	"sync"
-)
-
 // Signs holds the values of a response that describe its list, under names that many APIs use.
 // Audit rules see them as `signs`.
 type Signs struct {
@@ -32,10 +26,35 @@ type Signs struct {
 	LargestPage  int    `expr:"largestPage" doc:"the number of items of the largest page"`
 }
 
-// ListFacts holds the observations that a job made of its list as a whole. Audit rules see it as
-// `list`. Only pages and items since the latest restart count. A fact with the tag ordinary says nothing by itself, so that
-// most lists have it; see [FactsIn].
+// ListFacts holds the observations that a job made of its list as a whole. Audit rules see it as `list`, whose members are the
+// facts of all groups. Only pages and items since the latest restart count.
 type ListFacts struct {
+	OrdinaryFacts
+	RepeatFacts
+	PositionFacts
+	PlaceFacts
+	ItemFacts
+	KeyFacts
+	EndFacts
+	ErrorFacts
+	KeptFacts
+	FileFacts
+}
+
+// OrdinaryFacts holds the facts that say nothing by themselves: most lists have some. See [FactsIn].
+type OrdinaryFacts struct {
+	Identified int `expr:"identified" doc:"items whose identifiers were compared: of a large page those at its ends"`
+
+	Chosen   bool `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
+	Again    bool `expr:"again" doc:"whether only a page that came again has ended the list, as guards do by default"`
+	Short    bool `expr:"short" doc:"whether nothing but the number of items on the last page has ended the list"`
+	Counted  bool `expr:"counted" doc:"whether requests depend on no response: only numbers of items end the list"`
+	Reached  bool `expr:"reached" doc:"whether an error follows as many items as the total of page 1, which has fewer"`
+	NextGone bool `expr:"nextGone" doc:"whether page 1 points to another page, and the last one does not"`
+}
+
+// RepeatFacts holds the facts about pages and requests that came again.
+type RepeatFacts struct {
 	Repeats       int    `expr:"repeats" doc:"pages with the same items as an earlier page, although another request was made"`
 	RepeatPage    int    `expr:"repeatPage" doc:"the first of these pages; 0 if none"`
 	RepeatOf      int    `expr:"repeatOf" doc:"the earlier page with these items"`
@@ -47,23 +66,76 @@ type ListFacts struct {
 	Cycles    int    `expr:"cycles" doc:"pages whose request was made before, without a change in what rules read; see repeatedRequest"`
 	CyclePage int    `expr:"cyclePage" doc:"the first of these pages; 0 if none"`
 	CycleSent string `expr:"cycleSent" doc:"its request"`
-
-	Identified int    `expr:"identified" ordinary:"true" doc:"items whose identifiers were compared: of a large page those at its ends"`
-	Duplicates int    `expr:"duplicates" doc:"of these, items that equal one of an earlier page"`
-	Revised    int    `expr:"revised" doc:"of these, items whose identifier was on an earlier page with other content"`
-	Duplicate  string `expr:"duplicate" doc:"the identifier of the first such item"`
-	ShiftPage  int    `expr:"shiftPage" doc:"its page; 0 if none"`
+	Stuck     bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
 
 	CursorFirst string `expr:"cursorFirst" doc:"the first item of page 1, if the next request continues from it and page 2 is empty"`
 	CursorPage  int    `expr:"cursorPage" doc:"a full page with new items, after which the same request was made again; 0 if none"`
+	TiePage     int    `expr:"tiePage" doc:"the first full page whose last two items share the value from which the next request goes on"`
+	Tie         string `expr:"tie" doc:"the parameter with this value"`
+}
 
-	TiePage int    `expr:"tiePage" doc:"the first full page whose last two items share the value from which the next request goes on"`
-	Tie     string `expr:"tie" doc:"the parameter with this value"`
+// PositionFacts holds the facts about the positions, the sizes and the numbers of pages that requests and responses state.
+type PositionFacts struct {
+	Preceded    string `expr:"preceded" doc:"where page 1 says that pages come before it, if requests name positions; empty if nowhere"`
+	BackToZero  bool   `expr:"backToZero" doc:"whether it is a link from page 1 to a page 0, which may not exist"`
+	Skipped     string `expr:"skipped" doc:"a stated position after the requested one, with both; empty if none"`
+	SkippedPage int    `expr:"skippedPage" doc:"the first page with such a response; 0 if none"`
+
+	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list"`
+	PagesBefore int    `expr:"pagesBefore" doc:"the number of pages that page 1 states, if the last page states a smaller one; 0 if none"`
+	MoreBefore  string `expr:"moreBefore" doc:"the flag for more that earlier pages have, if the last, full page lacks it; empty if none"`
+
+	Overridden string `expr:"overridden" doc:"a parameter of the latest link that one of the job overrides, with both values, or empty"`
+	LostParams string `expr:"lostParams" doc:"parameters that page 2 lacks if its size is another; empty if none"`
+	SizeBefore int    `expr:"sizeBefore" doc:"the number of items on page 1"`
+	SizeAfter  int    `expr:"sizeAfter" doc:"the number of items on page 2"`
+
+	Asked  string `expr:"asked" doc:"limit=100, if a job that is not paged asks for as many items as it got; empty if not"`
+	Single bool   `expr:"single" doc:"whether the job is not paged, and has no other partition or states the size of its page"`
+}
+
+// PlaceFacts holds the facts about pages that lack the list of items, or another path.
+type PlaceFacts struct {
+	Missing   string `expr:"missing" doc:"paths that rules read and no response had; empty if none"`
+	Renamed   bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
+	MovedPage int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0 if none"`
+	MovedTo   string `expr:"movedTo" doc:"where this page has it"`
+	MovedRead bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
+
+	LostPage   int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0 if none"`
+	GapPage    int    `expr:"gapPage" doc:"the first page between others that lacks a list of several, has {} or null, or failed, or 0"`
+	GapList    string `expr:"gapList" doc:"the path of this list"`
+	AbsentPage int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists that pages before it have; else 0"`
+	AbsentList string `expr:"absentList" doc:"the path of this list"`
+	BarePage   int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0 if it has one"`
+	BareBeside bool   `expr:"bareBeside" doc:"whether that page has another member of page 1"`
+
+	LandedPage int    `expr:"landedPage" doc:"the first page without items that was redirected elsewhere; 0 if none"`
+	LandedPath string `expr:"landedPath" doc:"the path to which it was redirected"`
+}
+
+// ItemFacts holds the facts about items that occur twice, and about objects and lists within items.
+type ItemFacts struct {
+	Duplicates int    `expr:"duplicates" doc:"of the items whose identifiers were compared, those that equal one of an earlier page"`
+	Revised    int    `expr:"revised" doc:"of these, those whose identifier was on an earlier page with other content"`
+	Duplicate  string `expr:"duplicate" doc:"the identifier of the first such item"`
+	ShiftPage  int    `expr:"shiftPage" doc:"its page; 0 if none"`
 
 	Twice     int    `expr:"twice" doc:"of the items whose identifiers were compared, those that equal one of the same page"`
 	TwiceID   string `expr:"twiceID" doc:"the identifier of the first such item"`
 	TwicePage int    `expr:"twicePage" doc:"its page; 0 if none"`
 
+	Rewritten int `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
+
+	DuplicateKey string `expr:"duplicateKey" doc:"the first key that an object has twice, if rules read it or it leads to items"`
+
+	Nested     int    `expr:"nested" doc:"items with a truncated list that no job reads to its end; below a star, the number of lists"`
+	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
+	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
+}
+
+// KeyFacts holds the facts about the key of the items.
+type KeyFacts struct {
 	SameKey     int    `expr:"sameKey" doc:"items with the key of an earlier item, among the latest that are remembered"`
 	SameKeyText string `expr:"sameKeyText" doc:"the key of the first such item, as JSON"`
 	SameKeyPage int    `expr:"sameKeyPage" doc:"its page; 0 if none"`
@@ -73,70 +145,45 @@ type ListFacts struct {
 	Ambiguous   int    `expr:"ambiguous" doc:"items with the key of an item of an earlier partition or of another job, but other content"`
 	OtherJob    string `expr:"otherJob" doc:"that job; empty for a partition"`
 	KeyPaths    string `expr:"keyPaths" doc:"the paths of the key, if any of this was noticed"`
+}
 
-	DuplicateKey string `expr:"duplicateKey" doc:"the first key that an object has twice, if rules read it or it leads to items"`
+// EndFacts holds the facts about an end that may be none: a number, a failure, a page after it, or a full window.
+type EndFacts struct {
+	Negative  string `expr:"negative" doc:"the negative or broken number that ended the list as a total, of items or pages; empty if none"`
+	Bound     string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more; empty if none"`
+	EndStatus int    `expr:"endStatus" doc:"the status of the error response with which an onError rule ended the list; 0 if none did"`
 
-	Overridden string `expr:"overridden" doc:"a parameter of the latest link that one of the job overrides, with both values; empty if none"`
-	LostParams string `expr:"lostParams" doc:"parameters that page 2 lacks if its size is another; empty if none"`
-	SizeBefore int    `expr:"sizeBefore" doc:"the number of items on page 1"`
-	SizeAfter  int    `expr:"sizeAfter" doc:"the number of items on page 2"`
-
-	Missing     string `expr:"missing" doc:"paths that rules read and no response had; empty if none"`
-	Chosen      bool   `expr:"chosen" ordinary:"true" doc:"whether a stopping rule that the configuration has ended the list"`
-	Again       bool   `expr:"again" ordinary:"true" doc:"whether only a page that came again has ended the list, as guards do by default"`
-	Reached     bool   `expr:"reached" ordinary:"true" doc:"whether an error follows as many items as the total of page 1, which has fewer"`
-	Negative    string `expr:"negative" doc:"the negative or broken number that ended the list as a total, of items or pages; empty if none"`
-	Bound       string `expr:"bound" doc:"the total or number of pages that ended the list, if there may be more; empty if none"`
-	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
-	Counted     bool   `expr:"counted" ordinary:"true" doc:"whether requests depend on no response: only numbers of items end the list"`
-	Renamed     bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
-	MovedPage   int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0 if none"`
-	MovedTo     string `expr:"movedTo" doc:"where this page has it"`
-	MovedRead   bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
-	Preceded    string `expr:"preceded" doc:"where page 1 says that pages come before it, if requests name positions; empty if nowhere"`
-	BackToZero  bool   `expr:"backToZero" doc:"whether it is a link from page 1 to a page 0, which may not exist"`
-	Skipped     string `expr:"skipped" doc:"a stated position after the requested one, with both; empty if none"`
-	SkippedPage int    `expr:"skippedPage" doc:"the first page with such a response; 0 if none"`
-	PagesBefore int    `expr:"pagesBefore" doc:"the number of pages that page 1 states, if the last page states a smaller one; 0 if none"`
-	MoreBefore  string `expr:"moreBefore" doc:"the flag for more that earlier pages have, if the last, full page lacks it; empty if none"`
-	NextGone    bool   `expr:"nextGone" ordinary:"true" doc:"whether page 1 points to another page, and the last one does not"`
-	Asked       string `expr:"asked" doc:"limit=100, if a job that is not paged asks for as many items as it got; empty if not"`
-	Single      bool   `expr:"single" doc:"whether the job is not paged, and has no other partition or states the size of its page"`
-	Short       bool   `expr:"short" ordinary:"true" doc:"whether nothing but the number of items on the last page has ended the list"`
-	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list"`
-	LostPage    int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0 if none"`
-	GapPage     int    `expr:"gapPage" doc:"the first page between others that lacks a list of several, has null or {}, or failed; 0 if none"`
-	GapList     string `expr:"gapList" doc:"the path of this list"`
-	AbsentPage  int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists that pages before it have; 0 if it does not"`
-	AbsentList  string `expr:"absentList" doc:"the path of this list"`
-	BeyondPage  int    `expr:"beyondPage" doc:"a page after the last one that was requested ahead and has items of its own; 0 if none"`
-	BeyondCount int    `expr:"beyondCount" doc:"the number of its items"`
-	EndStatus   int    `expr:"endStatus" doc:"the status of the error response with which an onError rule ended the list; 0 if none did"`
-	LandedPage  int    `expr:"landedPage" doc:"the first page without items that was redirected elsewhere; 0 if none"`
-	LandedPath  string `expr:"landedPath" doc:"the path to which it was redirected"`
-	BarePage    int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0 if it has one"`
-	BareBeside  bool   `expr:"bareBeside" doc:"whether that page has another member of page 1"`
-
-	Error      string     `expr:"error" doc:"what the body of a successful response says about an error; empty if it says nothing"`
-	ErrorPage  int        `expr:"errorPage" doc:"the page with this body"`
-	ErrorDoubt ErrorDoubt `expr:"errorDoubt" doc:"why it may be no error: see [ErrorDoubt]"`
+	BeyondPage  int `expr:"beyondPage" doc:"a page after the last one that was requested ahead and has items of its own; 0 if none"`
+	BeyondCount int `expr:"beyondCount" doc:"the number of its items"`
 
 	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty if none"`
 	WindowKept bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
-	Nested     int    `expr:"nested" doc:"items with a truncated list that no job reads to its end; below a star, the number of lists"`
-	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
-	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
+}
+
+// ErrorFacts holds the facts about a successful response that reports an error.
+type ErrorFacts struct {
+	Error      string     `expr:"error" doc:"what the body of a successful response says about an error; empty if it says nothing"`
+	ErrorPage  int        `expr:"errorPage" doc:"the page with this body"`
+	ErrorDoubt ErrorDoubt `expr:"errorDoubt" doc:"why it may be no error: see [ErrorDoubt]"`
+}
+
+// KeptFacts holds the facts about the values that runs keep for the next one.
+type KeptFacts struct {
 	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty if none"`
 	KeptUnsent string `expr:"keptUnsent" doc:"kept values that the first request reads, but is the same without; empty if none"`
 	KeptStays  string `expr:"keptStays" doc:"a kept value on which the items depend, and that is nil or empty after items; empty if none"`
-	Older      int    `expr:"older" doc:"of the items that were compared, those from before the kept value that was sent"`
-	OlderOf    int    `expr:"olderOf" doc:"the number of items that were compared with it"`
-	OlderText  string `expr:"olderText" doc:"the first older item and the value that was sent: id = 7, although since = 20 was sent"`
-	Known      int    `expr:"known" doc:"items that are not later than the kept value, if they are added to a file; 0 if none"`
-	Reread     string `expr:"reread" doc:"the end of the windows of the run before, with which those of this one begin; empty if none"`
 	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty if none"`
-	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
+	Older     int    `expr:"older" doc:"of the items that were compared, those from before the kept value that was sent"`
+	OlderOf   int    `expr:"olderOf" doc:"the number of items that were compared with it"`
+	OlderText string `expr:"olderText" doc:"the first older item and the value that was sent: id = 7, although since = 20 was sent"`
+
+	Known  int    `expr:"known" doc:"items that are not later than the kept value, if they are added to a file; 0 if none"`
+	Reread string `expr:"reread" doc:"the end of the windows of the run before, with which those of this one begin; empty if none"`
+}
+
+// FileFacts holds the facts about the file that the rows replace, and about the contract of the data.
+type FileFacts struct {
 	File string `expr:"file" doc:"the file that the rows of the job replace; empty if none"`
 	Rows int    `expr:"rows" doc:"the number of these rows"`
 	Had  int    `expr:"had" doc:"the number of rows that the file has"`
@@ -174,7 +221,7 @@ const (
 )
 
 // FactsIn returns the facts in the page context of the audit. It must agree with the
-// table: no rule is met without the facts that it requires. Ordinary facts of the list do not count.
+// table: no rule is met without the facts that it requires. [OrdinaryFacts] do not count.
 func FactsIn(c *Context) Facts {
 	factIf := func(fact Facts, found bool) Facts {
 		if !found {
@@ -184,24 +231,14 @@ func FactsIn(c *Context) Facts {
 	}
 	limit, isNumber := c.Limit.(int)
 	isUnknown := c.Limit != nil && !isNumber // whether a page is as large as the limit
-	list := reflect.ValueOf(c.List).Elem()
-	isNoticed := func(field int) bool { return !list.Field(field).IsZero() }
-	return factIf(FactList, slices.ContainsFunc(noticedFields(), isNoticed)) | factIf(FactTotal, c.Signs.Total != nil) |
+	noticed := *c.List
+	noticed.OrdinaryFacts = OrdinaryFacts{}
+	return factIf(FactList, noticed != ListFacts{}) | factIf(FactTotal, c.Signs.Total != nil) |
 		factIf(FactPages, c.Signs.Pages != nil) | factIf(FactNext, c.Signs.Next != nil) | factIf(FactMore, c.Signs.More == true) |
 		factIf(FactShort, c.Count > 0 && (c.Count < limit || isUnknown)) |
 		factIf(FactOverfull, isNumber && c.Signs.LargestPage > limit || isUnknown) |
 		factIf(FactMany, c.Total.Items >= 1000) | factIf(FactFile, c.List.File != "")
 }
-
-// noticedFields returns the indices of the fields of [ListFacts] that are not ordinary.
-var noticedFields = sync.OnceValue(func() (fields []int) {
-	for field := range reflect.TypeFor[ListFacts]().Fields() {
-		if field.Tag.Get("ordinary") != "true" {
-			fields = append(fields, field.Index[0])
-		}
-	}
-	return fields
-})
 
 // PartitionFacts holds the observations about the partitions of a job. The rules of [PartitionAudits]
 // see it as `partitions`.

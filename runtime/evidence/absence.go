@@ -283,7 +283,7 @@ func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 	if texts == nil {
 		return nil
 	}
-	return AuditJob(job, trace.FindingMissing, rules.ListFacts{Missing: joinMissing(texts), Renamed: renamed})
+	return AuditJob(job, trace.FindingMissing, rules.ListFacts{PlaceFacts: rules.PlaceFacts{Missing: joinMissing(texts), Renamed: renamed}})
 }
 
 // HeaderFinding returns the finding that the rows of the partitions have different columns, or nil.

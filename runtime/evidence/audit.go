@@ -59,7 +59,7 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 // AuditAgain returns the finding that items which are added to a file are not later than the kept value, given
 // their number, or that a unit of windows was requested again, or nil.
 func AuditAgain(job *compile.Job, known int) *trace.Finding {
-	facts := rules.ListFacts{Known: known}
+	facts := rules.ListFacts{KeptFacts: rules.KeptFacts{Known: known}}
 	if r := job.Analysis().Reread(); r != nil {
 		facts.Reread = fmt.Sprintf("kept.%s, the %s of the run before", r.From.KeptAsIs(), r.To)
 	}

@@ -131,5 +131,6 @@ func (o *OnlyItems) Finding(job *compile.Job) *trace.Finding {
 		return nil
 	}
 	text := found.Error + ", in the response to " + wording.Clip(found.Sent, 300)
-	return AuditJob(job, trace.FindingErrorBody, rules.ListFacts{Error: text, ErrorPage: found.Page, ErrorDoubt: found.Doubt})
+	facts := rules.ErrorFacts{Error: text, ErrorPage: found.Page, ErrorDoubt: found.Doubt}
+	return AuditJob(job, trace.FindingErrorBody, rules.ListFacts{ErrorFacts: facts})
 }

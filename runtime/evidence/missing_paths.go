@@ -182,7 +182,7 @@ func (v NilCounts) StaysFinding(job *compile.Job, before, values map[string]any)
 	if stays == "" {
 		return nil
 	}
-	return AuditJob(job, trace.FindingStays, rules.ListFacts{KeptStays: stays})
+	return AuditJob(job, trace.FindingStays, rules.ListFacts{KeptFacts: rules.KeptFacts{KeptStays: stays}})
 }
 
 // always reports whether a value was nil in every partition.

@@ -81,7 +81,7 @@ func (o *Overlap) Finding(job *compile.Job) *trace.Finding {
 	facts := rules.PartitionFacts{Again: o.Again, Key: strings.Join(job.Spec().Key, ", ")}
 	if facts.Key != "" {
 		if o.Other > 0 && !slices.ContainsFunc(job.For, isWindow) { // an item may change, and then be in a later window
-			return AuditJob(job, trace.FindingAmbiguous, rules.ListFacts{Ambiguous: o.Other, KeyPaths: facts.Key})
+			return AuditJob(job, trace.FindingAmbiguous, rules.ListFacts{KeyFacts: rules.KeyFacts{Ambiguous: o.Other, KeyPaths: facts.Key}})
 		}
 		facts.Again += o.Other
 	}

@@ -28,8 +28,8 @@ func TestARestartOfTheParentIsAHintForItsChildren(t *testing.T) {
 
 func TestAFileThatLosesMoreThanHalfItsRowsIsAFinding(t *testing.T) {
 	job := linesOf(t)
-	require.Nil(t, evidence.AuditJob(job, trace.FindingShrank, rules.ListFacts{File: "lines.ndjson", Rows: 50, Had: 100}))
-	found := evidence.AuditJob(job, trace.FindingShrank, rules.ListFacts{File: "lines.ndjson", Rows: 49, Had: 100})
+	require.Nil(t, evidence.AuditJob(job, trace.FindingShrank, rules.ListFacts{FileFacts: rules.FileFacts{File: "lines.ndjson", Rows: 50, Had: 100}}))
+	found := evidence.AuditJob(job, trace.FindingShrank, rules.ListFacts{FileFacts: rules.FileFacts{File: "lines.ndjson", Rows: 49, Had: 100}})
 	require.NotNil(t, found)
 	require.Equal(t, "audit.shrank", found.ID)
 	require.Contains(t, found.Message, "the list has 49 rows, less than half of the 100 in lines.ndjson")
