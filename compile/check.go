@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -29,8 +30,8 @@ func (c *compilation) checkJob(j *Job) {
 		return
 	}
 	c.warnOfConstantTriggers(j)
+	c.warnOfShadowedRules(j)
 	if c.pairs += len(j.Stops) * len(j.Stops); c.pairs <= maxPairs {
-		c.warnOfShadowedRules(j)
 		c.warnOfContradictions(j)
 	}
 	if j.Paged() {
@@ -170,24 +171,13 @@ func (c *compilation) warnOfConstantTriggers(j *Job) {
 	}
 }
 
-// warnOfShadowedRules finds rules that are never the reason to stop, because another
-// rule is met before them, or is equal.
+// warnOfShadowedRules finds rules that are never the reason to stop, because another rule is met before them, or is equal.
 func (c *compilation) warnOfShadowedRules(j *Job) {
-	p := j.Analysis().Prover()
-	for i, late := range j.Stops {
-		for k, early := range j.Stops {
-			if i == k || !late.Rule.Origin.IsConfig() || late.Rule.Shared { // it may be the reason in another scroller
-				continue
-			}
-			a, bounded := p.Bound(early.Expression)
-			b, lateBounded := p.Bound(late.Expression)
-			switch {
-			case k < i && late.Formatted() == early.Formatted():
-				c.warn(late.Rule, "remove one of them", "%s is never the reason to stop: %s says the same and comes first",
-					late.Rule.ID, early.Rule.ID)
-			case bounded && lateBounded && a.Unit == b.Unit && a.Most < b.Most && !late.HasAlternative():
-				c.warn(late.Rule, "", "%s is never met: %s stops at %s, before %s", late.Rule.ID, early.Rule.ID, a, b)
-			}
+	u := j.Analysis().findShadowed()
+	for _, s := range j.Stops {
+		mayBeMet := u.WhyNever(s) == "" && !s.Rule.Shared // perhaps in another scroller
+		if why := u.why[s]; why != "" && mayBeMet && s.Rule.Origin.IsConfig() {
+			c.warn(s.Rule, "", "%s is never the reason to stop: %s", s.Rule.ID, why)
 		}
 	}
 }
@@ -402,9 +392,7 @@ func (j *Job) comparesAbsentLimit(t *Trigger) bool {
 
 // Unreached returns the rules that are never the reason to stop, each with an explanation.
 func (a Analysis) Unreached() map[*Trigger]string {
-	u := unreachedSearch{a, map[*Trigger]string{}, map[*Trigger]language.Bound{}, map[string]*Trigger{}}
-	u.findBounds()
-	u.compareBounds()
+	u := a.findShadowed()
 	u.assumePageLimit()
 	u.assumeOnlyPage()
 	return u.why
@@ -418,29 +406,40 @@ type unreachedSearch struct {
 	first  map[string]*Trigger         // the rule with the smallest bound, by the unit of the bound
 }
 
-// findBounds finds the bounds of the rules, and the rules that are never met.
-func (u unreachedSearch) findBounds() {
-	for _, s := range u.job.Stops {
-		if u.why[s] = u.WhyNever(s); u.why[s] != "" || s.Rule.Outcome == rules.Split { // the smallest windows are not split
+// findShadowed begins the search with the rules that are never met, and those that another rule shadows: an equal one that
+// comes first, or one with a smaller bound.
+func (a Analysis) findShadowed() unreachedSearch {
+	u := unreachedSearch{a, map[*Trigger]string{}, map[*Trigger]language.Bound{}, map[string]*Trigger{}}
+	earlier := map[string]*Trigger{}
+	for _, s := range a.job.Stops {
+		source := s.Formatted()
+		if equal := earlier[source]; equal != nil {
+			u.why[s] = equal.Rule.ID + " says the same and comes first"
+		}
+		u.why[s] = cmp.Or(a.WhyNever(s), u.why[s])
+		if u.why[s] != "" || s.Rule.Outcome == rules.Split { // the smallest windows are not split
 			continue
 		}
-		b, ok := u.Prover().Bound(s.Expression)
-		if !ok {
-			continue
-		}
-		u.bounds[s] = b
-		if first := u.first[b.Unit]; first == nil || b.Most < u.bounds[first].Most {
-			u.first[b.Unit] = s
-		}
+		earlier[source] = s
+		u.addBound(s)
 	}
-}
-
-// compareBounds finds the rules with a larger bound than another rule.
-func (u unreachedSearch) compareBounds() {
 	for s, b := range u.bounds {
 		if first := u.first[b.Unit]; first != s && !s.HasAlternative() {
 			u.why[s] = u.stopsBefore(first)
 		}
+	}
+	return u
+}
+
+// addBound adds the bound of a rule, if it has one.
+func (u unreachedSearch) addBound(s *Trigger) {
+	b, ok := u.Prover().Bound(s.Expression)
+	if !ok {
+		return
+	}
+	u.bounds[s] = b
+	if first := u.first[b.Unit]; first == nil || b.Most < u.bounds[first].Most {
+		u.first[b.Unit] = s
 	}
 }
 
