@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -34,30 +35,36 @@ func (a Auditor) AuditFile(job, file string, rows, before int64) *Finding {
 	return evidence.AuditJob(compiled, trace.FindingShrank, rules.ListFacts{FileFacts: facts})
 }
 
-// AuditRows returns the finding of a job about how its rows are written, or nil. If they are merged by their keys, it is
-// that partitions have other items with one key, since all but the last of these are lost. If they are added, it is that
-// the API has sent items of earlier runs again: evidence if most items are from long before the kept value, and otherwise
-// a hint; or that the next run obtains the same items again, since a kept value has not moved on; or that the list began without the
-// kept values.
-func (a Auditor) AuditRows(job JobResult, merge bool) *Finding {
-	isEvidence := func(f Finding) bool {
-		if merge {
-			return f.ID == trace.FindingAmbiguous
-		}
+// AuditMerged returns the finding about rows of a job that are merged by their keys, or nil: partitions have other items with
+// one key, and all but the last of these are lost.
+func (a Auditor) AuditMerged(job JobResult) *Finding {
+	return evidenceOf(job, func(f Finding) bool { return f.ID == trace.FindingAmbiguous })
+}
+
+// AuditAdded returns the finding about rows of a job that are added to a file, or nil: the API has sent items of earlier runs
+// again, which is evidence if most items are from long before the kept value, and otherwise a hint; or the next run obtains the
+// same items again, since a kept value has not moved on; or the list began without the kept values.
+func (a Auditor) AuditAdded(job JobResult) *Finding {
+	found := evidenceOf(job, func(f Finding) bool {
 		return f.ID == trace.FindingSince && job.Known > 0 || f.ID == trace.FindingStays || f.ID == trace.FindingUnsent
-	}
-	for _, f := range job.Findings {
-		if isEvidence(f) {
-			f.Weight = rules.WeightEvidence
-			return &f
-		}
-	}
+	})
 	compiled := a.engine.byID[job.Job]
 	continues, _ := a.engine.Continues(job.Job, job.Job, a.engine.options.run.KeptBefore[job.Job])
-	if compiled == nil || merge || job.Known == 0 && (job.Items == 0 || !continues) {
-		return nil
+	if found != nil || compiled == nil || job.Known == 0 && (job.Items == 0 || !continues) {
+		return found
 	}
 	return evidence.AuditAgain(compiled, job.Known)
+}
+
+// evidenceOf returns the first finding of a job for which f holds, as evidence, or nil.
+func evidenceOf(job JobResult, f func(Finding) bool) *Finding {
+	i := slices.IndexFunc(job.Findings, f)
+	if i < 0 {
+		return nil
+	}
+	found := job.Findings[i]
+	found.Weight = rules.WeightEvidence
+	return &found
 }
 
 // AuditReplaced returns the finding that rows of a job, which are merged by their keys, replace rows with other contents that

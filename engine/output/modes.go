@@ -103,11 +103,7 @@ func (m modes) choose(targets []*target) error {
 func (m modes) chooseMode(t *target) error {
 	var continues, starts []string
 	for _, job := range t.jobs {
-		begins := m.begins(job)
-		if err := m.refuseMissingValue(t.file, job, begins); err != nil {
-			return err
-		}
-		if begins.continues {
+		if m.begins(job).continues {
 			continues = append(continues, job)
 		} else {
 			starts = append(starts, job)
@@ -118,35 +114,36 @@ func (m modes) chooseMode(t *target) error {
 			return err
 		}
 	}
+	if err := m.checkRows(t, continues, starts); err != nil {
+		return err
+	}
+	if len(continues) > 0 {
+		m.logContinued(t.file.rows.Name(), strings.Join(continues, " and "))
+	}
+	return nil
+}
+
+// checkRows refuses to lose rows of a file, and to add rows that it has, given its jobs that continue from kept values and those
+// that start at the beginning. It warns if the user wants all rows to be added.
+func (m modes) checkRows(t *target, continues, starts []string) error {
+	for _, job := range continues {
+		if err := m.refuseMissingValue(t.file, job); err != nil {
+			return err
+		}
+	}
 	if err := m.refuseOtherFile(t.file, continues); err != nil {
 		return err
 	}
-	if err := m.warnOfRows(t, starts); err != nil {
-		return err
-	}
-	name := t.file.rows.Name()
 	switch {
 	case m.options.Append:
-		if len(continues) > 0 {
-			m.logContinued(name, strings.Join(continues, " and "))
-		}
-		return nil
-	case len(continues) == 0:
-		if err := m.refuseUnselectedJobs(t); err != nil {
-			return err
-		}
-		return m.refuseForeignRows(t)
+		return m.warnOfRows(t, starts)
+	case len(continues) > 0:
+		return m.refuseSecondStart(t.file, continues, starts)
 	}
-	again := slices.IndexFunc(starts, func(job string) bool { return !m.wasEmpty(job) })
-	if again >= 0 && !m.options.Merge {
-		return (&engine.Error{
-			Class: failure.Config, Op: "output",
-			Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning",
-				name, continues[0], starts[again]),
-		}).WithRemedy("give each job its own dataType, or add all rows with %s", remedy.Append)
+	if err := m.refuseUnselectedJobs(t); err != nil {
+		return err
 	}
-	m.logContinued(name, strings.Join(continues, " and "))
-	return nil
+	return m.refuseForeignRows(t)
 }
 
 // A beginning says how the list of a job begins.
@@ -177,8 +174,9 @@ func (m modes) begins(job string) (b beginning) {
 // refuseMissingValue refuses to add the rows of a job that continues from some values, while another one was nil after
 // the items of an earlier run: the bound of the list in the other runs is nil, so that it may have the rows of the file
 // again.
-func (m modes) refuseMissingValue(f *file, job string, b beginning) error {
-	if !b.continues || b.lacks == "" || m.options.Merge || f.rows.Finished() {
+func (m modes) refuseMissingValue(f *file, job string) error {
+	b := m.begins(job)
+	if b.lacks == "" || m.options.Merge || f.rows.Finished() {
 		return nil
 	}
 	now, err := f.rows.Snapshot()
@@ -218,6 +216,20 @@ func (m modes) refuseOtherFile(f *file, continues []string) error {
 	return nil
 }
 
+// refuseSecondStart refuses to add the rows of jobs that continue from kept values to a file, if another job of the file starts
+// at the beginning: its rows of an earlier run would be there twice.
+func (m modes) refuseSecondStart(f *file, continues, starts []string) error {
+	i := slices.IndexFunc(starts, func(job string) bool { return !m.wasEmpty(job) })
+	if i < 0 || m.options.Merge {
+		return nil
+	}
+	return (&engine.Error{
+		Class: failure.Config, Op: "output",
+		Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning",
+			f.rows.Name(), continues[0], starts[i]),
+	}).WithRemedy("give each job its own dataType, or add all rows with %s", remedy.Append)
+}
+
 // wasEmpty reports whether the list of a job that has no kept values was complete in the earlier run. A job with another
 // name, or whose values were lost, is not known: the file may have its rows.
 func (m modes) wasEmpty(job string) bool {
@@ -236,7 +248,7 @@ func (m modes) keeps(job string) bool { return len(m.engine.Job(job).Keepers) > 
 func (m modes) warnOfRows(t *target, starts []string) error {
 	f := t.file
 	i := slices.IndexFunc(starts, m.keeps)
-	if i < 0 || !m.options.Append || f.rows.Finished() {
+	if i < 0 || f.rows.Finished() {
 		return nil
 	}
 	now, err := f.rows.Snapshot()

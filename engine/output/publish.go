@@ -84,13 +84,16 @@ func (ps *publications) audit(g *group) bool {
 
 // auditRows audits the jobs of a group by how their items are written to files. It reports whether the run accepts them.
 func (ps *publications) auditRows(g *group) bool {
-	accepted := true
+	accepted, audit := true, ps.engine.Auditor().AuditAdded
+	if ps.options.Merge {
+		audit = ps.engine.Auditor().AuditMerged
+	}
 	isAdded := func(t *target) bool { return t.file != nil && t.file.appends }
 	if !ps.options.Merge && !slices.ContainsFunc(g.targets, isAdded) {
 		return accepted
 	}
 	for _, job := range g.jobs {
-		accepted = ps.results.find(job, ps.engine.Auditor().AuditRows(ps.results.of(job), ps.options.Merge)) && accepted
+		accepted = ps.results.find(job, audit(ps.results.of(job))) && accepted
 		for _, t := range ps.targets.byJob[job] {
 			if t.file != nil {
 				replaced := t.file.shared.of(job)
