@@ -24,5 +24,5 @@
 //     its items, and mend.go makes the changes that stress proposes.
 //   - paths.go has the paths of the values of a response, and the rules that read them; json.go walks through the
 //     text of a response.
-//   - call.go is the package as calls by name, with JSON in and out.
+//   - error.go has the errors that editors and web pages show.
 package workbench

@@ -188,18 +188,3 @@ func TestADeadAPIIsAMessage(t *testing.T) {
 	require.Len(t, run.Pages, 1)
 	require.Contains(t, run.Response(1).Error, "Handler timeout")
 }
-
-func TestCallsTakeAndReturnJSON(t *testing.T) {
-	d := workbench.New().Open("users.json", `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [{"endpoint": "users", "limt": 2}]}}`)
-	result, err := d.Call(context.Background(), "diagnostics", nil)
-	require.NoError(t, err)
-	require.Contains(t, string(result), `"message":"unknown key \"limt\"`)
-	_, err = d.Call(context.Background(), "explain", []byte(`{"width": 80}`))
-	require.ErrorContains(t, err, "the configuration has a mistake")
-	_, err = d.Call(context.Background(), "diagnostic", nil)
-	require.ErrorContains(t, err, "unknown call")
-	for _, name := range workbench.Calls() {
-		_, _ = d.Call(context.Background(), name, []byte(`{"at": {"line": -1, "character": 1e6}}`))
-		_, _ = d.With("").Call(context.Background(), name, nil)
-	}
-}

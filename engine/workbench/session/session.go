@@ -8,8 +8,6 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -18,8 +16,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/remedy"
 )
 
 // A Session answers the calls of one page. It is safe for concurrent use.
@@ -54,90 +50,6 @@ type Recording struct {
 
 	Archive []byte               `json:"-"`
 	tape    *recording.Recording // what Archive holds
-}
-
-// A request has the arguments of a call. Those of the workbench are in the same object.
-type request struct {
-	Name      string `json:"name"` // name of the configuration, or of a recording
-	Text      string `json:"text"`
-	Recording string `json:"recording"` // id of the recording
-
-	Limits  workbench.Limits `json:"limits"`
-	Run     string           `json:"run"`     // id of the run
-	Number  int              `json:"number"`  // number of a page of the run, or of a request that it has not played, from 1
-	Job     string           `json:"job"`     // id of the job
-	Archive string           `json:"archive"` // a recording, as text
-	Case    string           `json:"case"`    // name of a built-in case
-}
-
-// calls maps the methods that a session answers itself to their functions. [Session.Call] passes any
-// other method to the document.
-var calls = map[string]func(s *Session, ctx context.Context, r request) (any, error){
-	"replay":         (*Session).replay,
-	"run":            (*Session).run,
-	"page":           (*Session).page,
-	"unplayed":       (*Session).unplayed,
-	"items":          (*Session).items,
-	"record":         (*Session).record,
-	"sampleTest":     (*Session).sampleTest,
-	"cases":          (*Session).cases,
-	"case":           (*Session).playCase,
-	"withoutSecrets": (*Session).withoutSecrets,
-}
-
-// Call answers a call. An error is a *[workbench.Error], and has no secrets.
-func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (any, error) {
-	var r request
-	if err := json.Unmarshal(params, &r); err != nil {
-		return nil, &workbench.Error{Message: fmt.Sprintf("the parameters of %s are malformed: %v", method, err)}
-	}
-	call, own := calls[method]
-	var result any
-	var err error
-	if own {
-		result, err = call(s, ctx, r)
-	} else {
-		var d *workbench.Document
-		if d, err = s.open(r); err == nil {
-			result, err = d.Call(ctx, method, withoutName(params))
-		}
-	}
-	if err != nil {
-		return nil, errorOf(err)
-	}
-	return result, nil
-}
-
-// withoutName leaves the name of the configuration out of the arguments: the workbench has another use for that key.
-func withoutName(params json.RawMessage) json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(params, &members) != nil {
-		return params
-	}
-	delete(members, "name")
-	if name, ok := members["newName"]; ok {
-		members["name"] = name
-	}
-	out, _ := json.Marshal(members) // it was JSON
-	return out
-}
-
-// errorOf returns the error of a call.
-func errorOf(err error) *workbench.Error {
-	if known, ok := errors.AsType[*workbench.Error](err); ok {
-		return known
-	}
-	if found, ok := errors.AsType[diag.Diagnostics](err); ok && len(found) > 0 {
-		out := &workbench.Error{Message: found[0].Message, Hint: found[0].Hint, Remedy: found[0].Remedy}
-		if len(found) > 1 {
-			out.Hint = strings.TrimPrefix(fmt.Sprintf("%s; %d more mistakes", out.Hint, len(found)-1), "; ")
-			if out.Remedy.InWords() {
-				out.Remedy = remedy.New("%s; %d more mistakes", out.Remedy, len(found)-1)
-			}
-		}
-		return out
-	}
-	return &workbench.Error{Message: err.Error()}
 }
 
 // open returns the document of a call. What was known of earlier texts stays known.

@@ -269,6 +269,22 @@ func TestCallsWithUnknownNamesAreErrors(t *testing.T) {
 	require.ErrorContains(t, err, "malformed")
 }
 
+func TestCallsTakeAndReturnJSON(t *testing.T) {
+	p := newPage(t)
+	p.about = map[string]any{"name": "users.json",
+		"text": `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [{"endpoint": "users", "limt": 2}]}}`}
+	var found []workbench.Diagnostic
+	p.call("diagnostics", nil, &found)
+	require.Contains(t, found[0].Message, `unknown key "limt"`)
+	require.ErrorContains(t, p.try("explain", map[string]any{"width": 80}, nil), "the configuration has a mistake")
+	require.ErrorContains(t, p.try("diagnostic", nil, nil), "unknown call")
+	for _, name := range session.Calls() {
+		var result any
+		_ = p.try(name, map[string]any{"at": map[string]any{"line": -1, "character": 1_000_000}}, &result)
+		_ = p.try(name, map[string]any{"text": ""}, &result)
+	}
+}
+
 func TestALinkHasNoSecrets(t *testing.T) {
 	p := newPage(t)
 	var changed struct{ Text string }
