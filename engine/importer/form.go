@@ -141,6 +141,21 @@ func (v Value) IsConst() bool {
 	return v.Source == "" && v.Object == nil && v.List == nil && v.Const != nil
 }
 
+// Sources returns the expressions of a value and of all values in it.
+func (v Value) Sources() []string {
+	var sources []string
+	if v.Source != "" {
+		sources = append(sources, v.Source)
+	}
+	for _, m := range v.Object {
+		sources = append(sources, m.Value.Sources()...)
+	}
+	for _, element := range v.List {
+		sources = append(sources, element.Sources()...)
+	}
+	return sources
+}
+
 // A Variable is a variable of for. It has exactly one of Parent, Values and From.
 type Variable struct {
 	Name string

@@ -23,9 +23,9 @@ func (t *translation) finishIncrement() error {
 		return nil
 	}
 	at := slices.IndexFunc(t.out.For, func(v importer.Variable) bool { return v.Name == "window" })
-	text := fmt.Sprint(t.out.Endpoint, t.out.Params, t.out.Body, t.out.Headers, t.out.Fields, t.out.Filter, t.out.Paging)
-	uses := strings.Count(text, "window.")
-	if !strings.Contains(text, "window.to") {
+	sources := strings.Join(t.sources(), "\n")
+	uses := strings.Count(sources, "window.")
+	if !strings.Contains(sources, "window.to") {
 		t.out.For[at].Granularity = ""
 	}
 	path := t.cursorPath(c)
@@ -65,6 +65,26 @@ func (t *translation) finishIncrement() error {
 		t.out.Whole = &importer.Whole{New: c.fresh(path, c.lagSource()), Kept: c.keep(path)}
 	}
 	return err
+}
+
+// sources returns the expressions that may read the interval: those of requests and items, and the endpoint, which has them in
+// braces.
+func (t *translation) sources() []string {
+	sources := []string{t.out.Endpoint, t.out.Filter}
+	values := slices.Concat(t.out.Params, t.out.Body, t.out.Headers)
+	for _, f := range t.out.Fields {
+		sources = append(sources, f.Source)
+	}
+	if p := t.out.Paging; p != nil {
+		sources, values = append(sources, p.Size, p.Source), append(values, p.Keys...)
+		for _, stop := range p.Stops {
+			sources = append(sources, stop.When)
+		}
+		for _, next := range p.Next {
+			sources = append(sources, next.Source)
+		}
+	}
+	return append(sources, importer.Value{Object: values}.Sources()...)
 }
 
 // cursorPath returns the path of the cursor in the items as the API sends them.
