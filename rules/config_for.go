@@ -21,6 +21,8 @@ type ForVariable struct {
 	Constants []any   // nil for the other kinds
 	Window    *Window // consecutive spans of times or numbers; nil for the other kinds
 
+	Placeholder string // the value of an item above that a placeholder of dialect keboola has unchanged; empty for other variables
+
 	settings settings
 	path     string
 }

@@ -104,13 +104,13 @@ func (k *keboolaConfig) addPlaceholders(job *Job, s setting, above *ancestors) {
 	}
 	for _, m := range object {
 		path := diag.Join(s.path(), m.Name)
-		source, field := k.placeholder(path, m, *above)
+		source, unchanged, field := k.placeholder(path, m, *above)
 		if source == "" {
 			continue
 		}
 		name := above.variable(m.Name)
 		each := setting{Name: "values", Value: "phpEach(" + source + ")", base: path}
-		job.For = append(job.For, ForVariable{Name: name, path: path, settings: settings{entries: []setting{each}}})
+		job.For = append(job.For, ForVariable{Name: name, Placeholder: unchanged, path: path, settings: settings{entries: []setting{each}}})
 		above.placeholders = above.placeholders.With(m.Name, name)
 		tag := "parent_" + strings.TrimPrefix(field, "parent_")
 		above.fields = withMember(above.fields, tag, name, path)
@@ -136,16 +136,16 @@ func (a *ancestors) variable(placeholder string) string {
 	return name
 }
 
-// placeholder returns the expression for the value of a placeholder, and its path. The
-// number before a colon in its name says how many jobs above the child the item is.
-func (k *keboolaConfig) placeholder(path string, m Member, above ancestors) (source, field string) {
+// placeholder returns the expression for the value of a placeholder, the value of the item without checks if no function
+// changes it, and its path. The number before a colon in its name says how many jobs above the child the item is.
+func (k *keboolaConfig) placeholder(path string, m Member, above ancestors) (source, unchanged, field string) {
 	level := 1
 	if number, _, ok := strings.Cut(m.Name, ":"); ok {
 		level, _ = strconv.Atoi(number)
 	}
 	if level < 1 || level > len(above.items) {
 		k.diags.Errorf(diag.Key(path), "there is no job %d levels above this one; the highest level is %d", level, len(above.items))
-		return "", ""
+		return "", "", ""
 	}
 	written := m.Value
 	function, isFunction := value.Members(m.Value)
@@ -155,10 +155,11 @@ func (k *keboolaConfig) placeholder(path string, m Member, above ancestors) (sou
 	field, ok := value.Text(written)
 	if !ok || field == "" {
 		k.diags.Errorf(diag.Value(path), `want a path in the items of the parent, or an object with "path" and "function"`)
-		return "", ""
+		return "", "", ""
 	}
 	item := above.items[len(above.items)-level]
-	source = fmt.Sprintf("phpFound(%s, %q)", keypath.Format(item, k.split(field, ".")), "value at "+field+" of the parent's item")
+	unchanged = keypath.Format(item, k.split(field, "."))
+	source = fmt.Sprintf("phpFound(%s, %q)", unchanged, "value at "+field+" of the parent's item")
 	if isFunction {
 		f := functions{decoder: k.decoder, placeholder: true, references: map[string]resolver{
 			"placeholder": func(at, name string) (string, bool) {
@@ -169,8 +170,9 @@ func (k *keboolaConfig) placeholder(path string, m Member, above ancestors) (sou
 			},
 		}}
 		source, _ = f.source(path, function.Without("path"))
+		unchanged = ""
 	}
-	return source, field
+	return source, unchanged, field
 }
 
 // fillIn puts the values of placeholders into the endpoint of a child.

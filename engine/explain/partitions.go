@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -390,11 +391,7 @@ func (j explainer) variable(v *compile.ForVariable) VariableExplanation {
 	case v.Window != nil:
 		x.Says = j.windowInWords(v)
 	case v.Values != nil:
-		source := v.Values.Rule.Source
-		if inner, ok := strings.CutPrefix(source, "phpEach(phpFound("); ok { // a placeholder, whose value an item must have
-			source, _, _ = strings.Cut(inner, `, "`)
-		}
-		x.Says = "value of " + j.redact(source)
+		x.Says = "value of " + j.redact(cmp.Or(v.Placeholder, v.Values.Rule.Source))
 	default:
 		x.Says = j.redact(constantsInWords(v.Name, v.Constants))
 	}
