@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -114,7 +115,7 @@ func compare(operator string, result func(order int) bool) binaryOperator {
 		case string:
 			if y, ok := b.(string); ok {
 				m.spend(min(len(x), len(y)))
-				if order, ok := orderOfTimes(x, y); ok {
+				if order, ok := orderOfTimes(m, x, y); ok {
 					return result(order), nil
 				}
 				m.noteOrder(x, y)
@@ -133,43 +134,60 @@ func compare(operator string, result func(order int) bool) binaryOperator {
 	}
 }
 
-// orderOfTimes compares two texts that are times of RFC 3339 in forms of their own, so that they may sort otherwise as texts: one has
-// a fraction of a second, or another time zone. It reports false for all other texts.
-func orderOfTimes(a, b string) (order int, ok bool) {
-	if !mayBeTimestamp(a) || !mayBeTimestamp(b) || len(a) == len(b) && zoneIn(a) == zoneIn(b) {
+// unitsOfTimes are the units of reading two times, for which many layouts are tried.
+const unitsOfTimes = 1 << 12
+
+// orderOfTimes compares two texts that are times in different forms, so that they may sort otherwise as texts: one has a fraction of a
+// second, another time zone or another layout. It reports false for all other texts. A meter of nil counts nothing.
+func orderOfTimes(m *meter, a, b string) (order int, ok bool) {
+	if !times.DifferInForm(a, b) {
 		return 0, false
 	}
-	x, err := time.Parse(time.RFC3339, a)
+	if m != nil {
+		m.sinceTick += unitsOfTimes
+	}
+	x, err := times.Parse(a)
 	if err != nil {
 		return 0, false
 	}
-	y, err := time.Parse(time.RFC3339, b)
+	y, err := times.Parse(b)
 	return x.Compare(y), err == nil
-}
-
-// mayBeTimestamp reports whether a text has the length and the separators of a time of RFC 3339.
-func mayBeTimestamp(text string) bool {
-	return len(text) >= len("2006-01-02T15:04:05Z") && text[4] == '-' && text[7] == '-' && text[10] == 'T' && text[13] == ':'
-}
-
-// zoneIn returns the time zone of a time of RFC 3339.
-func zoneIn(text string) string {
-	if strings.HasSuffix(text, "Z") {
-		return "Z"
-	}
-	return text[len(text)-len("-07:00"):]
 }
 
 // A CompareError says that the values on the two sides of <, <=, > or >= cannot be compared.
 type CompareError struct{ error }
 
-// noteOrder notes that two strings which are numbers are compared as text, in which
-// "10" is before "2".
+// noteOrder notes that two strings which are numbers, or differ in numbers alone, are compared as text, in which "10" is before "2" and
+// v10 before v9.
 func (m *meter) noteOrder(a, b string) {
-	if !holdsNumber(a) || !holdsNumber(b) {
-		return
+	switch {
+	case holdsNumber(a) && holdsNumber(b):
+		m.note("%s and %s are compared as text, because both are strings; number(…) makes them numbers", value.Preview(a), value.Preview(b))
+	case differInNumbers(a, b):
+		m.note("%s and %s are compared as text, although they differ in numbers alone; compare number(…) of a part",
+			value.Preview(a), value.Preview(b))
 	}
-	m.note("%s and %s are compared as text, because both are strings; number(…) makes them numbers", value.Preview(a), value.Preview(b))
+}
+
+// differInNumbers reports whether two texts differ in their numbers alone, of which some have more digits than others, so that the order of
+// the texts is not that of the numbers.
+func differInNumbers(a, b string) bool {
+	if len(a) == len(b) {
+		return false
+	}
+	for a != "" && b != "" {
+		x, y := digitsAt(a), digitsAt(b)
+		if (x == 0) != (y == 0) || x == 0 && a[0] != b[0] {
+			return false
+		}
+		a, b = a[max(x, 1):], b[max(y, 1):]
+	}
+	return a == b
+}
+
+// digitsAt returns the number of digits with which a text begins.
+func digitsAt(text string) int {
+	return len(text) - len(strings.TrimLeft(text, "0123456789"))
 }
 
 func mismatch(operator string, a, b any) error {

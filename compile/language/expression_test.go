@@ -288,8 +288,19 @@ func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {
 		{`"1970-01-01T02:10:00+02:00" >= body.at and "1970-01-01T02:10:00+02:00" <= body.at`, true},
 		{`body.at > "1970-01-01T01:09:59+01:00" and body.at > "1970-01-01T00:09:59-00:00"`, true},
 		{`max(body.at, "1970-01-01T00:10:00.5Z")`, "1970-01-01T00:10:00.5Z"},
-		{`body.at > "1970-01-01T00:10:00.5"`, true},
+		{`body.at > "1970-01-01T00:10:00.5"`, false}, // without a time zone, a time is in UTC
 		{`body.at < "1970-01-01T00:10:00.x5Z"`, false},
+		{`"2026-10-25T02:10:00.000+0100" > "2026-10-25T02:50:00.000+0200"`, true},
+		{`"2026-03-01 09:00:00" >= "2026-03-01T00:00:00Z"`, true},
+		{`"2026-03-01T00:00:00.5" > "2026-03-01T00:00:00Z"`, true},
+		{`"2026/3/10" > "2026/3/9" and "2026-1-10" > "2026-01-09"`, true},
+		{`"2026-03-01 12:30 AM" < "2026-03-01 01:00 AM" and "2026-03-01 01:00 PM" > "2026-03-01 11:00 AM"`, true},
+		{`"01 Jan 2026" > "31 Dec 2025" and "Jan 1, 2026" > "Dec 31, 2025"`, true},
+		{`"Sun, 01 Mar 2026 10:00:00 GMT" < "Mon, 02 Mar 2026 10:00:00 GMT"`, true},
+		{`"2026-9-lot" > "2026-10-lot"`, true}, // no times
+		{`"01/02/2026" < "02/01/2026"`, true},  // of an unknown form
+		{`greatest([{"at": "2026-03-01T08:00:00Z"}, {"at": "2026-03-01 09:00:00"}], "at")`, "2026-03-01 09:00:00"},
+		{`least([{"at": "2026-03-01T08:00:00Z"}, {"at": "2026-03-01T08:00:00.5Z"}], "at")`, "2026-03-01T08:00:00Z"},
 		{`link("next")`, "next"},
 		{`link("next", "results")`, "results"},
 		{`len(items) + 1`, 1},
@@ -485,13 +496,21 @@ func TestNumbersInStringsDrawANote(t *testing.T) {
 		{`body.a == 2`, nil},
 		{`number(body.a) >= number(body.b)`, nil},
 		{`body.day >= "2024-01-01"`, nil},
+		{`body.day > "2024-1-1"`, nil}, // compared as times
+		{`body.v > "v10"`, []string{`"v9" and "v10" are compared as text, although they differ in numbers alone; compare number(…) of a part`}},
+		{`body.v > "v8" or body.v > "w10"`, nil},
+		{`body.groups < "10,000"`, []string{
+			`"9,500" and "10,000" are compared as text, although they differ in numbers alone; compare number(…) of a part`,
+		}},
 	} {
 		t.Run(c.source, func(t *testing.T) {
 			e, faults := one(t, rules.RoleStop, c.source)
 			require.Empty(t, faults)
 			var notes []string
 			m := &Machine{Note: func(_ *Expression, text string) { notes = append(notes, text) }}
-			_, err := e.EvalBool(m, &rules.Context{Body: map[string]any{"a": "2", "b": "10", "day": "2024-02-01"}})
+			_, err := e.EvalBool(m, &rules.Context{Body: map[string]any{
+				"a": "2", "b": "10", "day": "2024-02-01", "v": "v9", "groups": "9,500",
+			}})
 			require.NoError(t, err)
 			require.Equal(t, c.want, notes)
 		})

@@ -38,11 +38,11 @@ var builtins = []function{
 		"the value of a parameter in a URL or query string, nil when absent; without name all parameters, as an object",
 		function{types: types(func(any, ...string) any { return nil }), call: query, grows: 16}),
 	documented(`greatest(items, "id"[, v])`, `greatest([{"id": 3}, {"id": 7}], "id", 5)`, `7`,
-		"the greatest of v and the values at a path in the items: numbers, also in texts, compared as numbers, and other texts as texts; "+
+		"the greatest of v and the values at a path in the items: numbers, also in texts, compared as numbers, times as times, and other texts as texts; "+
 			"both together fail the rule, unless all are identifiers of one length, and so does an item without the path",
 		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1), ofItems: true}),
 	documented(`least(items, "id"[, v])`, `least([{"id": 3}, {"id": 7}], "id", 5)`, `3`,
-		"the least of v and the values at a path in the items: numbers, also in texts, compared as numbers, and other texts as texts; "+
+		"the least of v and the values at a path in the items: numbers, also in texts, compared as numbers, times as times, and other texts as texts; "+
 			"both together fail the rule, unless all are identifiers of one length, and so does an item without the path",
 		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, -1), ofItems: true}),
 	documented(`latestOf(items, "at"[, v[, layout]])`,
@@ -187,7 +187,7 @@ func kindOrAbsent(v any) string {
 	return KindOf(v)
 }
 
-// beyond compares identifiers: as numbers if both are numbers or strings that hold numbers, and as strings if neither is, or if
+// beyond compares identifiers: as numbers if both are numbers or strings that hold numbers, and as times or strings if neither is, or if
 // both have one form, as 650000000000000000000001 and 65000000000000000000000a have.
 func beyond(id, best any, sign int) (bool, error) {
 	if best == nil {
@@ -200,7 +200,11 @@ func beyond(id, best any, sign int) (bool, error) {
 	y, wasText := best.(string)
 	switch {
 	case isText && wasText && (!isNumber && !wasNumber || isNumber != wasNumber && haveOneForm(x, y)):
-		return strings.Compare(x, y)*sign > 0, nil
+		order, areTimes := orderOfTimes(nil, x, y)
+		if !areTimes {
+			order = strings.Compare(x, y)
+		}
+		return order*sign > 0, nil
 	case isNumber && wasNumber:
 		return order(a, b)*sign > 0, nil
 	}

@@ -299,7 +299,7 @@ func orderOfText(m *meter, name string, list []any) (func(a, b any) int, error) 
 	return nilLast(func(a, b any) int {
 		x, y := a.(string), b.(string)
 		m.sinceTick += min(len(x), len(y)) / 16 // sortValues looks at it
-		if order, ok := orderOfTimes(x, y); ok {
+		if order, ok := orderOfTimes(m, x, y); ok {
 			return order
 		}
 		return strings.Compare(x, y)

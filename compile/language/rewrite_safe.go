@@ -91,6 +91,11 @@ func hasUnknownKind(n ast.Node) bool {
 	return n.Type() != timeType
 }
 
+// mayBeTimes reports whether both operands are texts, which are compared as times if they are times.
+func mayBeTimes(n *ast.BinaryNode) bool {
+	return n.Left.Type().Kind() == reflect.String && n.Right.Type().Kind() == reflect.String
+}
+
 // asBool makes the value of a condition boolean, unless its static type is boolean.
 func asBool(n *ast.Node) {
 	if call, ok := (*n).(*ast.CallNode); ok {
@@ -128,7 +133,8 @@ func (s *safeRewriter) binary(node *ast.Node, n *ast.BinaryNode) {
 		if n.Operator == "in" {
 			shareList(&n.Right)
 		}
-		if _, ours := operators[n.Operator]; ours && (!operators[n.Operator].boolean || hasUnknownKind(n.Left) || hasUnknownKind(n.Right)) {
+		operator, ours := operators[n.Operator]
+		if ours && (!operator.boolean || hasUnknownKind(n.Left) || hasUnknownKind(n.Right) || mayBeTimes(n)) {
 			replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
 		}
 	}

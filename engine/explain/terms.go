@@ -123,7 +123,7 @@ func (u usedNames) terms() (terms []TermExplanation) {
 		}
 		terms = append(terms, TermExplanation{Name: "a < b", Says: "numbers are compared by their value, and so are a number and a text that " +
 			"is one; a number and another text fail the rule" + filter + "; two texts are compared as texts, " +
-			"unless both are times such as 2026-01-31T00:00:00Z: " +
+			"unless both are times in a form that date(…) reads: " +
 			"\"9\" comes after \"10\", and the log warns"})
 	}
 	if u.replaces {

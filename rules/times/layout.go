@@ -64,7 +64,7 @@ const (
 
 func beginningOf(text string) beginning {
 	digits := 0
-	for digits < min(4, len(text)) && text[digits] >= '0' && text[digits] <= '9' {
+	for digits < min(4, len(text)) && isDigit(text[digits]) {
 		digits++
 	}
 	switch digits {
@@ -87,6 +87,50 @@ var layoutsByBeginning = func() (by [beginnings][]string) {
 
 // Layouts returns the layouts of package time with which a text may be a time, the most frequent ones first.
 func Layouts(text string) []string { return layoutsByBeginning[beginningOf(text)] }
+
+// maxTime is the length of the longest text that may be a time.
+const maxTime = 48
+
+// namesOfDates are the first letters of the names of months and days with which times may begin.
+const namesOfDates = "JanFebMarAprMayJunJulAugSepOctNovDecMonTueWedThuFriSatSun"
+
+// mayBeTime reports whether a text begins as a time does. It is fast, and true for some texts that are none.
+func mayBeTime(text string) bool {
+	if len(text) < len("2006/1/2") || len(text) > maxTime {
+		return false
+	}
+	switch beginningOf(text) {
+	case yearBeginning:
+		return strings.IndexByte("-/.", text[4]) >= 0 || len(text) > len("20060102T") && text[len("20060102")] == 'T'
+	case digitBeginning:
+		rest := strings.TrimLeft(text, "0123456789")
+		return len(rest) > 1 && strings.IndexByte(" -", rest[0]) >= 0 && rest[1] >= 'A'
+	}
+	return strings.Index(namesOfDates, text[:3])%3 == 0
+}
+
+// DifferInForm reports whether two texts may be times in different forms, or in a form whose texts do not sort by time.
+func DifferInForm(a, b string) bool { return mayBeTime(a) && mayBeTime(b) && !sortAsTexts(a, b) }
+
+// sortAsTexts reports whether two times have the same form, from the year to the second, and the same time zone.
+func sortAsTexts(a, b string) bool {
+	if len(a) != len(b) || beginningOf(a) != yearBeginning {
+		return false
+	}
+	zone := false
+	for i := range len(a) {
+		x, y := a[i], b[i]
+		switch {
+		case x == y && (isDigit(x) || strings.IndexByte("-/.,: TZUC+", x) >= 0): // other letters may be months, AM or PM
+			zone = zone || i > len("2006-01-02") && (x == '+' || x == '-')
+		case zone || !isDigit(x) || !isDigit(y):
+			return false
+		}
+	}
+	return true
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // zoneOffsets are the hours by which zones with a name differ from UTC, for the names that RFC 822 defines. Other names, such
 // as CST in China and IST, stand for several zones.
