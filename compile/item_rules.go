@@ -76,9 +76,9 @@ func (s *ItemRules) add(e *language.Expression) {
 func (s *ItemRules) Watches() []Watch {
 	var found watches
 	for _, e := range s.rules {
-		found.add(e, language.Read.InItem, func(r language.Read) Watch { return Watch{Optional: checksPresence(e, r)} })
+		found.add(e, language.Read.InItem, func(r language.Read) Watch { return Watch{Read: r, Optional: checksPresence(e, r)} })
 		found.add(e, inResponses, func(r language.Read) Watch {
-			return Watch{Optional: checksPresence(e, r) || r.Defaulted || e.ContainsNil()}
+			return Watch{Read: r, Optional: checksPresence(e, r) || r.Defaulted || e.ContainsNil()}
 		})
 	}
 	return found

@@ -198,8 +198,10 @@ type Watch struct {
 func (a Analysis) Watches() []Watch {
 	var found watches
 	for i, e := range slices.Concat(Expressions(a.job.Stops), a.job.Next, a.job.NextParts) {
-		found.add(e, language.Read.InBody, func(r language.Read) Watch {
+		found.add(e, inBodies, func(r language.Read) Watch {
+			r.Past = "" // a path that an earlier page has is not misspelt
 			return Watch{
+				Read:     r,
 				Total:    e.Rule.Stop.Signal == rules.SignalNoTotal,
 				Flag:     e.Rule.Stop.Signal == rules.SignalFlag,
 				Link:     i >= len(a.job.Stops) || apinames.Key(r.Path[len(r.Path)-1]).Is(apinames.SignNext),
@@ -210,17 +212,24 @@ func (a Analysis) Watches() []Watch {
 	return found
 }
 
+// inBodies reports whether a read is about the body of a page.
+func inBodies(r language.Read) bool { return r.Root == rules.ContextBody }
+
 // watches are paths and headers, each once.
 type watches []Watch
 
 // add adds the selected paths and headers that an expression reads, as watch describes them.
 func (list *watches) add(e *language.Expression, selects func(language.Read) bool, watch func(language.Read) Watch) {
-	for _, r := range e.Reads {
+	reads := e.Reads
+	if indirect := e.IndirectReads(); indirect != nil {
+		reads = slices.Concat(reads, indirect)
+	}
+	for _, r := range reads {
 		if !selects(r) || len(r.Path)+len(r.Args) == 0 || r.Has {
 			continue
 		}
 		w := watch(r)
-		if i := slices.IndexFunc(*list, func(had Watch) bool { return had.String() == r.String() }); i >= 0 {
+		if i := slices.IndexFunc(*list, func(had Watch) bool { return had.String() == w.String() }); i >= 0 {
 			had := &(*list)[i]
 			had.Link, had.Total, had.Flag = had.Link || w.Link, had.Total || w.Total, had.Flag || w.Flag
 			if had.Optional && !w.Optional {
@@ -228,7 +237,7 @@ func (list *watches) add(e *language.Expression, selects func(language.Read) boo
 			}
 			continue
 		}
-		w.Read, w.Rule = r, e.Rule
+		w.Rule = e.Rule
 		*list = append(*list, w)
 	}
 }

@@ -47,6 +47,7 @@ type code struct {
 
 	accesses []access
 	shown    func() []Read // the reads as they are shown to users
+	indirect func() []Read // see [Expression.IndirectReads]
 	flags    []Read        // the reads that the source converts to booleans
 
 	needsKept string // the kept value without which the source, a condition, is never true; "" if there is none
@@ -137,6 +138,7 @@ func (c *Compiler) translate(source string, variables []string, marking marking)
 	code.shown = sync.OnceValue(func() []Read {
 		return distinct(code.accesses, func(a access) Read { return a.read })
 	})
+	code.indirect = sync.OnceValue(func() []Read { return c.language.indirectReads(&syntax) })
 	code.reads = distinct(code.accesses, access.needed)
 	code.flags = distinct(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.toBoolean }), access.needed)
 	tree.Node = clone(syntax)

@@ -27,6 +27,7 @@ type signSearch struct {
 type totalMemory struct {
 	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
 	FirstPages int         `json:"firstPages,omitempty"` // the number of pages that page 1 states
+	PagesAt    string      `json:"pagesAt,omitempty"`    // where page 1 states it
 	FirstMore  string      `json:"firstMore,omitempty"`  // where page 1 says that there is more
 	FirstNext  bool        `json:"firstNext,omitempty"`  // whether page 1 points to another page
 	Counts     []int       `json:"counts,omitempty"`     // for each of several lists, the number of its items
@@ -207,9 +208,12 @@ func (s signSearch) appendCounts(found []foundSign) []foundSign {
 // compareTotals corrects the total of the last page by the total of the first page. A total that equals
 // the number of items on both pages counts the items of a page and not of the list. If the last
 // page has no total, the API may have failed on it: then the total of the first page is used,
-// unless the list has outgrown it.
+// unless the list has outgrown it. So it is with the number of pages.
 func (s signSearch) compareTotals(signs *rules.Signs, c *rules.Context, hasTotal bool) {
 	first := s.memory.FirstTotal
+	if signs.Pages == nil && c.Page > 1 && s.memory.FirstPages > 0 {
+		signs.Pages, signs.PagesAt = s.memory.FirstPages, s.memory.PagesAt+" of page 1"
+	}
 	if last, ok := signs.Total.(int); ok && first != nil && first.Total != first.Count && signs.TotalAt == first.At &&
 		s.subject.job.Analysis().RequestsByPosition() {
 		s.facts.Decreased = max(0, first.Total-last)
@@ -243,7 +247,7 @@ func (s signSearch) noticeTotal(signs *rules.Signs) {
 		s.facts.Preceded, s.facts.BackToZero = signs.Before, signs.BackToZero
 	}
 	if pages, ok := signs.Pages.(int); ok {
-		s.memory.FirstPages = pages
+		s.memory.FirstPages, s.memory.PagesAt = pages, signs.PagesAt
 	}
 	if signs.More == true {
 		s.memory.FirstMore = signs.MoreAt
