@@ -38,11 +38,13 @@ var builtins = []function{
 		"the value of a parameter in a URL or query string, nil when absent; without name all parameters, as an object",
 		function{types: types(func(any, ...string) any { return nil }), call: query, grows: 16}),
 	documented(`greatest(items, "id"[, v])`, `greatest([{"id": 3}, {"id": 7}], "id", 5)`, `7`,
-		"the greatest of v and the values at a path in the items: numbers, also in texts, compared as numbers, times as times, and other texts as texts; "+
+		"the greatest of v and the values at a path in the items: numbers, also in texts, compared as numbers, times as times, and other "+
+			"texts as texts; "+
 			"both together fail the rule, unless all are identifiers of one length, and so does an item without the path",
 		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, 1), ofItems: true}),
 	documented(`least(items, "id"[, v])`, `least([{"id": 3}, {"id": 7}], "id", 5)`, `3`,
-		"the least of v and the values at a path in the items: numbers, also in texts, compared as numbers, times as times, and other texts as texts; "+
+		"the least of v and the values at a path in the items: numbers, also in texts, compared as numbers, times as times, and other "+
+			"texts as texts; "+
 			"both together fail the rule, unless all are identifiers of one length, and so does an item without the path",
 		function{types: types(func(any, string, ...any) any { return nil }), call: extreme(identifier, -1), ofItems: true}),
 	documented(`latestOf(items, "at"[, v[, layout]])`,
