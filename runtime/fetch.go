@@ -131,13 +131,10 @@ func (r *listRun) onError(request requests.Request, sentAt time.Time, response *
 		return errorAction{}
 	}
 	c := r.state.Context.Value
-	c.Page++
-	c.Prev = r.state.Last.Value
+	r.nextPage(&c, response, sentAt)
 	c.Items, c.Values, c.Count, c.Bytes = nil, nil, 0, 0
 	c.Comparisons = rules.Comparisons{} // those of the page before: this response is not compared
-	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
 	c.Sent = r.sender.sentFacts(request, r.sender.shown(request))
-	c.Now = func() time.Time { return sentAt }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, trigger := range r.job.OnErrors {
 		if trigger.Rule.OnError.OnSuccess != requests.IsPage(response.Status) {

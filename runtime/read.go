@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
@@ -58,20 +59,24 @@ func (r *listRun) landed(f fetchResult) string {
 // describePage sets the part of the context that describes a page and the list up to it.
 func (r *listRun) describePage(reading document.Reading, f fetchResult) {
 	c := r.pageContext()
-	c.Page++
+	r.nextPage(c, f.Response, f.sentAt)
 	c.Body, c.Count, c.Bytes = reading.Body, reading.Items.Len(), reading.Bytes
 	c.Items, c.Values = reading.Decoded, nil
 	if reading.Values != nil && reading.Decoded == nil {
 		c.Values = reading.Values
 	}
-	c.Status, c.Header, c.Link = f.Status, f.HeaderValue, f.Link
-	sentAt := f.sentAt // a copy, so that the closure does not retain f
-	c.Now = func() time.Time { return sentAt }
 	c.Total.Pages++
 	c.Total.Items += c.Count
 	c.Total.Bytes += c.Bytes
 	c.Total.Seconds = r.elapsed()
+}
+
+// nextPage makes the context of the last page that of a response to the next request, without its body and its items.
+func (r *listRun) nextPage(c *rules.Context, response *transport.Response, sentAt time.Time) {
+	c.Page++
 	c.Prev = r.state.Last.Value
+	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
+	c.Now = func() time.Time { return sentAt }
 }
 
 // remember adds the page and the digest of its request to the state, for the rules on later pages.
