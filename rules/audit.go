@@ -47,7 +47,7 @@ const endedAgain = `{list.again ? "; the page before came again, which ended the
 // emitted since the latest restart.
 var auditTable = audits([]Rule{
 	{ID: "audit.begin", Audit: &Auditing{Requires: FactList, About: AboutPosition, Also: afterAnyOther,
-		Proof: Proof{Counted: true, Unless: ProofCondition{`list.backToZero and not (signs.pages > ` + fullPages + `)`,
+		Proof: Proof{CountAlone: true, Unless: ProofCondition{`list.backToZero and not (signs.pages > ` + fullPages + `)`,
 			"it is a link that names no lower position, or a page 0, which may not exist"}}},
 		Source: `list.preceded != "" and not (list.backToZero and (signs.total == total.items or signs.pages == ` + fullPages + `))`,
 		Clause: "page 1 says that pages are before it",
@@ -91,7 +91,7 @@ var auditTable = audits([]Rule{
 		Message: "a page has {signs.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Audit: &Auditing{Requires: FactTotal,
-		Proof: Proof{Counted: true, Again: true, Sign: &ReadSign{Read: `signs.totalRead`, Despite: EndedAgain},
+		Proof: Proof{CountAlone: true, Again: true, Sign: &ReadSign{Read: `signs.totalRead`, Despite: EndedAgain},
 			Unless: ProofCondition{`signs.totalIsRough`, "it is an estimate or, as beside currency, an amount of money"}}},
 		Source:  `signs.total > total.items`,
 		Clause:  "the total of the last page, or else of page 1, exceeds the items read",
@@ -409,11 +409,11 @@ var partitionAudits = audits([]Rule{
 		Message: "the first pages of all partitions that have items ({partitions.alike}) have the same items; " +
 			"check the names of the parameters that differ from partition to partition: the API may ignore them"},
 	{ID: "audit.duplicate", Audit: &Auditing{},
-		Source: `partitions.again > 0 and partitions.alike < 2`,
+		Source: `partitions.duplicates > 0 and partitions.alike < 2`,
 		Clause: "items of a partition occur in an earlier one",
-		Message: `{partitions.key == "" ? "earlier windows have the same items, too: " + text(partitions.again) + ` +
+		Message: `{partitions.key == "" ? "earlier windows have the same items, too: " + text(partitions.duplicates) + ` +
 			`"; the API may include the end of a window: set granularity" : ` +
-			`"the key (" + partitions.key + ") of " + text(partitions.again) + (partitions.again == 1 ? " item" : " items") + ` +
+			`"the key (" + partitions.key + ") of " + text(partitions.duplicates) + (partitions.duplicates == 1 ? " item" : " items") + ` +
 			`" occurs in an earlier partition, too; merging writes the last of each key: ` +
 			`if the items are not the same, add the value of the partition to the key"}`},
 })

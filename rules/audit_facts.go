@@ -45,12 +45,12 @@ type ListFacts struct {
 type OrdinaryFacts struct {
 	Identified int `expr:"identified" doc:"items whose identifiers were compared: of a large page those at its ends"`
 
-	Chosen   bool `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
-	Again    bool `expr:"again" doc:"whether only a page that came again has ended the list, as guards do by default"`
-	Short    bool `expr:"short" doc:"whether nothing but the number of items on the last page has ended the list"`
-	Counted  bool `expr:"counted" doc:"whether requests depend on no response: only numbers of items end the list"`
-	Reached  bool `expr:"reached" doc:"whether an error follows as many items as the total of page 1, which has fewer"`
-	NextGone bool `expr:"nextGone" doc:"whether page 1 points to another page, and the last one does not"`
+	Chosen     bool `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
+	Again      bool `expr:"again" doc:"whether only a page that came again has ended the list, as guards do by default"`
+	Short      bool `expr:"short" doc:"whether nothing but the number of items on the last page has ended the list"`
+	CountAlone bool `expr:"counted" doc:"whether requests depend on no response: only numbers of items end the list"`
+	Reached    bool `expr:"reached" doc:"whether an error follows as many items as the total of page 1, which has fewer"`
+	NextGone   bool `expr:"nextGone" doc:"whether page 1 points to another page, and the last one does not"`
 }
 
 // RepeatFacts holds the facts about pages and requests that came again.
@@ -263,7 +263,7 @@ type PartitionFacts struct {
 	Header      string `expr:"header" doc:"the header of CSV of a partition, if response.columns replaces the headers; empty if none"`
 	OtherHeader string `expr:"otherHeader" doc:"that of another partition, if it differs; empty if none"`
 
-	Alike int    `expr:"alike" doc:"partitions with items, if all have the same items on their first pages; 0 if they differ"`
-	Again int    `expr:"again" doc:"items that an earlier partition has, too"`
-	Key   string `expr:"key" doc:"the paths of the key of the items; empty if none"`
+	Alike      int    `expr:"alike" doc:"partitions with items, if all have the same items on their first pages; 0 if they differ"`
+	Duplicates int    `expr:"duplicates" doc:"items that an earlier partition has, too"`
+	Key        string `expr:"key" doc:"the paths of the key of the items; empty if none"`
 }

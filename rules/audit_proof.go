@@ -9,9 +9,9 @@ type Proof struct {
 	Unless ProofCondition // it must not hold
 	Sign   *ReadSign      // the sign must not have decided how the list goes on
 
-	// No response decides about the next request (Counted), or the page came again, for which the guard samePage may have ended
+	// No response decides about the next request (CountAlone), or the page came again, for which the guard samePage may have ended
 	// the list by default (Again); with both, one of them is enough.
-	Counted, Again bool
+	CountAlone, Again bool
 }
 
 // A ProofCondition is a condition of a [Proof].
@@ -45,7 +45,7 @@ func (c ProofCondition) and(source, words string) ProofCondition {
 // Source returns the expression that is true if the finding is evidence; it is empty if the finding is always a hint.
 func (p Proof) Source() string {
 	var ends, parts []string
-	if p.Counted {
+	if p.CountAlone {
 		ends = append(ends, `list.counted`)
 	}
 	if p.Again {

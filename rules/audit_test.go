@@ -29,7 +29,7 @@ func TestOrdinaryFactsAreNotNoticed(t *testing.T) {
 }
 
 func BenchmarkFactsIn(b *testing.B) {
-	c := &Context{List: &ListFacts{OrdinaryFacts: OrdinaryFacts{Identified: 3, Counted: true}}, Signs: &Signs{}}
+	c := &Context{List: &ListFacts{OrdinaryFacts: OrdinaryFacts{Identified: 3, CountAlone: true}}, Signs: &Signs{}}
 	b.ReportAllocs()
 	for b.Loop() {
 		FactsIn(c)

@@ -167,8 +167,8 @@ func lackAmong(args []any) (lacking lack, inList bool) {
 	return lack{}, false
 }
 
-// follows says why the lack of a kept value loses items.
-func (l lack) follows() string {
+// consequence says why the lack of a kept value loses items.
+func (l lack) consequence() string {
 	if l.isKept {
 		return ", although later runs read only what follows it"
 	}

@@ -92,7 +92,7 @@ func (e *Expression) failIf(m *Machine, c *rules.Context, fits func(v any) bool,
 		v, err := e.code.run(m)
 		switch {
 		case err == nil && len(s.sites) > 0 && fits(v): // a supposition under which the expression fails says nothing
-			return &RuleError{e.Rule, fmt.Errorf(format, s.first.source, s.first.follows())}
+			return &RuleError{e.Rule, fmt.Errorf(format, s.first.source, s.first.consequence())}
 		case !s.next():
 			return nil
 		}

@@ -85,7 +85,7 @@ func (s *Store) Publish(c Publication) error {
 // plan prepares outputs for their publication. The result is not nil, even with an error.
 func (s *Store) plan(c Publication) (*publicationRecord, error) {
 	p := &publicationRecord{}
-	if err := s.settle(); err != nil {
+	if err := s.addMarked(); err != nil {
 		return p, err
 	}
 	for i, part := range c.Parts {
@@ -255,7 +255,7 @@ func (s *Store) Release(o *Output) error {
 	if s.path == "" {
 		return nil
 	}
-	if err := s.settle(); err != nil {
+	if err := s.addMarked(); err != nil {
 		return err
 	}
 	e := s.state.Outputs[o.name]
@@ -272,7 +272,7 @@ func (s *Store) Discard(jobs []string, outputs ...*Output) error {
 	if s.path == "" {
 		return nil
 	}
-	if err := s.settle(); err != nil {
+	if err := s.addMarked(); err != nil {
 		return err
 	}
 	for _, job := range jobs {

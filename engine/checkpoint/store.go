@@ -319,17 +319,17 @@ func (s *Store) Flush() error {
 			c.Outputs[name] = o.marked
 		}
 	}
-	if err := s.settle(); err != nil {
+	if err := s.addMarked(); err != nil {
 		return err
 	}
-	s.saved = file // the line has all that was settled
+	s.saved = file // the line has all that was marked
 	return s.appendCommit(c)
 }
 
-// settle makes the marked part of the outputs durable and adds it, with the pending checkpoints,
+// addMarked makes the marked part of the outputs durable and adds it, with the pending checkpoints,
 // to the state. The caller saves the state.
-func (s *Store) settle() error {
-	s.saved = savedFile{} // a line appended later would not have what settle adds to the state
+func (s *Store) addMarked() error {
+	s.saved = savedFile{} // a line appended later would not have what addMarked adds to the state
 	for name, o := range s.outputs {
 		if s.state.Outputs[name] == o.marked {
 			continue

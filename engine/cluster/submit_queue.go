@@ -37,7 +37,7 @@ func (r *Run) enqueueAgain(ctx context.Context, tasks []partition.Task) error {
 		return err
 	}
 	for i := range items {
-		items[i].Again = true
+		items[i].MayRepeat = true
 	}
 	return r.cluster.store.Enqueue(ctx, items...)
 }

@@ -50,30 +50,30 @@ func (h hypothesis) statesEnd() bool { return h.kind.ends || h.pagesKnown }
 
 // A kind says where a sign is looked for.
 type kind struct {
-	find    func(*detection, hypothesis) []candidate
-	ends    bool // without the sign, a list has ended
-	follows bool // the sign is an address
-	pages   bool // a counter counts pages, not items
+	find      func(*detection, hypothesis) []candidate
+	ends      bool // without the sign, a list has ended
+	isAddress bool // the sign is an address
+	pages     bool // a counter counts pages, not items
 }
 
 // The kinds of signs.
 var (
-	connectionSign = &kind{find: (*detection).connection, ends: true}                // pageInfo of a GraphQL connection
-	linkSign       = &kind{find: (*detection).linkHeader, ends: true, follows: true} // the Link header, rel=next
-	linkFlagSign   = &kind{find: (*detection).linkHeader, ends: true}                // a parameter of the header, which is true
-	urlSign        = &kind{find: (*detection).address, ends: true, follows: true}    // a text in the response that is an address
-	relationSign   = &kind{find: (*detection).relation, ends: true, follows: true}   // an object in a list of links, whose relation is next
-	tokenSign      = &kind{find: (*detection).token}                                 // a text or a number in the response
-	tokensSign     = &kind{find: (*detection).tokens, ends: true}                    // several values, for the parameters at their positions
-	objectSign     = &kind{find: (*detection).object, ends: true}                    // an object in the response
-	headerSign     = &kind{find: (*detection).headerToken}                           // a header with a value
-	numberSign     = &kind{find: (*detection).counter, pages: true}                  // the number of a page, in the request or the response
-	indexSign      = &kind{find: (*detection).counter}                               // the index of an item, in the request or the response
-	keySign        = &kind{find: (*detection).key}                                   // the identifier of the last item
-	sortKeySign    = &kind{find: (*detection).sortKey}                               // a list of values in every item
-	rangeSign      = &kind{find: (*detection).rangeParam}                            // the first and the last item, in the request
-	boundsSign     = &kind{find: (*detection).bounds}                                // where a page begins and ends, in two parameters
-	pathSign       = &kind{find: (*detection).pathNumber}                            // a number in the path, after one of the names
+	connectionSign = &kind{find: (*detection).connection, ends: true}                  // pageInfo of a GraphQL connection
+	linkSign       = &kind{find: (*detection).linkHeader, ends: true, isAddress: true} // the Link header, rel=next
+	linkFlagSign   = &kind{find: (*detection).linkHeader, ends: true}                  // a parameter of the header, which is true
+	urlSign        = &kind{find: (*detection).address, ends: true, isAddress: true}    // a text in the response that is an address
+	relationSign   = &kind{find: (*detection).relation, ends: true, isAddress: true}   // an object in a list of links, whose relation is next
+	tokenSign      = &kind{find: (*detection).token}                                   // a text or a number in the response
+	tokensSign     = &kind{find: (*detection).tokens, ends: true}                      // several values, for the parameters at their positions
+	objectSign     = &kind{find: (*detection).object, ends: true}                      // an object in the response
+	headerSign     = &kind{find: (*detection).headerToken}                             // a header with a value
+	numberSign     = &kind{find: (*detection).counter, pages: true}                    // the number of a page, in the request or the response
+	indexSign      = &kind{find: (*detection).counter}                                 // the index of an item, in the request or the response
+	keySign        = &kind{find: (*detection).key}                                     // the identifier of the last item
+	sortKeySign    = &kind{find: (*detection).sortKey}                                 // a list of values in every item
+	rangeSign      = &kind{find: (*detection).rangeParam}                              // the first and the last item, in the request
+	boundsSign     = &kind{find: (*detection).bounds}                                  // where a page begins and ends, in two parameters
+	pathSign       = &kind{find: (*detection).pathNumber}                              // a number in the path, after one of the names
 )
 
 // shortPages is the hypothesis of an index whose list does not end with a short page: the API

@@ -155,7 +155,7 @@ func (d *detection) doubtSize(t *trial) {
 // doubtLink doubts links that do not repeat the parameters of the address.
 func (d *detection) doubtLink(t *trial) {
 	u := t.second
-	if !t.kind.follows || u == nil || d.call.method != "GET" {
+	if !t.kind.isAddress || u == nil || d.call.method != "GET" {
 		return
 	}
 	var missing []string

@@ -117,8 +117,8 @@ func (x *JobExplanation) afterFailure() string {
 		pages = ""
 	}
 	pages += "With --state FILE, the run after one that failed or was interrupted " + x.resumes(saved) +
-		"; after exit status 0, it " + x.again() + x.Items.ofEvidence
-	pages += x.afterFailOn() + "." + x.startsOver() + " With --restart, it starts over" + over + ". A state of another configuration " +
+		"; after exit status 0, it " + x.afterSuccess() + x.Items.ofEvidence
+	pages += x.afterFailOn() + "." + x.notResumed() + " With --restart, it starts over" + over + ". A state of another configuration " +
 		"or of other inputs is refused before the first request (" + statusState + "). Without " + without + ", every run requests everything. "
 	if !written {
 		return strings.TrimSuffix(pages, " ")
@@ -156,8 +156,8 @@ func (x *JobExplanation) resumes(saved string) string {
 	return text
 }
 
-// startsOver says after which failures the next run does not go on, but requests the list again, as sentences.
-func (x *JobExplanation) startsOver() string {
+// notResumed says after which failures the next run does not go on, but requests the list again, as sentences.
+func (x *JobExplanation) notResumed() string {
 	var causes []string
 	skips := x.Partitions != nil && x.Partitions.OnError == rules.PartitionSkip
 	for _, r := range x.stops(groupSafety) {
@@ -188,8 +188,8 @@ func (x *JobExplanation) startsOver() string {
 	return fmt.Sprintf(" If the run fails by %s, however, %s requested again from the start%s.", wording.OrList(causes), what, rows)
 }
 
-// again says what the run after one that succeeded does.
-func (x *JobExplanation) again() string {
+// afterSuccess says what the run after one that succeeded does.
+func (x *JobExplanation) afterSuccess() string {
 	if x.Items.Added {
 		return "begins with the kept values"
 	}

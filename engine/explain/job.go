@@ -256,7 +256,7 @@ func (j explainer) describeAudit(x *RuleExplanation) {
 		return
 	}
 	switch proof := audit.Proof; {
-	case !proof.Counted && !proof.Again, proof.Counted && j.EndsByCountAlone():
+	case !proof.CountAlone && !proof.Again, proof.CountAlone && j.EndsByCountAlone():
 		x.Evidence = proof.Source()
 	case proof.Again && j.mayEndAgain():
 		x.Evidence, x.again = proof.Source(), true

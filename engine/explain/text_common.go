@@ -145,7 +145,7 @@ func (x *JobExplanation) nextRun() string {
 			"to standard output"
 	}
 	return fmt.Sprintf("With --state, the run after one that failed or was interrupted %s; after exit status 0, it %s%s%s.%s",
-		x.resumes(saved), x.again(), x.Items.ofEvidence, x.afterFailOn(), x.startsOver())
+		x.resumes(saved), x.afterSuccess(), x.Items.ofEvidence, x.afterFailOn(), x.notResumed())
 }
 
 // unretried says that an onError rule leaves no status for the retries.

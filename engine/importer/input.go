@@ -15,10 +15,10 @@ import (
 // inputName matches where an expression reads an input.
 var inputName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\binput\.([A-Za-z_][A-Za-z0-9_]*)`) })
 
-// settle sets the inputs of a group: those of its streams, or of the source. It returns the configuration with them.
+// setInputs sets the inputs of a group: those of its streams, or of the source. It returns the configuration with them.
 // Secrets come from the environment: directly where their values stand alone, and otherwise as the default of an input. A
 // number that is only read as a text is a text, and an input that credentials need is not optional.
-func (w *writer) settle(g *group, root value.Object) value.Object {
+func (w *writer) setInputs(g *group, root value.Object) value.Object {
 	inputs := w.src.Inputs
 	if g.first.Inputs != nil {
 		inputs = g.first.Inputs

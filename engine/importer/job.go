@@ -71,7 +71,7 @@ func (w *writer) root(g *group) value.Object {
 	api := value.Given(
 		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", common, "pagination", pages.api)
 	root := value.Given("api", api, "config", value.ObjectOf("jobs", jobs))
-	root = w.settle(g, root)
+	root = w.setInputs(g, root)
 	return append(value.Given("inputs", declarations(g.inputs, root)), root...)
 }
 

@@ -34,9 +34,9 @@ func newKeptValues(r *run) keptValues {
 	return k
 }
 
-// follows reports whether the values of the previous run may follow the rows of a file, of which now is a snapshot. Values
-// of a Singer target do not say which file they follow.
-func (k *keptValues) follows(keeper string, now checkpoint.Snapshot) bool {
+// fit reports whether the values of the previous run may be those of the rows of a file, of which now is a snapshot. Values
+// of a Singer target do not say which file they are about.
+func (k *keptValues) fit(keeper string, now checkpoint.Snapshot) bool {
 	snapshots, known := k.files[keeper]
 	return !known || slices.Contains(slices.Collect(maps.Values(snapshots)), now)
 }

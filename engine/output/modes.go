@@ -208,7 +208,7 @@ func (m modes) refuseOtherFile(f *file, continues []string) error {
 	}
 	for _, job := range continues {
 		for _, keeper := range m.engine.Job(job).Keepers {
-			if len(m.kept.before[keeper]) > 0 && !m.kept.follows(keeper, now) && f.hasRows(now) {
+			if len(m.kept.before[keeper]) > 0 && !m.kept.fit(keeper, now) && f.hasRows(now) {
 				return m.refuseChanged(f.rows.Name(), keeper)
 			}
 		}
@@ -259,7 +259,7 @@ func (m modes) warnOfRows(t *target, starts []string) error {
 		if !m.writesWith(t, job) {
 			continue // a job that does not write to the file, or that the configuration has lost
 		}
-		if continues, _ := m.engine.Continues(job, job, values); continues && m.kept.follows(job, now) {
+		if continues, _ := m.engine.Continues(job, job, values); continues && m.kept.fit(job, now) {
 			return nil
 		}
 	}
@@ -316,8 +316,8 @@ func (m modes) refuseForeignRows(t *target) error {
 }
 
 // writesWith reports whether a job that follows the kept values of another one, or its own, writes to a target.
-func (m modes) writesWith(t *target, keeper string) bool {
-	return slices.ContainsFunc(t.jobs, func(job string) bool { return slices.Contains(m.engine.Job(job).Keepers, keeper) })
+func (r *run) writesWith(t *target, keeper string) bool {
+	return slices.ContainsFunc(t.jobs, func(job string) bool { return slices.Contains(r.engine.Job(job).Keepers, keeper) })
 }
 
 // startOver returns how to start over without the values of a job.

@@ -160,8 +160,7 @@ func (ps *publications) rowsIn(g *group, kept map[string]json.RawMessage) map[st
 		}
 		names := []string{}
 		for _, t := range g.targets {
-			follows := func(other string) bool { return slices.Contains(ps.engine.Job(other).Keepers, job) }
-			if t.file != nil && slices.ContainsFunc(t.jobs, follows) {
+			if t.file != nil && ps.writesWith(t, job) {
 				names = append(names, t.file.rows.Name())
 			}
 		}

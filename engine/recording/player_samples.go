@@ -64,16 +64,16 @@ func (p *Player) following(samples *jobSamples) (pages []stress.Sample) {
 		switch {
 		case samples.gap || samples.partition != "" || len(samples.pages)+len(pages) >= maxSamples || len(x.ResponseBody) > maxSample:
 			return pages
-		case x.Started.After(last.Started) && x.Error == "" && requests.IsPage(x.Status) && x.follows(last):
+		case x.Started.After(last.Started) && x.Error == "" && requests.IsPage(x.Status) && x.differsInOneParam(last):
 			pages, last = append(pages, p.sampleOf(x.Exchange, true)), x.Exchange
 		}
 	}
 	return pages
 }
 
-// follows reports whether a request without a body differs from another request only in the value of one
+// differsInOneParam reports whether a request without a body differs from another request only in the value of one
 // parameter.
-func (x Exchange) follows(before Exchange) bool {
+func (x Exchange) differsInOneParam(before Exchange) bool {
 	earlier, err := url.Parse(before.URL)
 	if err != nil {
 		return false

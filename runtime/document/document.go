@@ -180,7 +180,7 @@ func hasIndex(path []string) bool {
 // newWalk returns a walk over the document that skips a value whose span is known.
 func (d *document) newWalk(known scan.Span) scan.Walk {
 	d.mapping.Rewind()
-	return scan.Walk{Data: d.raw, Known: known, Mapping: d.mapping}
+	return scan.Walk{Data: d.raw, Measured: known, Mapping: d.mapping}
 }
 
 // kindAt returns the kind of the value at a path that the scan has noted, or "" if there is none.

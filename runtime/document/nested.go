@@ -177,7 +177,7 @@ func IsEnvelope(item []byte) (ok, bare bool) {
 // signsIn returns the signs that an object has, and calls f with the objects in it. known is a member whose end
 // is known, if present.
 func signsIn(object []byte, known scan.Span, f func(name string, raw []byte)) (signs nestedSigns) {
-	for key, span := range (scan.Walk{Data: object, Known: known}).Members(0) {
+	for key, span := range (scan.Walk{Data: object, Measured: known}).Members(0) {
 		raw := span.Of(object)
 		switch raw[0] {
 		case '[':
@@ -278,7 +278,7 @@ func (s *nestedSigns) nestedIn(path []string, name string, raw []byte) (nested N
 // nested returns the nested list at a path. It reports false if the signs may have another meaning.
 func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 	nested.Path = path
-	complete, follows := false, nestedSign{}
+	complete, next := false, nestedSign{}
 	for _, sign := range s.found {
 		promisesMore := false
 		switch value := string(sign.raw); sign.kind {
@@ -293,16 +293,16 @@ func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 			promisesMore = err == nil && total > s.length(total)
 			complete = complete || err == nil && !promisesMore
 		case apinames.SignNext:
-			if follows.path == nil && sign.follows(s.bare) {
-				follows = sign
+			if next.path == nil && sign.leadsOn(s.bare) {
+				next = sign
 			}
 		}
 		if promisesMore && nested.Sign == nil {
 			nested.Sign, nested.Value = append(slices.Clip(path), sign.path...), string(sign.raw)
 		}
 	}
-	if !complete && nested.Sign == nil && follows.path != nil {
-		nested.Sign, nested.Value, s.paged = append(slices.Clip(path), follows.path...), string(follows.raw), true
+	if !complete && nested.Sign == nil && next.path != nil {
+		nested.Sign, nested.Value, s.paged = append(slices.Clip(path), next.path...), string(next.raw), true
 	}
 	return nested, s.paged && (complete || nested.Sign != nil)
 }
@@ -328,9 +328,9 @@ func (s *nestedSigns) countsElements(name string) bool {
 	return false
 }
 
-// follows reports whether the value is a link to the next page, or a token under a name that has no other
+// leadsOn reports whether the value is a link to the next page, or a token under a name that has no other
 // meaning, as all names have in an object that is bare.
-func (s nestedSign) follows(bare bool) bool {
+func (s nestedSign) leadsOn(bare bool) bool {
 	if len(s.path) > 1 && s.raw[0] == '{' { // HubSpot: {"paging": {"next": {"after": "a", "link": "https://…"}}}
 		for key, span := range scan.Members(s.raw) {
 			name, value := string(scan.Unquote(key.Of(s.raw))), span.Of(s.raw)

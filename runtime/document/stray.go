@@ -83,7 +83,7 @@ func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step in
 		}
 	}
 	hasItems := kind == scan.Object || kind == scan.List && found.End-found.Start > len("[]")
-	for key, at := range (scan.Walk{Data: raw, Known: found}).Members(in.Start) {
+	for key, at := range (scan.Walk{Data: raw, Measured: found}).Members(in.Start) {
 		name := string(scan.Unquote(key.Of(raw)))
 		if sign, ok := apinames.ErrorSignBeside(name, hasItems); ok && sign.MayMatch(at.Of(raw)) && sign.Matches(decodeSmall(at.Of(raw))) {
 			if named := Identity(in.Of(raw)) != nil; !named || g.stray == nil {

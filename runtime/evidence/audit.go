@@ -144,7 +144,7 @@ func (w *Watcher) facts(signs *rules.Signs) *rules.ListFacts {
 	if !p.subject.job.Paged() {
 		facts.Asked, facts.Single = p.askedSize(), !p.end.Siblings || signs.Size != nil && signs.Size == c.Count
 	}
-	facts.Counted = p.subject.countAlone
+	facts.CountAlone = p.subject.countAlone
 	facts.Again, facts.Chosen = p.howEnded()
 	facts.Negative, facts.Bound = p.uncountable(), p.bound(signs)
 	facts.Reached = c.Count == 0 && facts.ErrorPage == c.Page && totals.FirstTotal != nil &&

@@ -14,12 +14,12 @@ import (
 // An Overlap collects the items of the partitions of a job, to find those that several partitions have.
 // It does not depend on the order of the partitions, as long as the latest items are all.
 type Overlap struct {
-	Latest Recall `json:"latest,omitzero"` // the latest items, by repeatMemory.Keys
-	Again  int    `json:"again,omitempty"` // number of items that an earlier partition has, with the same content
-	Other  int    `json:"other,omitempty"` // number of items whose key an earlier partition has, with other content
-	First  uint64 `json:"first,omitempty"` // repeatMemory.FirstList of the partitions that have one, if it is the same
-	Lists  int    `json:"lists,omitempty"` // number of these partitions
-	Differ bool   `json:"differ,omitempty"`
+	Latest     Recall `json:"latest,omitzero"` // the latest items, by repeatMemory.Keys
+	Duplicates int    `json:"again,omitempty"` // number of items that an earlier partition has, with the same content
+	Other      int    `json:"other,omitempty"` // number of items whose key an earlier partition has, with other content
+	First      uint64 `json:"first,omitempty"` // repeatMemory.FirstList of the partitions that have one, if it is the same
+	Lists      int    `json:"lists,omitempty"` // number of these partitions
+	Differ     bool   `json:"differ,omitempty"`
 }
 
 // overlap returns what the list of one partition contributes to the overlap of a job, or nil.
@@ -58,11 +58,11 @@ func isWindow(v compile.ForVariable) bool { return v.Window != nil }
 
 // add adds the overlap of other partitions.
 func (o *Overlap) add(other *Overlap) {
-	o.Again += other.Again
+	o.Duplicates += other.Duplicates
 	o.Other += other.Other
 	o.Latest.add(&other.Latest, func(known, other uint64) {
 		if itemSighting(known).content() == itemSighting(other).content() {
-			o.Again++
+			o.Duplicates++
 		} else {
 			o.Other++
 		}
@@ -78,14 +78,14 @@ func (o *Overlap) Finding(job *compile.Job) *trace.Finding {
 	if o == nil {
 		return nil
 	}
-	facts := rules.PartitionFacts{Again: o.Again, Key: strings.Join(job.Spec().Key, ", ")}
+	facts := rules.PartitionFacts{Duplicates: o.Duplicates, Key: strings.Join(job.Spec().Key, ", ")}
 	if facts.Key != "" {
 		if o.Other > 0 && !slices.ContainsFunc(job.For, isWindow) { // an item may change, and then be in a later window
 			return AuditJob(job, trace.FindingAmbiguous, rules.ListFacts{KeyFacts: rules.KeyFacts{Ambiguous: o.Other, KeyPaths: facts.Key}})
 		}
-		facts.Again += o.Other
+		facts.Duplicates += o.Other
 	}
-	if !o.Differ && (facts.Key == "" || facts.Again > 0) { // a key with a value of the partition tells the items apart
+	if !o.Differ && (facts.Key == "" || facts.Duplicates > 0) { // a key with a value of the partition tells the items apart
 		facts.Alike = o.Lists
 	}
 	return AuditPartitions(job, facts)

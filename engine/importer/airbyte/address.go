@@ -67,13 +67,13 @@ func (t *translation) addressParts(n node) (first, later []jinja.Expr, err error
 
 // joinAddress joins the base and the path of an address with one slash.
 func joinAddress(base, path []jinja.Expr) []jinja.Expr {
-	if len(base) > 0 && base[len(base)-1].Known {
+	if len(base) > 0 && base[len(base)-1].Constant {
 		text := fmt.Sprint(base[len(base)-1].Const)
 		base[len(base)-1] = jinja.Literal(strings.TrimRight(text, "/") + "/")
 	} else {
 		base = append(base, jinja.Literal("/"))
 	}
-	if len(path) > 0 && path[0].Known {
+	if len(path) > 0 && path[0].Constant {
 		path[0] = jinja.Literal(strings.TrimLeft(fmt.Sprint(path[0].Const), "/"))
 	}
 	return append(base, path...)
@@ -84,7 +84,7 @@ func (t *translation) addressText(parts []jinja.Expr) string {
 	var out strings.Builder
 	for _, p := range parts {
 		switch {
-		case p.Known:
+		case p.Constant:
 			out.WriteString(escapeBraces(fmt.Sprint(p.Const)))
 		case importer.IsSegment(p.Source) || p.Kind == jinja.Number || p.Segment:
 			out.WriteString("{" + p.Source + "}")
@@ -211,7 +211,7 @@ func (t *translation) endpointSource(parts []jinja.Expr, origin, prefix string) 
 	var kept []jinja.Expr
 	cut := origin + "/" + prefix
 	for _, p := range parts {
-		if text, ok := p.Const.(string); ok && p.Known && cut != "" {
+		if text, ok := p.Const.(string); ok && p.Constant && cut != "" {
 			n := 0
 			for n < len(text) && n < len(cut) && text[n] == cut[n] {
 				n++
@@ -221,7 +221,7 @@ func (t *translation) endpointSource(parts []jinja.Expr, origin, prefix string) 
 				continue
 			}
 			p = jinja.Literal(text)
-		} else if cut != "" && !p.Known {
+		} else if cut != "" && !p.Constant {
 			if braces := "{" + p.Source + "}"; strings.HasPrefix(cut, braces) || strings.HasPrefix(cut, "{+"+p.Source+"}") {
 				cut = cut[strings.Index(cut, "}")+1:]
 				continue

@@ -82,9 +82,9 @@ func (t *translation) credential(n secretOf) (importer.Value, error) {
 	switch {
 	case err != nil:
 		return importer.Value{}, err
-	case e.Known && e.Const == nil:
+	case e.Constant && e.Const == nil:
 		return importer.Constant(""), nil
-	case e.Known:
+	case e.Constant:
 		text := fmt.Sprint(e.Const)
 		if strings.HasPrefix(n.key, "#") && n.text() == text && secret.IsValue("password", text) {
 			return importer.Computed("input." + t.plainSecret(n.node)), nil

@@ -254,7 +254,7 @@ func (t *translation) bodyCondition(n node) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", p.path, err)
 		}
-		if truth := e.True(); !truth.Known {
+		if truth := e.True(); !truth.Constant {
 			out = truth.Source
 		}
 	}

@@ -111,7 +111,7 @@ func (c *cursor) readLayouts() (format string, err error) {
 // window adds the variable window, and the names by which templates read its bounds.
 func (t *translation) window(c *cursor, to jinja.Expr, format string) error {
 	end := to.Source
-	if to.Known {
+	if to.Constant {
 		end = fmt.Sprint(to.Const)
 	}
 	window := importer.Variable{Name: "window", To: end, Step: c.step}
@@ -164,7 +164,7 @@ func (t *translation) length(n node) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case !e.Known:
+	case !e.Constant:
 		return lengthSource(e.Source), nil
 	case e.Const == nil || e.Const == "":
 		return "", nil
@@ -223,7 +223,7 @@ func (t *translation) moment(n node, format string) (jinja.Expr, error) {
 		if err != nil {
 			return e, err
 		}
-		if e.Known && other.Known {
+		if e.Constant && other.Constant {
 			continue
 		}
 		e = jinja.Name(fmt.Sprintf("%s(%s, %s)", bound.function, timeSource(e), timeSource(other)), jinja.Time)
@@ -296,15 +296,15 @@ func (t *translation) momentText(n node, format string) (jinja.Expr, error) {
 	if unix, ok := strings.CutSuffix(e.Source, ".Unix()"); ok && !strings.ContainsAny(unix, "?+ ") {
 		return jinja.Name(unix, jinja.Time), nil
 	}
-	if layout == rules.UnixSeconds && e.Known {
+	if layout == rules.UnixSeconds && e.Constant {
 		if seconds, isInt := literalOf(fmt.Sprint(e.Const)).(int); isInt {
 			return jinja.Literal(time.Unix(int64(seconds), 0).UTC().Format(time.RFC3339)), nil
 		}
 	}
 	switch {
-	case e.Known && e.Const == nil:
+	case e.Constant && e.Const == nil:
 		return e, fmt.Errorf("%s: the time is a setting that the specification does not have", n.path)
-	case e.Known:
+	case e.Constant:
 		text := fmt.Sprint(e.Const)
 		if readable(layout) {
 			return jinja.Literal(text), nil

@@ -35,7 +35,7 @@ func (t *translation) finishIncrement() error {
 	c.kept = keptName(path)
 	if c.get("is_data_feed").flag() || c.get("is_client_side_incremental").flag() {
 		c.onlyNew = true
-		if c.initialKept = c.firstKept(); c.from.Known && isEarly(fmt.Sprint(c.from.Const)) {
+		if c.initialKept = c.firstKept(); c.from.Constant && isEarly(fmt.Sprint(c.from.Const)) {
 			c.initialKept = ""
 		}
 	}
@@ -200,9 +200,9 @@ func (t *translation) incremental(c *cursor, path, param string) error {
 		i.Format = c.sentLayout
 	}
 	switch {
-	case c.from.Known && i.Format != "":
+	case c.from.Constant && i.Format != "":
 		i.From = shortTime(fmt.Sprint(c.from.Const))
-	case c.from.Known:
+	case c.from.Constant:
 		i.From = c.from.Const
 	default:
 		i.From = boundSource(c.from.Source)
@@ -234,7 +234,7 @@ func (t *translation) computedIncrement(c *cursor, path, param string) error {
 		lag = c.lagSource()
 	}
 	from := c.from.Source
-	if c.from.Known {
+	if c.from.Constant {
 		from = importer.Quote(shortTime(fmt.Sprint(c.from.Const)))
 	}
 	source := fmt.Sprintf("earlier(%s, %s, '%s') ?? earlier(%s, nil, '%s')", kept, lag, c.sentLayout, from, c.sentLayout)
@@ -273,12 +273,12 @@ func (t *translation) keptNotes(c *cursor, target string) {
 // windowed writes the interval as a variable.
 func (t *translation) windowed(c *cursor, path string, v *importer.Variable) {
 	from, kept := boundSource(c.from.Source), keypath.Format("kept", []string{c.kept})
-	if c.from.Known {
+	if c.from.Constant {
 		from = importer.Quote(shortTime(fmt.Sprint(c.from.Const)))
 	}
 	if t.whole {
 		v.From = from
-		if c.from.Known {
+		if c.from.Constant {
 			v.From = shortTime(fmt.Sprint(c.from.Const))
 		}
 		return
@@ -325,7 +325,7 @@ func (t *translation) inlineStart(c *cursor, window importer.Variable) bool {
 		return false
 	}
 	from := window.From
-	if t.whole && c.from.Known {
+	if t.whole && c.from.Constant {
 		from = importer.Quote(from)
 	}
 	for _, list := range []*[]importer.Member{&t.out.Params, &t.out.Body, &t.out.Headers} {
@@ -335,7 +335,7 @@ func (t *translation) inlineStart(c *cursor, window importer.Variable) bool {
 			}
 			*list = slices.Clone(*list)
 			sent := strings.Replace(m.Value.Source, "window.from", "date("+from+")", 1)
-			if t.whole && !c.from.Known && c.startsAsSent() && sent == "date("+from+").Format('"+c.sentLayout+"')" {
+			if t.whole && !c.from.Constant && c.startsAsSent() && sent == "date("+from+").Format('"+c.sentLayout+"')" {
 				sent = from
 			}
 			(*list)[i].Value.Source = sent
@@ -505,7 +505,7 @@ func (t *translation) countCursor(n node) error {
 	if target.In == importer.InHeader {
 		i.Param = "header:" + target.Name
 	}
-	if from.Known {
+	if from.Constant {
 		i.From = literalOf(fmt.Sprint(from.Const))
 	} else {
 		i.From = from.Source

@@ -103,7 +103,7 @@ func (t *translation) tokenParams(n node) (params []importer.Member, scopes *imp
 			if err != nil {
 				return nil, nil, err
 			}
-			if !e.Known {
+			if !e.Constant {
 				if len(s.list()) > 1 {
 					return nil, nil, fmt.Errorf("a list of computed scopes is not translated")
 				}
@@ -126,7 +126,7 @@ func (t *translation) tokenParams(n node) (params []importer.Member, scopes *imp
 		if err != nil {
 			return nil, nil, err
 		}
-		if m.name == "scope" && e.Known {
+		if m.name == "scope" && e.Constant {
 			v := importer.Constant(fmt.Sprint(e.Const))
 			scopes = &v
 			continue

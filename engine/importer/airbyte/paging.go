@@ -65,11 +65,11 @@ func (t *translation) pageSize(p *importer.Paging, n, option node) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", n.path, err)
 	}
-	if text, isText := e.Const.(string); isText && e.Known {
+	if text, isText := e.Const.(string); isText && e.Constant {
 		e = jinja.Literal(literalOf(text))
 	}
 	p.Size = e.Source
-	if !e.Known {
+	if !e.Constant {
 		p.Size = "number(" + e.Source + ")"
 	}
 	p.Short = p.Kind == importer.Pages || p.Kind == importer.Offset
@@ -93,7 +93,7 @@ func (t *translation) strategy(p *importer.Paging, n node) error {
 		start := n.get("start_from_page").text()
 		if jinja.IsTemplate(start) {
 			e, err := t.one(n.get("start_from_page"))
-			if err != nil || !e.Known {
+			if err != nil || !e.Constant {
 				return fmt.Errorf("%s: a computed first page is not translated", n.path)
 			}
 			start = fmt.Sprint(e.Const)
@@ -205,7 +205,7 @@ func (t *translation) cursorStrategy(p *importer.Paging, n node) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", condition.path, err)
 	}
-	if stop.Known {
+	if stop.Constant {
 		if isTrueForCDK(stop.Const) {
 			p.Source = "nil"
 		}
@@ -232,7 +232,7 @@ func (t *translation) chooseToken(p *importer.Paging, token jinja.Expr) {
 	switch {
 	case token.Root == "body" && p.Kind == importer.Token && len(token.Keys) > len(last) && slices.Equal(token.Keys[:len(last)], last):
 		p.Kind, p.Path = importer.LastItem, keypath.Join(token.Keys[len(last):]...)
-	case token.Known && (token.Const == nil || token.Const == ""):
+	case token.Constant && (token.Const == nil || token.Const == ""):
 		p.Source = "nil"
 	case token.Root == "body" && len(token.Keys) > 0 && !hasIndex(token.Keys):
 		p.Path = keypath.Join(token.Keys...)

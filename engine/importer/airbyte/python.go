@@ -83,7 +83,7 @@ func (t *translation) templated(n node, written any, place importer.Place, path 
 		first, later = jinja.Joined([]jinja.Expr{first}), jinja.Joined([]jinja.Expr{later})
 	}
 	v := importer.Computed(first.Source)
-	if first.Known {
+	if first.Constant {
 		v = importer.Constant(first.Const)
 	}
 	if first.Source != later.Source {

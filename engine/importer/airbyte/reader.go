@@ -232,7 +232,7 @@ func (r *reader) newStream(n node) *stream {
 // plain returns a text in which templates read parameters only.
 func (r *reader) plain(n node) string {
 	e, err := jinja.Translate(n.text(), withParams(nil, n))
-	if err != nil || !e.Known {
+	if err != nil || !e.Constant {
 		return n.text()
 	}
 	return fmt.Sprint(e.Const)

@@ -45,7 +45,7 @@ func (t *translation) response(retriever node) error {
 		if err != nil {
 			return err
 		}
-		if !e.Known {
+		if !e.Constant {
 			return fmt.Errorf("%s: the path of the records is computed, which is not translated: %s", n.path, n.text())
 		}
 		key := fmt.Sprint(e.Const)
@@ -128,7 +128,7 @@ func (t *translation) recordScope(n node) jinja.Scope {
 		e, err := t.itemMember("item", keys)
 		e.Absent, e.Root, e.Keys = true, "item", keys
 		switch _, changed := t.overlay[keypath.Join(keys...)]; {
-		case err != nil || e.Known:
+		case err != nil || e.Constant:
 		case changed:
 			e = e.OfRecord(jinja.Literal(true))
 		default:
@@ -183,7 +183,7 @@ func (t *translation) filter(n node) error {
 	if err != nil {
 		return err
 	}
-	if truth.Known {
+	if truth.Constant {
 		if truth.Const == false {
 			t.out.Filter = "false"
 		}
@@ -258,7 +258,7 @@ func (t *translation) addFields(n node) error {
 				t.note(importer.Partial, v, "", "the member %s is left out: %v", strings.Join(keys, "."), err)
 				continue
 			}
-			if constant, isText := e.Const.(string); isText && e.Known && f.get("value_type").text() != "string" {
+			if constant, isText := e.Const.(string); isText && e.Constant && f.get("value_type").text() != "string" {
 				e = jinja.Literal(literalOf(constant))
 			}
 		}
@@ -275,7 +275,7 @@ func (t *translation) addFields(n node) error {
 			if err != nil {
 				return err
 			}
-			if !truth.Known {
+			if !truth.Constant {
 				source = fmt.Sprintf("%s ? %s : %s", truth.Operand(), e.Operand(), keypath.Format("item", keys))
 				t.note(importer.Approximate, c, "",
 					"where the condition is false, the member is not added there; here it is null in an item that lacks it")
@@ -299,7 +299,7 @@ func (t *translation) addFields(n node) error {
 // unless value_type forbids it.
 func (t *translation) noteLiteral(n node, e jinja.Expr, valueType string) {
 	switch {
-	case e.Known, e.Kind != jinja.Any && e.Kind != jinja.Text:
+	case e.Constant, e.Kind != jinja.Any && e.Kind != jinja.Text:
 	case valueType == "string" && e.Kind == jinja.Any:
 		t.note(importer.Approximate, n, "", "a value that is no text, such as 8001, is one there (value_type: string); here it stays as it is")
 	case valueType != "string" && !t.isNoLiteral(n, e):

@@ -240,7 +240,7 @@ func (t *translation) requestOptions(n node, key string, place importer.Place) (
 		name := m.name
 		if jinja.IsTemplate(name) {
 			e, err := t.one(node{v: name, path: m.path, params: m.params})
-			if err != nil || !e.Known {
+			if err != nil || !e.Constant {
 				return nil, fmt.Errorf("%s: the name of a parameter is computed, which is not translated", m.path)
 			}
 			name = fmt.Sprint(e.Const)

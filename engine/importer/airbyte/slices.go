@@ -268,9 +268,9 @@ func (t *translation) listRouter(n node) error {
 			return err
 		}
 		switch {
-		case e.Known && e.Const == nil:
+		case e.Constant && e.Const == nil:
 			return fmt.Errorf("%s: the list of values is a setting that the specification does not have", values.path)
-		case e.Known:
+		case e.Constant:
 			v.Values.List = []importer.Value{}
 			for _, text := range pythonList(fmt.Sprint(e.Const)) {
 				v.Values.List = append(v.Values.List, importer.Constant(text))

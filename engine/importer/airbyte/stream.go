@@ -215,12 +215,12 @@ func withParams(s jinja.Scope, n node) jinja.Scope {
 func (t *translation) scope(n node, token jinja.Expr) jinja.Scope {
 	slice := jinja.Members("stream_slice", t.sliceMember)
 	page := jinja.Members("next_page_token", func(keys []string) (jinja.Expr, error) {
-		if keys[0] != "next_page_token" || token.Known && token.Const == nil {
+		if keys[0] != "next_page_token" || token.Constant && token.Const == nil {
 			return jinja.Literal(nil), nil
 		}
 		return tokenMember(token, keys[1:])
 	})
-	if token.Known && token.Const == nil {
+	if token.Constant && token.Const == nil {
 		page = jinja.Literal(nil)
 	}
 	scope := withParams(jinja.Scope{

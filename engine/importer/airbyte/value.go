@@ -32,14 +32,14 @@ func (t *translation) optionsText(n node, text string, place importer.Place) ([]
 		}
 		return out, nil
 	}
-	if first.Known && (first.Const == nil || first.Const == "") && later.Known {
+	if first.Constant && (first.Const == nil || first.Const == "") && later.Constant {
 		return nil, nil
 	}
 	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") &&
 		!strings.HasPrefix(trimmed, "{%") {
 		return t.bodyText(n, trimmed, place)
 	}
-	if place == importer.InHeader || !first.Known || !later.Known {
+	if place == importer.InHeader || !first.Constant || !later.Constant {
 		return nil, fmt.Errorf("%s: the template gives no object that is known: %s", n.path, text)
 	}
 	values, err := url.ParseQuery(fmt.Sprint(first.Const))
@@ -233,7 +233,7 @@ func (t *translation) both(first, later jinja.Expr, place importer.Place, path s
 // and lists are read, so that 1.10 stays as it is; a whole number is sent alike.
 func (t *translation) sent(e jinja.Expr, place importer.Place) importer.Value {
 	body := place == importer.InBody && !t.form
-	if e.Known {
+	if e.Constant {
 		v := e.Const
 		if text, isText := v.(string); isText {
 			switch {

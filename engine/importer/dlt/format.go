@@ -187,7 +187,7 @@ func (r *reader) streams(list node) error {
 		res.out.Hidden = true
 	}
 	for _, res := range r.order {
-		r.settle(res)
+		r.addStream(res)
 	}
 	if name, unknown := r.set.Unknown(); unknown {
 		return fmt.Errorf("the configuration has no setting %q; secrets are always inputs", name)
@@ -195,8 +195,8 @@ func (r *reader) streams(list node) error {
 	return nil
 }
 
-// settle adds the stream of a resource to the source, if the user wants it or another stream needs it.
-func (r *reader) settle(res *resource) {
+// addStream adds the stream of a resource to the source, if the user wants it or another stream needs it.
+func (r *reader) addStream(res *resource) {
 	switch {
 	case !res.built && r.options.Wants(res.name):
 		res.out.Hidden = false

@@ -62,7 +62,7 @@ func memberOf(e, key Expr) (Expr, error) {
 	if e.Kind == None {
 		return Literal(nil), nil
 	}
-	if key.Known {
+	if key.Constant {
 		text := fmt.Sprint(key.Const)
 		if e.path != nil {
 			return below(e.path, []string{text})
@@ -102,7 +102,7 @@ func memberOf(e, key Expr) (Expr, error) {
 // below returns the value at keys. Its members are the values at longer paths.
 func below(path func([]string) (Expr, error), keys []string) (Expr, error) {
 	e, err := path(keys)
-	if err != nil || e.path != nil || e.Known {
+	if err != nil || e.path != nil || e.Constant {
 		return e, err
 	}
 	if e.Kind == Any || e.Kind == Object {

@@ -324,7 +324,7 @@ func method(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 		if err != nil || len(args) == 1 || args[1].Kind == None || args[1].dict != nil && len(args[1].dict) == 0 {
 			return v.given(), err
 		}
-		if v.Known {
+		if v.Constant {
 			if v.Const == nil {
 				return args[1], nil
 			}
@@ -345,7 +345,7 @@ func method(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 			return interleave(text, []string{"{}"}, args)
 		}
 	case "replace":
-		if len(args) == 2 && args[0].Known && args[1].Known {
+		if len(args) == 2 && args[0].Constant && args[1].Constant {
 			return call("replace", Text, e, args[0], args[1]), nil
 		}
 	case "join":
@@ -365,19 +365,19 @@ func Default(e, other Expr) Expr {
 	if other.Kind == None {
 		return e
 	}
-	if e.Known {
+	if e.Constant {
 		if e.Const == nil {
 			return other
 		}
 		return e
 	}
-	if e.has != nil && !e.has.Known {
+	if e.has != nil && !e.has.Constant {
 		return e.orUndefined(other)
 	}
 	if e.has != nil {
 		return e
 	}
-	if filled, ok := e.filled(other); ok || e.isOptional() && other.Known && other.Const == "" {
+	if filled, ok := e.filled(other); ok || e.isOptional() && other.Constant && other.Const == "" {
 		return filled
 	}
 	if !e.Absent {
@@ -389,7 +389,7 @@ func Default(e, other Expr) Expr {
 	}
 	out := Expr{Source: e.at(precMember) + " ?? " + other.at(precMember), Kind: kind, Page: e.Page || other.Page, prec: precChoice,
 		Absent: other.Absent}
-	if other.Known && other.True().Const == false || other.list != nil && len(other.list) == 0 {
+	if other.Constant && other.True().Const == false || other.list != nil && len(other.list) == 0 {
 		out.inner = &e
 	}
 	return out

@@ -32,7 +32,7 @@ func pythonTruth(e Expr) Expr {
 // isNone returns the condition that a value is null and not undefined.
 func isNone(e Expr) Expr {
 	is := binary("==", precCompare, Bool, e, Literal(nil))
-	if e.has == nil || e.has.Known {
+	if e.has == nil || e.has.Constant {
 		return is
 	}
 	return binary("and", precAnd, Bool, *e.has, is)
@@ -51,8 +51,8 @@ func (e Expr) given() Expr {
 func (e Expr) orUndefined(other Expr) Expr {
 	out := choose(*e.has, e, other)
 	out.Kind, out.Absent, out.record = Any, true, true
-	if other.list != nil || other.dict != nil || other.Known {
-		if truth := other.True(); truth.Known && truth.Const == false {
+	if other.list != nil || other.dict != nil || other.Constant {
+		if truth := other.True(); truth.Constant && truth.Const == false {
 			truth = e.True()
 			out.truth = &truth
 		}
@@ -85,7 +85,7 @@ func Condition(text string, scope Scope) (truth Expr, doubts []string, err error
 	for _, n := range parsed.nodes {
 		out, isOutput := n.(*nodes.Output)
 		if !isOutput || len(parsed.nodes) > 1 || !isBoolean(out.Expression) {
-			d.found[doubtValue] = !e.Known
+			d.found[doubtValue] = !e.Constant
 		}
 		if isOutput {
 			d.walk(out.Expression, true)
@@ -186,7 +186,7 @@ func (d *doubter) walkAll(list []nodes.Expression) {
 
 // of looks at the object of which a member is read.
 func (d *doubter) of(n nodes.Node, positive bool) {
-	if e, is := d.record(n); is && !positive && (e.has == nil || !e.has.Known) {
+	if e, is := d.record(n); is && !positive && (e.has == nil || !e.has.Constant) {
 		d.found[doubtMissing] = true
 	}
 	d.walk(n, positive)
@@ -227,7 +227,7 @@ func isPlain(e Expr) bool {
 	}
 	text, isText := e.Const.(string)
 	_, err := strconv.ParseFloat(text, 64)
-	return e.Known && (e.Const == nil || isText && err != nil)
+	return e.Constant && (e.Const == nil || isText && err != nil)
 }
 
 func (d *doubter) test(n *nodes.TestExpression, positive bool) {

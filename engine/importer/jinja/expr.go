@@ -45,13 +45,13 @@ const (
 
 // An Expr is an expression of the rule language.
 type Expr struct {
-	Source string
-	Kind   Kind
-	Const  any  // its value, if Known: a text, an int, a float64, a bool or nil
-	Known  bool // it is a constant
-	Absent bool // its value may be absent, null or an empty text
-	Page   bool // it reads the page before
-	Flag   bool // its value is probably a boolean, by its name
+	Source   string
+	Kind     Kind
+	Const    any  // its value, if Constant: a text, an int, a float64, a bool or nil
+	Constant bool // it is a constant
+	Absent   bool // its value may be absent, null or an empty text
+	Page     bool // it reads the page before
+	Flag     bool // its value is probably a boolean, by its name
 
 	Segment bool // it is one segment of a path, without a slash
 
@@ -79,7 +79,7 @@ type Expr struct {
 
 // Literal returns the expression for a constant.
 func Literal(v any) Expr {
-	e := Expr{Const: v, Known: true, prec: precMember}
+	e := Expr{Const: v, Constant: true, prec: precMember}
 	switch v := v.(type) {
 	case nil:
 		e.Source, e.Kind, e.Absent = "nil", None, true
@@ -132,7 +132,7 @@ func (e Expr) filled(other Expr) (Expr, bool) {
 	if joined, ok := commaSeparated(other.list); ok && e.fill != nil && e.fill(joined) {
 		return e.Split(), true
 	}
-	if e.fill == nil || !other.Known || other.Const == nil || other.Const == "" || !e.fill(other.Const) {
+	if e.fill == nil || !other.Constant || other.Const == nil || other.Const == "" || !e.fill(other.Const) {
 		return e, false
 	}
 	e.Absent, e.fill = false, nil
@@ -147,7 +147,7 @@ func commaSeparated(list []Expr) (string, bool) {
 	var texts []string
 	for _, e := range list {
 		text := fmt.Sprint(e.Const)
-		if !e.Known || e.Const == nil || text == "" || strings.Contains(text, ",") {
+		if !e.Constant || e.Const == nil || text == "" || strings.Contains(text, ",") {
 			return "", false
 		}
 		texts = append(texts, text)
@@ -279,9 +279,9 @@ var readsOnly = sync.OnceValue(func() *regexp.Regexp {
 
 func choose(c, a, b Expr) Expr {
 	switch {
-	case c.Known && c.Const == true:
+	case c.Constant && c.Const == true:
 		return a
-	case c.Known && c.Const == false:
+	case c.Constant && c.Const == false:
 		return b
 	}
 	if m := readsOnly().FindStringSubmatch(a.Source); m != nil && c.op == "!=" && c.sides[0].Source == m[1] && c.sides[1].Kind == None {
@@ -298,7 +298,7 @@ func choose(c, a, b Expr) Expr {
 
 // True returns the expression for whether Python takes a value for true.
 func (e Expr) True() Expr {
-	if e.Known {
+	if e.Constant {
 		return Literal(e.Const != nil && e.Const != "" && e.Const != 0 && e.Const != false)
 	}
 	if e.truth != nil {
@@ -366,7 +366,7 @@ func (e Expr) untrue() Expr {
 		return e.inner.untrue()
 	}
 	switch {
-	case t.Known:
+	case t.Constant:
 		return Literal(t.Const == false)
 	case t.prec == precAnd && e.Kind != Bool && e.truth == nil && !e.isOptional() && !e.isCount():
 		return binary("or", precOr, Bool, call("empty", Bool, e), not(call("truthy", Bool, e)))
@@ -377,7 +377,7 @@ func (e Expr) untrue() Expr {
 // asText returns the expression for the value as a template writes it.
 func (e Expr) asText() Expr {
 	switch {
-	case e.Known && e.Const != nil:
+	case e.Constant && e.Const != nil:
 		s := fmt.Sprint(e.Const)
 		switch v := e.Const.(type) {
 		case bool:
@@ -399,13 +399,13 @@ func (e Expr) asText() Expr {
 // concat joins texts. An absent text is empty.
 func concat(a, b Expr) Expr {
 	a, b = a.asText(), b.asText()
-	if a.Known && b.Known {
+	if a.Constant && b.Constant {
 		return Literal(fmt.Sprint(a.Const) + fmt.Sprint(b.Const))
 	}
-	if a.Known && a.Const == "" {
+	if a.Constant && a.Const == "" {
 		return b
 	}
-	if b.Known && b.Const == "" {
+	if b.Constant && b.Const == "" {
 		return a
 	}
 	out := binary("+", precAdd, Text, a.orEmpty(), b.orEmpty())
@@ -449,7 +449,7 @@ func (e Expr) summands() []Expr {
 
 // orEmpty returns "" in the place of a value of a page that is absent.
 func (e Expr) orEmpty() Expr {
-	if e.Absent && !e.Known {
+	if e.Absent && !e.Constant {
 		return Expr{Source: e.at(precMember) + " ?? ''", Kind: Text, Page: e.Page, prec: precChoice}
 	}
 	return e

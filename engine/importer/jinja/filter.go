@@ -65,7 +65,7 @@ func filter(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 	case "int":
 		return integer(e), nil
 	case "float":
-		if e.Known {
+		if e.Constant {
 			return e, nil
 		}
 		return call("number", Number, e), nil
@@ -92,7 +92,7 @@ func filter(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 	case "base64decode":
 		return call("fromBase64", Text, e), nil
 	case "map":
-		if attribute, ok := named["attribute"]; ok && attribute.Known {
+		if attribute, ok := named["attribute"]; ok && attribute.Constant {
 			return mapped(e, fmt.Sprint(attribute.Const))
 		}
 	case "regex_search":
@@ -160,7 +160,7 @@ func sameFilter(e Expr, name string, args []Expr) (Expr, error) {
 		out := binary(map[string]string{"startswith": "startsWith", "endswith": "endsWith"}[name], precCompare, Bool, e, args[0])
 		return out, nil
 	}
-	if f.kind == Text && e.Known && len(args) == 0 {
+	if f.kind == Text && e.Constant && len(args) == 0 {
 		text, _ := e.Const.(string)
 		switch name {
 		case "lower":

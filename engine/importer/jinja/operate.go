@@ -65,17 +65,17 @@ func or(a, b Expr) Expr {
 		return binary("or", precOr, Bool, a, b)
 	}
 	truth := a.True()
-	if filled, ok := a.filled(b); ok || a.isOptional() && b.Known && b.Const == "" {
+	if filled, ok := a.filled(b); ok || a.isOptional() && b.Constant && b.Const == "" {
 		return filled
 	}
 	switch {
 	case a.isOptional() && a.Kind != Bool && a.Kind != Number:
 		return Default(a, b)
-	case truth.Known && truth.Const == true:
+	case truth.Constant && truth.Const == true:
 		return a
-	case truth.Known:
+	case truth.Constant:
 		return b
-	case b.Kind == Bool && !b.Known:
+	case b.Kind == Bool && !b.Constant:
 		return binary("or", precOr, Bool, truth, b)
 	case a.record:
 		out, either := choose(truth, a, b), binary("or", precOr, Bool, truth, b.True())
@@ -98,9 +98,9 @@ func equalsText(condition, exists Expr) bool {
 func and(a, b Expr) Expr {
 	truth := a.True()
 	switch {
-	case truth.Known && truth.Const == true:
+	case truth.Constant && truth.Const == true:
 		return b
-	case truth.Known:
+	case truth.Constant:
 		return a
 	case equalsText(b, a):
 		return b
@@ -133,13 +133,13 @@ func equal(op string, a, b Expr) Expr {
 	if b.record {
 		a, b = b, a
 	}
-	if a.record && b.Known && b.Const == nil {
+	if a.record && b.Constant && b.Const == nil {
 		if op == "==" {
 			return isNone(a)
 		}
 		return not(isNone(a))
 	}
-	if a.Known && b.Known && (a.Kind == b.Kind || a.Kind == None || b.Kind == None) {
+	if a.Constant && b.Constant && (a.Kind == b.Kind || a.Kind == None || b.Kind == None) {
 		return Literal((a.Const == b.Const) == (op == "=="))
 	}
 	return binary(op, precCompare, Bool, a, b)
@@ -147,7 +147,7 @@ func equal(op string, a, b Expr) Expr {
 
 func add(a, b Expr) (Expr, error) {
 	switch {
-	case a.Kind == Text && b.Kind == Text, a.Kind == Text && b.Kind == Any && a.Known, b.Kind == Text && a.Kind == Any && b.Known:
+	case a.Kind == Text && b.Kind == Text, a.Kind == Text && b.Kind == Any && a.Constant, b.Kind == Text && a.Kind == Any && b.Constant:
 		return concat(a, b), nil
 	case a.list != nil && b.list != nil:
 		out := Expr{Kind: List, prec: precMember, list: append(append([]Expr{}, a.list...), b.list...), Page: a.Page || b.Page}
@@ -180,7 +180,7 @@ func subtract(a, b Expr) (Expr, error) {
 		return Literal(x - y), nil
 	case a.Kind == Time && b.Kind == Time:
 		return binary("-", precAdd, Duration, a, b), nil
-	case b.Kind == Duration && b.Known:
+	case b.Kind == Duration && b.Constant:
 		return before(asTime(a), fmt.Sprint(b.Const)), nil
 	case a.Kind == Time:
 		return binary("-", precAdd, Time, a, b), nil
@@ -255,8 +255,8 @@ func (t *translator) test(n *nodes.TestExpression) (Expr, error) {
 			return in(e, args[0]), nil
 		}
 	case "defined", "undefined", "none", "None":
-		if e.Known || e.list != nil || e.dict != nil {
-			return Literal((e.Const == nil && e.Known) == (name != "defined")), nil
+		if e.Constant || e.list != nil || e.dict != nil {
+			return Literal((e.Const == nil && e.Constant) == (name != "defined")), nil
 		}
 		switch isDefined := name == "defined"; {
 		case e.has != nil && isDefined:
@@ -286,7 +286,7 @@ func (t *translator) test(n *nodes.TestExpression) (Expr, error) {
 }
 
 func kindIs(e Expr, name string) Expr {
-	if e.Known || e.Kind != Any {
+	if e.Constant || e.Kind != Any {
 		return Literal(name == "string" && e.Kind == Text || name == "map" && e.Kind == Object)
 	}
 	return binary("==", precCompare, Bool, call("type", Text, e), Literal(name))
@@ -295,7 +295,7 @@ func kindIs(e Expr, name string) Expr {
 // in translates membership: in a text, a list, or the keys of an object.
 func in(e, list Expr) Expr {
 	switch {
-	case list.dict != nil && e.Known:
+	case list.dict != nil && e.Constant:
 		_, ok := list.dict[fmt.Sprint(e.Const)]
 		return Literal(ok)
 	case list.Kind == Text:
@@ -306,9 +306,9 @@ func in(e, list Expr) Expr {
 		return choose(kindIs(list, "string"), binary("contains", precCompare, Bool, list, e), binary("in", precCompare, Bool, e, list))
 	case len(list.Keys) > 0 && textName().MatchString(list.Keys[len(list.Keys)-1]):
 		return binary("contains", precCompare, Bool, list, e)
-	case e.Known && e.Kind == Text && list.path != nil:
+	case e.Constant && e.Kind == Text && list.path != nil:
 		if m, err := memberOf(list, e); err == nil {
-			if m.Known {
+			if m.Constant {
 				return Literal(m.Const != nil)
 			}
 			if m.has != nil {

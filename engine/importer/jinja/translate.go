@@ -121,9 +121,9 @@ type translator struct {
 func (t *translator) body(list []nodes.Node) ([]Expr, error) {
 	var parts []Expr
 	add := func(e Expr) {
-		if n := len(parts); n > 0 && parts[n-1].Known && e.Known {
+		if n := len(parts); n > 0 && parts[n-1].Constant && e.Constant {
 			parts[n-1] = concat(parts[n-1], e)
-		} else if !e.Known || e.Const != "" {
+		} else if !e.Constant || e.Const != "" {
 			parts = append(parts, e)
 		}
 	}
@@ -198,7 +198,7 @@ func (t *translator) statement(n *nodes.ControlStructureBlock) (Expr, error) {
 
 // trimmed leaves out the spaces around a constant text.
 func trimmed(e Expr) Expr {
-	if text, ok := e.Const.(string); ok && e.Known {
+	if text, ok := e.Const.(string); ok && e.Constant {
 		return Literal(strings.TrimSpace(text))
 	}
 	return e
@@ -207,7 +207,7 @@ func trimmed(e Expr) Expr {
 // choice translates "a if c else b".
 func (t *translator) choice(c, a, b Expr) Expr {
 	truth := c.True()
-	if truth.Known {
+	if truth.Constant {
 		if truth.Const == true {
 			return a
 		}
@@ -219,7 +219,7 @@ func (t *translator) choice(c, a, b Expr) Expr {
 	if b.Kind == None && c.Root != "" && c.Root == a.Root && len(a.Keys) > len(c.Keys) && slices.Equal(a.Keys[:len(c.Keys)], c.Keys) {
 		return a // it is nil without c
 	}
-	if a.Kind == Bool && b.Kind == Bool && a.Known && b.Known && a.Const != b.Const {
+	if a.Kind == Bool && b.Kind == Bool && a.Constant && b.Constant && a.Const != b.Const {
 		if a.Const == true {
 			return truth
 		}

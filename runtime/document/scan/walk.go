@@ -52,9 +52,9 @@ func (s Span) Of(data []byte) []byte { return data[s.Start:s.End:s.End] }
 
 // A Walk reads a valid document that was scanned without noting its values.
 type Walk struct {
-	Data    []byte
-	Known   Span           // a value whose end is known, if present
-	Mapping *spool.Mapping // mapping of a document in a file; one part of it at a time is in memory
+	Data     []byte
+	Measured Span           // a value whose end is known, if present
+	Mapping  *spool.Mapping // mapping of a document in a file; one part of it at a time is in memory
 }
 
 // Members iterates over the members of the object, or the elements of the list, that begins
@@ -82,14 +82,14 @@ func (w Walk) Members(i int) iter.Seq2[Span, Span] {
 func Members(raw []byte) iter.Seq2[Span, Span] { return Walk{Data: raw}.Members(0) }
 
 // knows reports whether the end of the value at i is known.
-func (w Walk) knows(i int) bool { return i == w.Known.Start && w.Known.Present() }
+func (w Walk) knows(i int) bool { return i == w.Measured.Start && w.Measured.Present() }
 
 // End returns the offset after the value that begins at i.
 func (w Walk) End(i int) int {
 	if w.knows(i) {
-		return w.Known.End
+		return w.Measured.End
 	}
-	known := w.Known
+	known := w.Measured
 	if !known.Present() {
 		known.Start = -1
 	}

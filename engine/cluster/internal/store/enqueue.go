@@ -17,10 +17,10 @@ const maxUnconfirmed = 256
 // An Item is a task to be queued.
 type Item struct {
 	Key
-	Origin  string
-	Payload []byte
-	Again   bool   // the task may have been queued before
-	RetryOf uint64 // sequence of the failure marker to be retried; 0 for a task that has not failed
+	Origin    string
+	Payload   []byte
+	MayRepeat bool   // the task may have been queued before
+	RetryOf   uint64 // sequence of the failure marker to be retried; 0 for a task that has not failed
 }
 
 // message returns the message of an item. The message is stored only if the last message of its
@@ -29,7 +29,7 @@ func (i Item) message(after uint64) *nats.Msg {
 	m := nats.NewMsg(taskSubject(i.Origin, i.Key))
 	m.Data = i.Payload
 	m.Header.Set(headerExpected, strconv.FormatUint(after, 10))
-	taskHeader{Again: i.Again, RetryOf: i.RetryOf}.set(m.Header)
+	taskHeader{MayRepeat: i.MayRepeat, RetryOf: i.RetryOf}.set(m.Header)
 	return m
 }
 

@@ -71,7 +71,7 @@ type Trouble struct {
 
 // A taskHeader is the JSON in the header of a queued task.
 type taskHeader struct {
-	Again             bool    `json:"again,omitempty"` // the task may have been queued before
+	MayRepeat         bool    `json:"again,omitempty"` // the task may have been queued before
 	RetryOf           uint64  `json:"retryOf,omitempty"`
 	EarlierDeliveries int     `json:"lost,omitempty"` // number of deliveries of the messages that this message replaces
 	Trouble           Trouble `json:"trouble,omitzero"`
@@ -157,7 +157,7 @@ func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	m.Data = w.Payload
 	// Expect that no other copy was made.
 	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10))
-	taskHeader{Again: true, RetryOf: w.RetryOf, EarlierDeliveries: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
+	taskHeader{MayRepeat: true, RetryOf: w.RetryOf, EarlierDeliveries: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
 	connection := w.s.connection()
 	if _, err := w.s.js.PublishMsg(ctx, m); err != nil && (codeOf(err) != codeWrongLast || w.RetryOf > 0) {
 		return errors.Join(err, w.msg.Nak()) // this delivery counts, which does no harm
