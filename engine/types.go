@@ -37,6 +37,7 @@ import (
 //	PagingValues []evidence.PagingValue
 //
 //	func (*Page) Checkpoint() (json.RawMessage, error)
+//	func (*Page) MayGrow() bool
 type Page = runtime.Page
 
 // Record is the record of a page in a trace: one JSON object per page.

@@ -20,6 +20,7 @@ func (r *listRun) deliver(ctx context.Context, page *Page, pageErr error) error 
 		r.observePage(ctx, page)
 		return nil
 	}
+	page.mayGrow = r.mayGrow(page)
 	d := &r.current.delivery
 	d.Page, d.Checkpoint, d.Result = page, r.checkpoint, func() ListResult { return r.after(pageErr) }
 	r.current.items = page.Items.Len()
@@ -35,6 +36,18 @@ func (r *listRun) deliver(ctx context.Context, page *Page, pageErr error) error 
 	}
 	r.observePage(ctx, page)
 	return nil
+}
+
+// mayGrow returns [Page.MayGrow].
+func (r *listRun) mayGrow(page *Page) bool {
+	if len(r.job.Keeps) == 0 || len(r.job.Children) > 0 || page.Decision == trace.Stop || !r.job.Analysis().RequestsByPosition() {
+		return false
+	}
+	c := r.pageContext()
+	if limit, known := c.Limit.(int); known {
+		return c.Count < limit
+	}
+	return c.Page == 1 || c.Count < r.state.LargestPage
 }
 
 // resultWithPage returns the result of the list, including the items of the page that is being

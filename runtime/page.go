@@ -37,6 +37,7 @@ type Page struct {
 	members    []any            // keys of the items in the object that holds them; see [document.Reading.Members]
 	values     *document.Values // values of the items as the API sent them; nil without items
 	checkpoint func() (json.RawMessage, error)
+	mayGrow    bool // see MayGrow
 	probed     *trace.Evaluation
 }
 
@@ -95,6 +96,12 @@ func (p *Page) Checkpoint() (json.RawMessage, error) {
 	}
 	return p.checkpoint()
 }
+
+// MayGrow reports whether the list may have ended with this page, so that rows which are added to it later come to stand on the
+// same page: the list continues from kept values, its requests name positions, and the page is not known to be full. A run that
+// continues after the page would leave these rows out, and later runs begin after them. So save a checkpoint of it only
+// when the next page has arrived.
+func (p *Page) MayGrow() bool { return p.mayGrow }
 
 // fail makes a page the last one because a rule failed on it.
 func (p *Page) fail(err error) {

@@ -201,6 +201,7 @@ type ItemsExplanation struct {
 
 	objects                  bool     // whether all of them are objects
 	ordered                  bool     // whether they are in the order of several paths
+	mayGrow                  bool     // whether a page that is not known to be full is saved with the next one: see [engine.Page.MayGrow]
 	keepers                  []string // ids of the jobs whose kept values decide this, if they are not those of the job alone
 	parents                  []string // ids of the job and its ancestors, as far as other jobs are for their items
 	beside, published, added string   // conditions under which the files are replaced, and under which rows are added

@@ -20,6 +20,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	for _, keeper := range j.Keepers() {
 		x.Added, x.keepers = true, append(x.keepers, keeper.ID())
 	}
+	x.mayGrow = len(j.Keeps) > 0 && len(j.Children) == 0 && j.RequestsByPosition()
 	for job := j.Job; job != nil; job = job.Parent {
 		if len(job.Children) > 0 {
 			x.parents = append(x.parents, job.ID())
@@ -100,7 +101,12 @@ func (x ItemsExplanation) signs(full bool) string {
 // afterFailure says which rows there are when the run fails, and what becomes of them.
 func (x *JobExplanation) afterFailure() string {
 	pages := "When a rule or another expression fails the run, the items of the response are written. "
-	saved := " (not saved are a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed)"
+	lost := "a page that fails the run, and those of its last 10 ms, or of 200 ms if it was killed"
+	if x.Items.mayGrow {
+		lost = "a page that fails the run; the last one before it, if that is not known to be full, since rows that are added meanwhile " +
+			"may come to stand on it; and those of the last 10 ms, or of 200 ms if it was killed"
+	}
+	saved := " (not saved are " + lost + ")"
 	if len(x.Items.Files) > 0 {
 		saved += ", and replaces the rows of the later pages (on standard output, these rows come twice)"
 	}

@@ -24,6 +24,7 @@ type commits struct {
 	contract *comparison
 
 	marksEveryPage bool                          // whether a commit needs a checkpoint of every page
+	waits          bool                          // whether a page that may grow is committed with the next one: see [engine.Page.MayGrow]
 	interval       time.Duration                 // between commits
 	last           time.Time                     // time of the last commit
 	writers        map[*checkpoint.Output]string // root of the job that last wrote to each output
@@ -31,6 +32,7 @@ type commits struct {
 	noted    time.Time       // time at which a position was last noted
 	position json.RawMessage // the position after the latest page, if it was noted and is not marked
 	root     string          // root of the job of that page
+	mayGrow  bool            // whether that page may grow
 }
 
 // newCommits returns the commits of a run. live says that items are in a stream, from which they cannot be
@@ -41,6 +43,7 @@ func newCommits(r *run, live bool, files *runFiles, contract *comparison) commit
 		marksEveryPage: r.options.Order != Sequential && len(r.engine.Info().Roots) > 1,
 		interval:       commitInterval, writers: map[*checkpoint.Output]string{},
 	}
+	c.waits = r.options.Order == Sequential && !r.options.CommitEveryPage && !live
 	if r.options.CommitEveryPage || live {
 		c.interval = 0
 	}
@@ -52,16 +55,16 @@ func newCommits(r *run, live bool, files *runFiles, contract *comparison) commit
 // resumes. All jobs below one root count as one job.
 func (c *commits) begin(page *engine.Page, targets []*target) error {
 	var err error
-	switch {
-	case page.Outcome == rules.Failed && !page.Skipped:
+	switch fails := page.Outcome == rules.Failed && !page.Skipped; {
+	case fails:
 		err = c.commit()
-	case !c.positionDue():
+	case c.mayGrow, !c.positionDue(): // the page that may grow has been followed by another
 		err = c.mark()
 	}
 	if err != nil {
 		return err
 	}
-	c.position = nil // the page follows the position
+	c.position, c.mayGrow = nil, false // the page follows the position
 	root := page.Root
 	for _, t := range targets {
 		if t.file == nil {
@@ -100,8 +103,9 @@ func (c *commits) save(page *engine.Page) error {
 	if err != nil || position == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
-	c.position, c.root, c.noted = position, page.Root, time.Now()
+	c.position, c.root, c.noted, c.mayGrow = position, page.Root, time.Now(), c.waits && page.MayGrow()
 	switch {
+	case c.mayGrow:
 	case due:
 		return c.commit()
 	case c.marksEveryPage:
@@ -120,9 +124,9 @@ func (c *commits) mark() error {
 	return c.store.Mark(c.root, position, c.writtenBy(c.root)...)
 }
 
-// commit commits the pages up to the noted position to the state.
+// commit commits the pages up to the noted position to the state, unless the page there may grow.
 func (c *commits) commit() error {
-	if c.position == nil {
+	if c.position == nil || c.mayGrow {
 		return nil
 	}
 	c.contract.mark()

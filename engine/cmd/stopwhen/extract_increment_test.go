@@ -26,7 +26,8 @@ type growing struct {
 	dir    string
 	config string
 	size   atomic.Int64 // items that exist
-	broken atomic.Bool  // every page but the first is refused
+	begins atomic.Int64 // number of the page that was requested first since it was 0
+	broken atomic.Int64 // number of the page from which all are refused; 0 for none
 }
 
 func newGrowing(t *testing.T) *growing {
@@ -35,7 +36,8 @@ func newGrowing(t *testing.T) *growing {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		since, _ := strconv.Atoi(r.URL.Query().Get("since"))
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
-		if g.broken.Load() && page > 1 {
+		g.begins.CompareAndSwap(0, int64(page))
+		if from := int(g.broken.Load()); from > 0 && page >= from {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
@@ -86,11 +88,11 @@ func TestAJobThatContinuesAddsItsRows(t *testing.T) {
 			g.require(t, 120)
 
 			g.size.Store(150)
-			g.broken.Store(true)
+			g.broken.Store(2)
 			g.run(t, 3, flags...)
 			g.require(t, 120)
 			require.FileExists(t, g.path("out/items.ndjson.partial"))
-			g.broken.Store(false)
+			g.broken.Store(0)
 			g.run(t, 0, flags...)
 			g.require(t, 150)
 
@@ -120,9 +122,9 @@ func TestRowsAreAddedOnlyToTheFileThatTheKeptValuesFollow(t *testing.T) {
 			g.size.Store(5)
 			g.run(t, 0, flags...)
 			g.size.Store(7)
-			g.broken.Store(true)
+			g.broken.Store(2)
 			g.run(t, 3) // it changes the partial file alone
-			g.broken.Store(false)
+			g.broken.Store(0)
 			g.run(t, 0, flags...)
 			g.require(t, 7)
 
@@ -134,11 +136,11 @@ func TestRowsAreAddedOnlyToTheFileThatTheKeptValuesFollow(t *testing.T) {
 			refused()
 			require.NoError(t, os.WriteFile(g.path("out/items.ndjson"), []byte(rows), 0o600))
 			g.size.Store(12)
-			g.broken.Store(true)
+			g.broken.Store(2)
 			g.run(t, 3, flags...)
 			require.NoError(t, os.WriteFile(g.path("out/items.ndjson"), []byte(rows+"{\"id\":8}\n"), 0o600))
 			refused()
-			g.broken.Store(false)
+			g.broken.Store(0)
 			require.NoError(t, os.WriteFile(g.path("out/items.ndjson"), []byte(rows), 0o600))
 			g.run(t, 0, flags...)
 			g.require(t, 12)
@@ -179,10 +181,10 @@ func TestAFileOfKeptValuesBesideAStateContinuesFromTheState(t *testing.T) {
 				`or --restart, without --append, starts over`, g.run(t, 8, both...))
 			require.NoError(t, os.WriteFile("out/items.ndjson", []byte(rows), 0o600))
 
-			g.broken.Store(true)
+			g.broken.Store(2)
 			g.size.Store(12)
 			g.run(t, 3, state...) // the run resumes with the file
-			g.broken.Store(false)
+			g.broken.Store(0)
 			log := g.run(t, 0, both...)
 			g.require(t, 12)
 			require.NotContains(t, log, "has no kept values")
@@ -303,6 +305,31 @@ func TestARunOfOneJobThatHasNotToldItsSuccessIsNotRefused(t *testing.T) {
 	g.require(t, 5)
 }
 
+// TestAnIncrementRequestsAPageAgainThatHasGrown: rows that are added after a run has failed may stand on its last page,
+// which is not known to be full. The kept value would pass them.
+func TestAnIncrementRequestsAPageAgainThatHasGrown(t *testing.T) {
+	for _, c := range []struct {
+		size  int   // of the list at which the run fails, which had 5 items before
+		from  int   // number of the page that fails
+		again int64 // number of the page with which the next run begins
+	}{{6, 2, 1}, {7, 2, 1}, {8, 3, 2}, {9, 3, 3}} { // pages have two items
+		t.Run(fmt.Sprint(c.size), func(t *testing.T) {
+			g := newGrowing(t)
+			g.size.Store(5)
+			g.run(t, 0, "--state", g.path("state.json"))
+			g.size.Store(int64(c.size))
+			g.broken.Store(int64(c.from))
+			g.run(t, 3, "--state", g.path("state.json"))
+			g.size.Store(20)
+			g.broken.Store(0)
+			g.begins.Store(0)
+			g.run(t, 0, "--state", g.path("state.json"))
+			require.EqualValues(t, c.again, g.begins.Load())
+			g.require(t, 20)
+		})
+	}
+}
+
 // TestAnIncrementMayHaveAnotherConfiguration: a state of a complete run holds nothing but
 // the kept values.
 func TestAnIncrementMayHaveAnotherConfiguration(t *testing.T) {
@@ -323,9 +350,9 @@ func TestAnIncrementMayHaveAnotherConfiguration(t *testing.T) {
 	g.require(t, 9)
 
 	g.size.Store(20)
-	g.broken.Store(true)
+	g.broken.Store(3)
 	g.run(t, 3, "--state", "state.json")
-	g.broken.Store(false)
+	g.broken.Store(0)
 	require.Contains(t, g.run(t, 8, "--state", "state.json", "--max-pages", "50"),
 		"it belongs to another configuration: rules changed", "an increment that is not complete has one configuration")
 	g.run(t, 0, "--state", "state.json")
