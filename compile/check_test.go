@@ -100,6 +100,8 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 			""},
 		{"met later than a guard", `{"method": "pagenum", "forceStop": {"pages": 500}, "guards": {"maxPages": 100}}`,
 			"forceStop.pages is never the reason to stop: maxPages stops at 100 pages already"},
+		{"met with a limit that comes first", `{"method": "pagenum", "forceStop": {"pages": 5}, "stopRules": ["page >= 5"]}`,
+			"stopRules[0] is never the reason to stop: forceStop.pages stops at 5 pages already"},
 		{"the same rule twice", `{"method": "pagenum", "stopRules": ["body.end == true", "body.end == true"]}`,
 			"stopRules[1] is never the reason to stop: stopRules[0] says the same"},
 		{"the same as a rule of the method", `{"method": "pagenum", "stopRules": ["count == 0"]}`,

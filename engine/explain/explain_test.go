@@ -184,6 +184,8 @@ func TestARuleThatCannotBeMetSaysWhy(t *testing.T) {
 		{"with one", `{"method": "keyset", "idKey": "id", "param": "after", "shortPageEnds": true, "limit": 5}`, "keyset.short", ""},
 		{"after another limit", `{"method": "pagenum", "guards": {"maxPages": 5}, "forceStop": {"pages": 20}}`,
 			"forceStop.pages", "maxPages stops at 5 pages already"},
+		{"the same rule as one before", `{"method": "pagenum", "stopRules": ["count == 0"]}`,
+			"stopRules[0]", "pagenum.empty says the same and comes first"},
 		{"with an alternative", `{"method": "pagenum", "guards": {"maxPages": 5}, "stopRules": ["page >= 20 or count == 0"]}`,
 			"stopRules[0]", ""},
 		{"always false", `{"method": "pagenum", "stopRules": ["count < 0"]}`, "stopRules[0]", "it is never true"},
