@@ -564,6 +564,32 @@ func TestFromRecordingChoosesAList(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrResponse)
 }
 
+// A page without its body in the recording is neither an empty page nor the end of the list.
+func TestFromRecordingTellsOfBodiesThatAreMissing(t *testing.T) {
+	page := func(n int, body string) recording.Exchange {
+		x := recording.Exchange{Method: "GET", URL: fmt.Sprintf("https://api.test/users?page=%d", n), Status: 200, ResponseBody: []byte(body)}
+		if body == "" {
+			x.BodyMissing, x.Error = true, "the recording does not have the body of this response"
+		}
+		return x
+	}
+	const doubt = "The recording does not have the body of 1 response at the address of the list, so that pages may be missing."
+	for missing := range 4 {
+		bodies := []string{`[{"id": 1}, {"id": 2}]`, `[{"id": 3}, {"id": 4}]`, `[{"id": 5}, {"id": 6}]`, `[]`}
+		bodies[missing] = ""
+		r := &recording.Recording{}
+		for i, body := range bodies {
+			r.Exchanges = append(r.Exchanges, page(i+1, body))
+		}
+		result, err := detect.FromRecording(t.Context(), r, "")
+		require.NoError(t, err)
+		require.Contains(t, result.Findings.Doubts, doubt)
+	}
+	_, err := detect.FromRecording(t.Context(), &recording.Recording{Exchanges: []recording.Exchange{page(1, ""), page(2, "")}}, "https://api.test/")
+	require.ErrorIs(t, err, engine.ErrResponse)
+	require.ErrorContains(t, err, "whose address begins with https://api.test/; it does not have the bodies of 2 responses")
+}
+
 // TestAShortPageIsNotTakenForTheLastOne looks beyond a short page: it may be one of which
 // the API has left out items.
 func TestAShortPageIsNotTakenForTheLastOne(t *testing.T) {

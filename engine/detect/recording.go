@@ -31,6 +31,9 @@ func FromRecording(ctx context.Context, r *recording.Recording, address string) 
 		if address != "" {
 			message += " whose address begins with " + address
 		}
+		if n := bodiesMissing(r, address); n > 0 {
+			message += "; it does not have the " + bodiesOf(n)
+		}
 		return &Result{}, fault(failure.Response, message,
 			"record while the list is loaded and scrolled, so that several of its pages are in the recording")
 	}
@@ -53,7 +56,28 @@ func FromRecording(ctx context.Context, r *recording.Recording, address string) 
 	for _, other := range series[1:min(len(series), 6)] {
 		d.saw("It also has %s.", other.describe(d))
 	}
+	if n := bodiesMissing(r, best.place); n > 0 {
+		d.doubt("The recording does not have the %s at the address of the list, so that pages may be missing.", bodiesOf(n))
+	}
 	return d.detect(ctx)
+}
+
+// bodiesMissing counts the responses whose bodies a recording lacks and whose addresses begin with prefix.
+func bodiesMissing(r *recording.Recording, prefix string) (n int) {
+	for _, x := range r.Exchanges {
+		if x.BodyMissing && strings.HasPrefix(x.URL, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// bodiesOf returns the words for the bodies of n responses.
+func bodiesOf(n int) string {
+	if n == 1 {
+		return "body of 1 response"
+	}
+	return "bodies of " + wording.Counted(n, "response")
 }
 
 // A series is the pages of one list in a recording, in the order of their requests.

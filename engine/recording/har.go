@@ -94,6 +94,13 @@ func (c content) body() ([]byte, error) {
 	return []byte(c.Text), nil
 }
 
+// lacksBody reports whether the body of a successful response is left out of the archive: it has no text, and its size is above
+// 0 or, if the browser does not know it, -1. The status of another response suffices without the body.
+func (r response) lacksBody() bool {
+	noContent := r.Status == http.StatusNoContent || r.Status == http.StatusResetContent
+	return r.Content.Text == "" && r.Content.Size != 0 && r.Status/100 == 2 && !noContent
+}
+
 // newPairs lists headers sorted by name, with their values as show returns them.
 func newPairs(header http.Header, show func(name, value string) string) []pair {
 	out := []pair{}

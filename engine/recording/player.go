@@ -240,6 +240,9 @@ func (x *playableExchange) response(req *http.Request) *http.Response {
 	response := transport.NewResponse(req, x.Status, x.ResponseHeader.Clone(), x.ResponseBody)
 	if x.Error != "" {
 		broken := brokenReader{errors.New(x.Error)}
+		if x.BodyMissing { // not transient, so that the run ends
+			broken.err = &failure.Error{Class: failure.Response, Op: "replay", Status: x.Status, Message: x.Error, Hint: hintBodyMissing}
+		}
 		response.Body, response.ContentLength = io.NopCloser(io.MultiReader(response.Body, broken)), -1
 	}
 	if x.Unframed {
@@ -247,6 +250,8 @@ func (x *playableExchange) response(req *http.Request) *http.Response {
 	}
 	return response
 }
+
+var hintBodyMissing = "browsers save only the bodies that they still have, and stopwhen those of up to " + wording.Size(MaxBodyBytes)
 
 // brokenReader is the point at which a response body breaks off.
 type brokenReader struct{ err error }

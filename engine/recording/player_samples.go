@@ -24,7 +24,7 @@ const (
 // jobSamples are the recorded pages of one partition of a job.
 type jobSamples struct {
 	partition string // label of the partition
-	gap       bool   // whether the page after the last one is too large to be kept
+	gap       bool   // whether the page after the last one is too large to be kept, or has no body in the recording
 	missing   string // reason why the first page without a sample has none
 	pages     []stress.Sample
 	last      Exchange // exchange of the last page
@@ -64,7 +64,10 @@ func (p *Player) following(samples *jobSamples) (pages []stress.Sample) {
 		switch {
 		case samples.gap || samples.partition != "" || len(samples.pages)+len(pages) >= maxSamples || len(x.ResponseBody) > maxSample:
 			return pages
-		case x.Started.After(last.Started) && x.Error == "" && requests.IsPage(x.Status) && x.differsInOneParam(last):
+		case !x.Started.After(last.Started) || !x.differsInOneParam(last):
+		case x.BodyMissing: // pages after a gap would be in the wrong place
+			return pages
+		case x.Error == "" && requests.IsPage(x.Status):
 			pages, last = append(pages, p.sampleOf(x.Exchange, true)), x.Exchange
 		}
 	}
@@ -119,6 +122,8 @@ func (p *Player) sample(req *http.Request, shown string, x *Exchange) {
 		if hint := p.nearest(req); hint != "" {
 			missing += "; " + hint
 		}
+	case x.BodyMissing:
+		samples.gap, missing = true, shown+": "+x.Error
 	case x.Error != "":
 		missing = shown + " failed: " + x.Error
 	case !requests.IsPage(x.Status):

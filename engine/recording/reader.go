@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // A Recording is the content of an archive.
@@ -26,6 +28,7 @@ type Exchange struct {
 	ResponseHeader http.Header
 	ResponseBody   []byte
 	Error          string // what went wrong; empty if the response is complete
+	BodyMissing    bool   // whether the archive lacks the body of a response that was complete; Error says so
 
 	Started  time.Time
 	Took     time.Duration // time until the body was read
@@ -144,6 +147,12 @@ func (e entry) exchange() (Exchange, error) {
 	var err error
 	if x.ResponseBody, err = e.Response.Content.body(); err != nil {
 		return x, fmt.Errorf("response body: %w", err)
+	}
+	if x.Error == "" && e.Response.lacksBody() {
+		x.BodyMissing, x.Error = true, "the recording does not have the body of this response"
+		if size := e.Response.Content.Size; size > 0 {
+			x.Error += ", which has " + wording.Counted(size, "byte")
+		}
 	}
 	// An archive holds the decoded body; these headers describe the encoded one.
 	for _, name := range []string{"Content-Encoding", "Content-Length", "Transfer-Encoding"} {

@@ -38,7 +38,7 @@ type Recorder struct {
 }
 
 // MaxBodyBytes is the size of the largest body of a response that a [Recorder] keeps. For a larger body, the
-// entry has an error instead, and a replay fails with that error.
+// entry has its size alone, and a replay that needs the body fails.
 const MaxBodyBytes = 16 << 20
 
 // Options are the options of a [Recorder]. The zero value is valid.
@@ -110,8 +110,10 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	body := &tee{ReadCloser: resp.Body, done: func(body string, size int, err error) {
 		if size > MaxBodyBytes {
-			body, err = "", errors.Join(err, fmt.Errorf("the body is not recorded: it has %d bytes, more than %d", size, MaxBodyBytes))
 			r.omitted.Add(1)
+			if errors.Is(err, errClosed) { // the body is missing, however much of it was read
+				err = nil
+			}
 		}
 		e.Response, e.Unframed = r.response(resp, body, size), transport.EndsWithConnection(resp)
 		e.end(waited, r.clock.Now().Sub(start), err, r.redactor)
@@ -173,10 +175,13 @@ func readBody(req *http.Request) ([]byte, error) {
 }
 
 func (r *Recorder) response(resp *http.Response, body string, size int) response {
+	content := newContent(r.redactor.JSON(body), resp.Header.Get("Content-Type"))
+	if body == "" {
+		content.Size = size // not 0 if the body is left out
+	}
 	return response{
 		Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), HTTPVersion: resp.Proto,
-		Cookies: []pair{}, Headers: newPairs(resp.Header, r.redactor.Header),
-		Content:     newContent(r.redactor.JSON(body), resp.Header.Get("Content-Type")),
+		Cookies: []pair{}, Headers: newPairs(resp.Header, r.redactor.Header), Content: content,
 		RedirectURL: r.redactor.Shown(resp.Header.Get("Location")), HeadersSize: -1, BodySize: size,
 	}
 }

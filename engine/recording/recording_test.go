@@ -522,9 +522,9 @@ func TestALargeBodyIsNotRecordedAndNotReplayedAsAnEmptyPage(t *testing.T) {
 		fmt.Fprintf(w, `{"data": [1], "pad": "%s"}`, strings.Repeat("x", size-len(`{"data": [1], "pad": ""}`)))
 	}))
 	defer api.Close()
-	for _, c := range []struct{ more, omitted, items int }{{0, 0, 1}, {1, 1, 0}} {
+	for _, c := range []struct{ more, omitted int }{{0, 0}, {1, 1}} {
 		size = recording.MaxBodyBytes + c.more
-		e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "http": {"maxRetries": 0}},
+		e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "single"}},
 			"config": {"jobs": [{"endpoint": "x", "dataField": "data"}]}}`, api.URL))
 		require.NoError(t, err)
 		var file bytes.Buffer
@@ -543,7 +543,73 @@ func TestALargeBodyIsNotRecordedAndNotReplayedAsAnEmptyPage(t *testing.T) {
 			require.NoError(t, replayed.Err)
 			continue
 		}
-		require.ErrorContains(t, replayed.Err, "the body is not recorded")
+		require.ErrorContains(t, replayed.Err, "the recording does not have the body of this response, which has 16777217 bytes")
+		require.ErrorContains(t, replayed.Err, "stopwhen those of up to 16.8 MB")
+	}
+}
+
+// Browsers leave out bodies that they no longer have, or that are too large for them. The text is missing, and the size is that
+// of the body, or -1.
+func TestAPageWhoseBodyIsLeftOutIsNotReplayedAsAnEmptyPage(t *testing.T) {
+	pages := map[string][]string{
+		"csv": {"id\n1\n2\n", "id\n3\n4\n", "id\n"}, "ndjson": {"{\"id\": 1}\n{\"id\": 2}\n", "{\"id\": 3}\n", ""},
+		"json": {`[{"id": 1}]`, `[{"id": 2}]`, `[]`}, "xml": {"<r><i>1</i></r>", "<r><i>2</i></r>", "<r></r>"},
+	}
+	for _, c := range []struct{ name, second, err string }{
+		{"the text is missing", `{"size": 13}`, "the recording does not have the body of this response, which has 13 bytes"},
+		{"the text is empty", `{"size": 13, "text": ""}`, "the recording does not have the body of this response, which has 13 bytes"},
+		{"the size is unknown", `{"size": -1}`, "the recording does not have the body of this response ("},
+	} {
+		for format, bodies := range pages {
+			t.Run(c.name+" in "+format, func(t *testing.T) {
+				e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "http://api.test/", "pagination": {"method": "pagenum"}},
+					"config": {"jobs": [{"endpoint": "x", "dataField": %q, "response": {"format": %q}}]}}`,
+					map[string]string{"xml": "r.i"}[format], format))
+				require.NoError(t, err)
+				contents := []string{fmt.Sprintf(`{"text": %q}`, bodies[0]), c.second, fmt.Sprintf(`{"text": %q}`, bodies[2])}
+				replayed := replayContents(t, e, http.StatusOK, contents...)
+				require.ErrorIs(t, replayed.Err, failure.ErrResponse)
+				require.ErrorContains(t, replayed.Err, "page 2: ")
+				require.ErrorContains(t, replayed.Err, c.err)
+				require.Len(t, replayed.Requests, 2, "the request is not repeated")
+				require.Equal(t, 1, replayed.Jobs[0].Pages)
+			})
+		}
+	}
+}
+
+// replayContents replays pages whose contents are JSON objects of HAR.
+func replayContents(t *testing.T, e *engine.Engine, status int, contents ...string) *recording.Replayed {
+	t.Helper()
+	var entries []string
+	for i, content := range contents {
+		entries = append(entries, fmt.Sprintf(`{"request": {"method": "GET", "url": "http://api.test/x?page=%d"},
+			"response": {"status": %d, "content": %s}}`, i+1, status, content))
+	}
+	tape, err := recording.Read(strings.NewReader(`{"log": {"entries": [` + strings.Join(entries, ",") + `]}}`))
+	require.NoError(t, err)
+	replayed, _ := recording.Replay(t.Context(), e, tape)
+	return replayed
+}
+
+// The body of a redirect or of an error is seldom in a HAR file, and its status says what it is. A response with status 204
+// has no body, and browsers do not know its size.
+func TestAResponseThatNeedsNoBodyIsReplayedWithoutIt(t *testing.T) {
+	e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "http://api.test/", "pagination": {"method": "pagenum"}},
+		"config": {"jobs": [{"endpoint": "x"}]}}`))
+	require.NoError(t, err)
+	for _, c := range []struct {
+		status int
+		want   string
+	}{
+		{http.StatusNoContent, ""}, {http.StatusNotFound, "status 404"}, {http.StatusFound, "status 302"},
+	} {
+		replayed := replayContents(t, e, c.status, `{"size": -1}`)
+		if c.want == "" {
+			require.NoError(t, replayed.Err)
+			continue
+		}
+		require.ErrorContains(t, replayed.Err, c.want)
 	}
 }
 

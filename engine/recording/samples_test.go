@@ -93,6 +93,25 @@ func TestPagesAfterTheEndOfTheRunContradictAModel(t *testing.T) {
 	}
 }
 
+// TestSamplesEndAtAMissingBody: a page after it would be in the wrong place, whether the rules request it or not.
+func TestSamplesEndAtAMissingBody(t *testing.T) {
+	for _, method := range []string{"pagenum", "single"} {
+		e, err := engine.Load("config.json", fmt.Appendf(nil, `{"api": {"baseUrl": "https://api.example.com/",
+			"pagination": {"method": %q}}, "config": {"jobs": [{"endpoint": "users", "params": {"page": 1}}]}}`, method))
+		require.NoError(t, err)
+		var r recording.Recording
+		for i, body := range []string{`[{"id": 1}, {"id": 2}]`, "", `[{"id": 5}, {"id": 6}]`} {
+			r.Exchanges = append(r.Exchanges, recording.Exchange{
+				Method: "GET", URL: fmt.Sprintf("https://api.example.com/users?page=%d", i+1), Status: 200, ResponseBody: []byte(body),
+				Started: time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC), BodyMissing: body == "",
+			})
+		}
+		r.Exchanges[1].Error = "the recording does not have the body of this response"
+		samples := recording.Samples(t.Context(), e, &r)
+		require.Len(t, samples.Pages["users"], 1, "%s: %v", method, samples)
+	}
+}
+
 // TestSamplesSayWhyAJobHasNone has a recording for each reason.
 func TestSamplesSayWhyAJobHasNone(t *testing.T) {
 	const config = `{"inputs": {%s}, "api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "offset", "limit": 2}},
@@ -105,6 +124,8 @@ func TestSamplesSayWhyAJobHasNone(t *testing.T) {
 	}
 	broken := page("https://api.example.com/users?limit=2&offset=0", 0, "")
 	broken.Error = "connection reset"
+	bare := page("https://api.example.com/users?limit=2&offset=0", 200, "")
+	bare.BodyMissing, bare.Error = true, "the recording does not have the body of this response"
 	for _, tt := range []struct {
 		name, inputs string
 		exchange     recording.Exchange
@@ -118,6 +139,7 @@ func TestSamplesSayWhyAJobHasNone(t *testing.T) {
 		},
 		{"a status", "", page("https://api.example.com/users?limit=2&offset=0", 404, "{}"), first + " was answered with status 404", "its first request was not made: "},
 		{"an error", "", broken, first + " failed: connection reset", "its first request was not made: "},
+		{"a missing body", "", bare, first + ": the recording does not have the body of this response", "its first request was not made: "},
 		{"an empty body", "", page("https://api.example.com/users?limit=2&offset=0", 200, ""), first + " was answered without a body", "its first request was not made: "},
 		{
 			"a large body", "", page("https://api.example.com/users?limit=2&offset=0", 200, `{"data": []`+strings.Repeat(" ", 1<<20)+`}`),

@@ -160,7 +160,12 @@ func (c *evalCommand) pages(config []string) (*loaded, error) {
 	case c.at.Page > len(tape.Exchanges):
 		return nil, &usageError{fmt.Sprintf("--page: %s has %d pages", c.from, len(tape.Exchanges))}
 	default:
-		l.Engine = l.With(engine.WithTransport(pageTransport(tape.Exchanges[c.at.Page-1])))
+		x := tape.Exchanges[c.at.Page-1]
+		if x.Error != "" {
+			message := fmt.Sprintf("response %d of %s is incomplete: %s", c.at.Page, c.from, x.Error)
+			return nil, &engine.Error{Class: failure.Response, Message: message}
+		}
+		l.Engine = l.With(engine.WithTransport(pageTransport(x)))
 		c.at.Page = 1
 	}
 	return l, nil
