@@ -78,7 +78,7 @@ var rootFields = []Field{
 	{Name: "x-*", Prefix: sharedPrefix, Kind: KindAny, Doc: "anything, without an effect: what several parts of a file share " +
 		"can stand here under an anchor of YAML, or notes for people and other programs"},
 	{Name: "tests", Kind: KindBlocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
-		"Only `stopwhen test` reads them"},
+		"Only `stopwhen test` reads them. Each begins at 2026-01-01 00:00 UTC, which is its `now()`"},
 }
 
 var apiFields = []Field{

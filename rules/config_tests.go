@@ -70,7 +70,7 @@ var testResponseFields = []Field{
 	{Name: "headers", Kind: KindMap, Doc: "names, each with a string, or with a list of strings for a header that is sent several times"},
 	{Name: "body", Kind: KindAny, Doc: "the body of the response, sent as it is written; " +
 		"of a job whose format is not `json`, a string is sent as its text"},
-	{Name: "after", Kind: KindSeconds, Doc: "delay of the response; the test does not wait"},
+	{Name: "after", Kind: KindSeconds, Doc: "delay of the response, by which the time of the test moves on; the test does not wait"},
 }
 
 var expectFields = []Field{

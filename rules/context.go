@@ -71,7 +71,7 @@ type Context struct {
 
 	Partitions *PartitionFacts `expr:"partitions" scope:"audit" doc:"what the job noticed of its partitions, when all have ended"`
 
-	Now func() time.Time `expr:"now" doc:"time at which this page's request was made; the same for the whole page"`
+	Now func() time.Time `expr:"now" doc:"time of this page's request, the same for the whole page; tests begin at 2026-01-01 00:00 UTC"`
 
 	// Values decodes the page's items when rules read them. If it is nil, Items holds them.
 	Values ItemReader `expr:"-"`

@@ -292,6 +292,17 @@ func TestATestReadsTheValuesOfAnEarlierRun(t *testing.T) {
 	require.Empty(t, report.Tests[0].Differences)
 }
 
+// TestEveryTestBeginsAtTheSameTime, which the reference and the guide name; only delays move it on.
+func TestEveryTestBeginsAtTheSameTime(t *testing.T) {
+	report := tested(t, "c.json", `{"api": {"baseUrl": "https://api.test/", "pagination": {"method": "pagenum"}},
+	  "config": {"jobs": [{"endpoint": "users", "dataField": "data", "filter": "date(item.at) < now()", "fields": {"at": "item.at", "now": "now()"}}]},
+	  "tests": [{"name": "now", "pages": [{"data": [{"at": "2025-12-31T23:59:59Z"}, {"at": "2026-01-01T00:00:01Z"}]},
+	      {"body": {"data": [{"at": "2025-12-31"}]}, "after": "1m"}, {"data": [{"at": "2026-01-01T00:00:59Z"}]}, {"data": []}],
+	    "expect": {"items": [{"at": "2025-12-31T23:59:59Z", "now": "2026-01-01T00:00:00Z"}, {"at": "2025-12-31", "now": "2026-01-01T00:00:00Z"},
+	      {"at": "2026-01-01T00:00:59Z", "now": "2026-01-01T00:01:00Z"}]}}]}`)
+	require.Empty(t, report.Tests[0].Differences)
+}
+
 func TestATestWithoutPagesOrExpectationsIsRefused(t *testing.T) {
 	_, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "users"}]},
 	  "tests": [{"name": "x", "pages": [], "expect": {}}]}`))

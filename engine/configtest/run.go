@@ -94,7 +94,8 @@ type Difference struct {
 }
 
 // Run runs the tests. Each runs its job on the pages of the test and on its own
-// clock, so that waiting takes no time and nothing reaches the network.
+// clock, which begins with the year 2026, so that waiting takes no time and nothing
+// reaches the network.
 func (s *Suite) Run(ctx context.Context) *Report {
 	report := &Report{Version: reportVersion, Tests: []Result{}, Coverage: []JobCoverage{}}
 	seen := newCoverage()
