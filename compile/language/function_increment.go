@@ -31,7 +31,7 @@ type cursor struct {
 	layout string // the form of a time that is a text
 }
 
-// The ranks of cursors. A text among times or numbers, such as "N/A", is never the greatest.
+// The ranks of cursors. A text that says that there is no value, such as "N/A", is no cursor.
 const (
 	noCursor = iota
 	textCursor
@@ -78,7 +78,7 @@ func cursorOfText(m *meter, text, layout string) cursor {
 	if n, err := numberInID(plain); err == nil {
 		return cursor{rank: numberCursor, number: n, text: text}
 	}
-	if layout != "" {
+	if layout != "" || saysNoValue(text) {
 		return cursor{}
 	}
 	return cursor{rank: textCursor, text: text}
@@ -159,8 +159,7 @@ func Newer(a, b any) bool {
 }
 
 // align makes numbers and texts comparable. If all are identifiers of one form, of which some look like numbers, as
-// 650000000000000000000001 does beside 65000000000000000000000a, all become texts. Any other text beside numbers is an error,
-// unless it only says that there is no value, as N/A does.
+// 650000000000000000000001 does beside 65000000000000000000000a, all become texts. Any other text beside numbers is an error.
 func align(cursors []cursor) error {
 	if slices.ContainsFunc(cursors, func(c cursor) bool { return c.rank == timeCursor }) {
 		return nil
@@ -191,7 +190,7 @@ func kindsOf(cursors []cursor) (number, other cursor, isOneForm bool) {
 	for _, c := range cursors {
 		hasDigit := digitRuns().MatchString(c.text)
 		switch {
-		case c.rank == noCursor, saysNoValue(c):
+		case c.rank == noCursor:
 			continue
 		case c.rank == numberCursor && (number.rank == noCursor || number.text == "" && c.text != ""):
 			number = c
@@ -208,7 +207,7 @@ func kindsOf(cursors []cursor) (number, other cursor, isOneForm bool) {
 func makeTexts(cursors []cursor) {
 	for i := range cursors {
 		c := &cursors[i]
-		if c.rank = textCursor; c.text == "" || saysNoValue(*c) {
+		if c.rank = textCursor; c.text == "" {
 			c.rank = noCursor
 		}
 	}
@@ -217,12 +216,12 @@ func makeTexts(cursors []cursor) {
 // minIdentifier is the length from which texts of letters and digits, all as long as each other, are identifiers of one form.
 const minIdentifier = 6
 
-// saysNoValue reports whether a cursor is a text that says that there is no value.
-func saysNoValue(c cursor) bool {
-	if c.rank != textCursor || digitRuns().MatchString(c.text) {
+// saysNoValue reports whether a text says that there is no value.
+func saysNoValue(text string) bool {
+	if digitRuns().MatchString(text) {
 		return false
 	}
-	return !strings.ContainsFunc(c.text, unicode.IsLetter) || slices.Contains(noValues, strings.ToLower(strings.TrimSpace(c.text)))
+	return !strings.ContainsFunc(text, unicode.IsLetter) || slices.Contains(noValues, strings.ToLower(strings.TrimSpace(text)))
 }
 
 // noValues are texts, in lower case, in place of a value.

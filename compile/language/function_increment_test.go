@@ -269,3 +269,11 @@ func TestLatestOfRefusesNumbersBesideOtherTexts(t *testing.T) {
 		}
 	}
 }
+
+func TestAWordForNoValueIsNoIdentifier(t *testing.T) {
+	_, err := eval(t, `{}`, `greatest([{"at": "2026-Q2"}, {"at": "N/A"}], "at")`)
+	require.ErrorContains(t, err, `"N/A" and "2026-Q2" cannot be compared; latestOf leaves out texts that say that there is no value`)
+	v, err := eval(t, `{}`, `greatest([{"name": "Ann"}, {"name": "None"}], "name")`)
+	require.NoError(t, err)
+	require.Equal(t, "None", v)
+}
