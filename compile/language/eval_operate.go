@@ -118,6 +118,9 @@ func compare(operator string, result func(order int) bool) binaryOperator {
 				if order, ok := orderOfTimes(m, x, y); ok {
 					return result(order), nil
 				}
+				if err := m.checkDates(x, y); err != nil {
+					return nil, err
+				}
 				m.noteOrder(x, y)
 				return result(strings.Compare(x, y)), nil
 			}
@@ -152,6 +155,36 @@ func orderOfTimes(m *meter, a, b string) (order int, ok bool) {
 	}
 	y, err := times.Parse(b)
 	return x.Compare(y), err == nil
+}
+
+// checkDates returns an error if one of two texts is a time, and the other a date of an unknown form: their texts have no order. It notes
+// that two dates of unknown forms are compared as text.
+func (m *meter) checkDates(a, b string) error {
+	if !mayBeDate(a) || !mayBeDate(b) {
+		return nil
+	}
+	aIsTime, bIsTime := times.MayBe(a), times.MayBe(b)
+	if aIsTime && bIsTime {
+		return nil
+	}
+	m.sinceTick += unitsOfTimes
+	switch aUnknown, bUnknown := hasUnknownDate(a), hasUnknownDate(b); {
+	case aIsTime && bUnknown && isTimeText(a), bIsTime && aUnknown && isTimeText(b):
+		if bUnknown {
+			a, b = b, a
+		}
+		return fmt.Errorf("%s is a date whose form is not known, and %s is a time, so they cannot be compared: "+
+			"date(%[1]s, \"02/01/2006\") reads a time in a form that shows how 2 January 2006 would look", value.Preview(a), value.Preview(b))
+	case aUnknown && bUnknown:
+		m.note("%s and %s are compared as text, although they are dates whose text does not sort by time; date(…, \"02/01/2006\") reads "+
+			"times in a form that shows how 2 January 2006 would look", value.Preview(a), value.Preview(b))
+	}
+	return nil
+}
+
+func isTimeText(text string) bool {
+	_, err := times.Parse(text)
+	return err == nil
 }
 
 // A CompareError says that the values on the two sides of <, <=, > or >= cannot be compared.

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -339,19 +340,48 @@ func latestOf(args ...any) (any, error) {
 
 // hasUnknownDate reports whether a text looks like a time, but not like one whose order is that of the texts.
 func hasUnknownDate(text string) bool {
-	return yearLast().MatchString(text) || yearFirst().MatchString(text) && !sortable().MatchString(text)
+	switch {
+	case !mayBeDate(text):
+		return false
+	case yearLast().MatchString(text), wordInDate().MatchString(text):
+		return true
+	}
+	return yearFirst().MatchString(text) && !sortable().MatchString(text)
 }
 
+// mayBeDate reports whether a text has digits and the length of a date. It is fast.
+func mayBeDate(text string) bool {
+	return len(text) >= len("Sep-26") && len(text) <= maxDate && strings.ContainsAny(text, "0123456789") && text[0] < utf8.RuneSelf
+}
+
+// maxDate is the length of the longest text that may be a date of an unknown form.
+const maxDate = 64
+
 // yearLast matches texts that begin with a date whose year does not come first, or may not: 31/12/2025, 12-31-2025,
-// 31.12.2025, 31/12/25, 25-12-31, 31 Dec 2025, Dec 31, 2025, Wed Dec 31 10:00:00 EST 2025, Dec 2025, 12/2025, Q4 2025.
+// 31.12.2025, 31/12/25, 25-12-31, 31 Dec 2025, 31/Dec/2025, 31DEC2025, Dec 31, 2025, Wed Dec 31 10:00:00 EST 2025, Dec 2025,
+// DEC2025, 12/2025, Q4 2025.
 var yearLast = sync.OnceValue(func() *regexp.Regexp {
-	const month = `(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?`
 	return regexp.MustCompile(`(?i)^(?:[a-z]{3,9}\.?,? )?` +
 		`(?:(?:[0-2]\d|3[01])[.-](?:[0-2]\d|3[01])[.-]\d{2}(?: \d|$)` +
-		`|(?:\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{4}|/\d{2})|\d{1,2}[ -]` + month + `,?[ -](?:\d{4}|\d{2})` +
+		`|(?:\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{4}|/\d{2})|\d{1,2}[ /.-]` + month + `,?[ /.-](?:\d{4}|\d{2})|\d{1,2}` + month + year +
 		`|` + month + ` +\d{1,2}(?:,? \d{4}| +\d{1,2}:\d{2}.* \d{4})` +
-		`|(?:` + month + `[ -]|q[1-4][ /-]|(?:0?[1-9]|1[0-2])/)(?:19|20)\d{2}$)(?:\D|$))`)
+		`|(?:` + month + `[ -]?|[qh][1-4] ?[ /-]?|[1-4][qh] ?[ /-]?|(?:0?[1-9]|1[0-2])/)` + year + `$)(?:\D|$))`)
 })
+
+// wordInDate matches other dates with the year last: 31. Dezember 2025, 31 de diciembre de 2025, Week 52, 2025, Dec-25, 12-2025, and
+// times without a date, of twelve hours: 11:00 AM.
+var wordInDate = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:(?:[1-9]|[12]\d|3[01])\.? (?:de )?\p{L}{3,10}\.?,?(?: de)? ` + year + `(?:\D|$)` +
+		`|w(?:eek)?[ -]?\d{1,2}[,/ -]+` + year + `$|` + shortMonth + `[-']\d{2}$|(?:0[1-9]|1[0-2])-` + year + `$` +
+		`|\d{1,2}:\d{2}(?::\d{2})? ?[ap]\.?m\.?$)`)
+})
+
+// These are parts of patterns of dates.
+const (
+	shortMonth = `(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)`
+	month      = shortMonth + `[a-z]{0,6}\.?`
+	year       = `(?:19|20)\d{2}`
+)
 
 // yearFirst matches texts that are a date whose year comes first, with or without a time of day.
 var yearFirst = sync.OnceValue(func() *regexp.Regexp {

@@ -13,10 +13,13 @@ import (
 )
 
 func TestDatesWhoseTextDoesNotSortAreKnown(t *testing.T) {
-	for _, text := range []string{"31/12/2025", "12-31-2025", "31 Dec 2025", "Dec 31, 2025", "Sep 2025", "september-2025", "Q4 2025", "q1/2026", "12/2025"} {
+	for _, text := range []string{"31/12/2025", "12-31-2025", "31 Dec 2025", "Dec 31, 2025", "Sep 2025", "september-2025", "Q4 2025", "q1/2026", "12/2025",
+		"31/Dec/2025:10:00:00 +0000", "28JAN2026:01:00:00", "28JAN2026", "JAN2026", "28.Jan.2026", "Sep-26", "12-2025", "4Q2025", "H2 2025", "W52/2025",
+		"Week 52, 2025", "31. Dezember 2025", "31 de diciembre de 2025", "11:00 AM", "1:00:30 p.m."} {
 		require.True(t, hasUnknownDate(text), text)
 	}
-	for _, text := range []string{"2025-12-31", "2025-12", "2025 Q4", "May 2025 newsletter", "13/2025", "Q5 2025", "v10", "order 10-2025", "a/2025"} {
+	for _, text := range []string{"2025-12-31", "2025-12", "2025 Q4", "May 2025 newsletter", "13/2025", "Q5 2025", "v10", "order 10-2025", "a/2025",
+		"28JAN", "12-2099-1", "marvel-26", "1:1", "11:00", "2026-W05", "10 items", "v2.2025", "INV-2025", "H5 2025", "2026-Q2"} {
 		require.False(t, hasUnknownDate(text), text)
 	}
 }

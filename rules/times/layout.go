@@ -94,8 +94,8 @@ const maxTime = 48
 // namesOfDates are the first letters of the names of months and days with which times may begin.
 const namesOfDates = "JanFebMarAprMayJunJulAugSepOctNovDecMonTueWedThuFriSatSun"
 
-// mayBeTime reports whether a text begins as a time does. It is fast, and true for some texts that are none.
-func mayBeTime(text string) bool {
+// MayBe reports whether a text begins as a time does. It is fast, and true for some texts that are none.
+func MayBe(text string) bool {
 	if len(text) < len("2006/1/2") || len(text) > maxTime {
 		return false
 	}
@@ -110,7 +110,7 @@ func mayBeTime(text string) bool {
 }
 
 // DifferInForm reports whether two texts may be times in different forms, or in a form whose texts do not sort by time.
-func DifferInForm(a, b string) bool { return mayBeTime(a) && mayBeTime(b) && !sortAsTexts(a, b) }
+func DifferInForm(a, b string) bool { return MayBe(a) && MayBe(b) && !sortAsTexts(a, b) }
 
 // sortAsTexts reports whether two times have the same form, from the year to the second, and the same time zone.
 func sortAsTexts(a, b string) bool {
