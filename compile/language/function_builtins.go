@@ -56,7 +56,8 @@ var builtins = []function{
 			"With a layout (or time, unix, unixms), its form is known, too, and texts that are not dates are left out",
 		function{types: types(func(any, string, ...any) any { return nil }), call: latestOf, ofItems: true, lenient: true}),
 	documented(`earlier(v, lag[, layout])`, `earlier("2026-03-01T00:30:00Z", "1h")`, `"2026-02-28T23:30:00Z"`,
-		"a time less a length such as 1h, 7d or 1mo, or a number less a number; if v is nil, so is the result, and a lag that is nil is 0. "+
+		"a time less a length such as 1h, 7d or 1mo, or a number less a number, with the zeros before it; "+
+			"if v is nil, so is the result, and a lag that is nil is 0. "+
 			"A time keeps its form unless a layout is given, which shows how 2 January 2006 at 15:04:05 is written; "+
 			"a number is one of Unix if the lag is a length or a layout is given",
 		function{types: types(func(any, any, ...any) any { return nil }), call: earlier}),

@@ -441,7 +441,11 @@ func earlier(args ...any) (any, error) {
 		if c.rank != numberCursor {
 			return nil, fmt.Errorf("earlier: %s is not a number, so %s cannot be subtracted from it", value.Preview(v), span)
 		}
-		return subtract(&meter{}, c.number, span.Number)
+		less, err := subtract(&meter{}, c.number, span.Number)
+		if err != nil || !strings.HasPrefix(c.text, "0") || strings.Trim(c.text, "0123456789") != "" {
+			return less, err
+		}
+		return padded(less, len(c.text)), nil
 	}
 	unit := 0
 	if c.rank == numberCursor {
@@ -475,6 +479,19 @@ func namesZone(layout string) bool {
 	east, west := time.FixedZone("A", 3600), time.FixedZone("B", -3600)
 	clock := func(zone *time.Location) string { return time.Date(2026, 1, 31, 12, 0, 0, 0, zone).Format(layout) }
 	return clock(east) != clock(west) || strings.HasSuffix(layout, "Z") || strings.Contains(layout, "UTC") || strings.Contains(layout, "GMT")
+}
+
+// padded returns a number as a text with zeros before it, as identifiers of that length have: they are compared as texts. A number below 0
+// is 0.
+func padded(n any, length int) any {
+	if order(n, 0) < 0 {
+		n = 0
+	}
+	text, _ := value.Text(n)
+	if strings.Trim(text, "0123456789") != "" {
+		return n
+	}
+	return strings.Repeat("0", max(0, length-len(text))) + text
 }
 
 // earlierClock returns a time in its own zone or in UTC, whichever has the earlier clock. An API may read a time
