@@ -43,7 +43,7 @@ func newCommits(r *run, live bool, files *runFiles, contract *comparison) commit
 		marksEveryPage: r.options.Order != Sequential && len(r.engine.Info().Roots) > 1,
 		interval:       commitInterval, writers: map[*checkpoint.Output]string{},
 	}
-	c.waits = r.options.Order == Sequential && !r.options.CommitEveryPage && !live
+	c.waits = r.options.Order == Sequential && !r.options.Received && !live
 	if r.options.CommitEveryPage || live {
 		c.interval = 0
 	}

@@ -72,7 +72,7 @@ type PublisherOptions struct {
 	Received bool
 
 	// CommitEveryPage commits after every page instead of five times a second, because pages cannot be
-	// requested again after they were passed on.
+	// requested again after they were passed on, or after the request of the next one.
 	CommitEveryPage bool
 
 	// Guard wraps the writer of a pipe or a device, which may block. If it is nil, the writer is

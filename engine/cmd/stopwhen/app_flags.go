@@ -29,8 +29,8 @@ const (
 // prefetchFlag adds the flag --prefetch.
 func prefetchFlag(cmd *cobra.Command, prefetch *string) {
 	cmd.Flags().StringVar(prefetch, "prefetch", "",
-		"number of `PAGES` in flight, or auto; stopwhen explain shows which jobs allow more than one; with 0, a page is written before the next "+
-			"one is requested (default 1, and 0 for a recording or with --fixture)")
+		"number of `PAGES` in flight, or auto; stopwhen explain shows which jobs allow more than one; with 0, a page is written, and saved with "+
+			"--state, before the next one is requested (default 1, and 0 for a recording or with --fixture)")
 	checked(cmd, "prefetch", func() error { _, err := parsePrefetch(*prefetch); return err })
 	complete(cmd, "prefetch", func() []string { return []string{autoPrefetch} })
 }

@@ -405,6 +405,34 @@ func TestARunThatStartsOverMayHaveAnotherConfiguration(t *testing.T) {
 	require.Equal(t, allItems(), s.items(t))
 }
 
+// TestEveryPageIsSavedBeforeTheNextRequest: the API is a queue, which deletes the items that a request confirms.
+func TestEveryPageIsSavedBeforeTheNextRequest(t *testing.T) {
+	dir := t.TempDir()
+	state, config := filepath.Join(dir, "state.json"), filepath.Join(dir, "c.json")
+	saved := []int{} // size of the state at each request
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, err := os.Stat(state)
+		if err == nil {
+			saved = append(saved, int(info.Size()))
+		}
+		offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+		items := ""
+		if offset < 5 {
+			items = fmt.Sprintf(`{"update_id": %d}`, offset)
+		}
+		fmt.Fprintf(w, `{"result": [%s]}`, items)
+	}))
+	t.Cleanup(api.Close)
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{
+		"api": {"baseUrl": "%s/", "pagination": {"method": "cursor", "idKey": "update_id", "param": "offset", "increment": 1}},
+		"config": {"jobs": [{"endpoint": "updates", "dataField": "result"}]}}`, api.URL), 0o600))
+	runStopwhen(t, 0, "run", config, "--state", state, "--out", filepath.Join(dir, "out"), "--prefetch", "0")
+	require.Len(t, saved, 5, "the first request has no state")
+	for i := range saved[1:] {
+		require.Less(t, saved[i], saved[i+1], "a line of the state for each page")
+	}
+}
+
 func TestRestartRequiresState(t *testing.T) {
 	s := newStateCase(t)
 	require.Contains(t, runStopwhen(t, 2, "run", s.path("c.json"), "--restart"), "--restart requires --state")
