@@ -118,8 +118,8 @@ func compare(operator string, result func(order int) bool) binaryOperator {
 				if order, ok := orderOfTimes(m, x, y); ok {
 					return result(order), nil
 				}
-				if err := m.checkDates(x, y); err != nil {
-					return nil, err
+				if comparable, err := m.checkTimes(x, y); !comparable {
+					return false, err
 				}
 				m.noteOrder(x, y)
 				return result(strings.Compare(x, y)), nil
@@ -157,30 +157,40 @@ func orderOfTimes(m *meter, a, b string) (order int, ok bool) {
 	return x.Compare(y), err == nil
 }
 
-// checkDates returns an error if one of two texts is a time, and the other a date of an unknown form: their texts have no order. It notes
-// that two dates of unknown forms are compared as text.
-func (m *meter) checkDates(a, b string) error {
-	if !mayBeDate(a) || !mayBeDate(b) {
-		return nil
-	}
-	aIsTime, bIsTime := times.MayBe(a), times.MayBe(b)
-	if aIsTime && bIsTime {
-		return nil
+// checkTimes reports whether two texts that are not both times can be compared as texts. A time cannot be compared with an empty text
+// or a word that says that there is no value, as little as with nil. With a date of an unknown form it cannot be compared without an
+// error. It notes that the order of the texts says nothing.
+func (m *meter) checkTimes(a, b string) (comparable bool, err error) {
+	aMayBe, bMayBe := times.MayBe(a), times.MayBe(b)
+	if aMayBe == bMayBe && (aMayBe || !mayBeDate(a) || !mayBeDate(b)) {
+		return true, nil
 	}
 	m.sinceTick += unitsOfTimes
-	switch aUnknown, bUnknown := hasUnknownDate(a), hasUnknownDate(b); {
-	case aIsTime && bUnknown && isTimeText(a), bIsTime && aUnknown && isTimeText(b):
-		if bUnknown {
-			a, b = b, a
-		}
-		return fmt.Errorf("%s is a date whose form is not known, and %s is a time, so they cannot be compared: "+
-			"date(%[1]s, \"02/01/2006\") reads a time in a form that shows how 2 January 2006 would look", value.Preview(a), value.Preview(b))
-	case aUnknown && bUnknown:
-		m.note("%s and %s are compared as text, although they are dates whose text does not sort by time; date(…, \"02/01/2006\") reads "+
-			"times in a form that shows how 2 January 2006 would look", value.Preview(a), value.Preview(b))
+	t, other := a, b
+	if bMayBe {
+		t, other = b, a
 	}
-	return nil
+	switch isTime := isTimeText(t); {
+	case !isTime && hasUnknownDate(t) && hasUnknownDate(other):
+		m.note("%s and %s are compared as text, although they are dates whose text does not sort by time; "+readsDates,
+			value.Preview(a), value.Preview(b))
+	case !isTime:
+	case other == "":
+		return false, nil
+	case saysNoValue(other):
+		m.note("%s is no time, so a comparison of it with %s is false", value.Preview(other), value.Preview(t))
+		return false, nil
+	case hasUnknownDate(other):
+		return false, fmt.Errorf("%s is a date whose form is not known, and %s is a time, so they cannot be compared; "+readsDates,
+			value.Preview(other), value.Preview(t))
+	default:
+		m.note("%s is a time and %s is not one that date(…) reads, so they are compared as text", value.Preview(t), value.Preview(other))
+	}
+	return true, nil
 }
+
+// readsDates says how a date of an unknown form is read.
+const readsDates = `date(…, "02/01/2006") reads times in a form that shows how 2 January 2006 would look`
 
 func isTimeText(text string) bool {
 	_, err := times.Parse(text)

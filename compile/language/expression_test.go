@@ -298,7 +298,11 @@ func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {
 		{`"01 Jan 2026" > "31 Dec 2025" and "Jan 1, 2026" > "Dec 31, 2025"`, true},
 		{`"Sun, 01 Mar 2026 10:00:00 GMT" < "Mon, 02 Mar 2026 10:00:00 GMT"`, true},
 		{`"2026-9-lot" > "2026-10-lot"`, true}, // no times
-		{`"01/02/2026" < "02/01/2026"`, true},  // of an unknown form, with a note
+		{`"N/A" > "2026-01-01" or "2026-01-01" > "never" or "N/A" <= "2026-01-01" or "" < "2026-01-01"`, false},
+		{`"" < "a" and "N/A" > "A"`, true},
+		{`"2026-03-01t01:00:00z" > "2026-03-01T00:59:59.5Z"`, true},
+		{`"2026-03-01t01:00:00+01:00" > "2026-03-01t00:00:00z"`, false},
+		{`"01/02/2026" < "02/01/2026"`, true}, // of an unknown form, with a note
 		{`greatest([{"at": "2026-03-01T08:00:00Z"}, {"at": "2026-03-01 09:00:00"}], "at")`, "2026-03-01 09:00:00"},
 		{`least([{"at": "2026-03-01T08:00:00Z"}, {"at": "2026-03-01T08:00:00.5Z"}], "at")`, "2026-03-01T08:00:00Z"},
 		{`link("next")`, "next"},
@@ -506,6 +510,9 @@ func TestNumbersInStringsDrawANote(t *testing.T) {
 		{`body.day > "2024-1-1"`, nil}, // compared as times
 		{`body.v > "v10"`, []string{`"v9" and "v10" are compared as text, although they differ in numbers alone; compare number(…) of a part`}},
 		{`body.v > "v8" or body.v > "w10"`, nil},
+		{`body.none > body.day`, []string{`"N/A" is no time, so a comparison of it with "2024-02-01" is false`}},
+		{`body.empty <= body.day`, nil},
+		{`body.day < body.unix`, []string{`"2024-02-01" is a time and "1772360188" is not one that date(…) reads, so they are compared as text`}},
 		{`body.date < "02/01/2026"`, []string{`"01/02/2026" and "02/01/2026" are compared as text, although they are dates whose text does not sort ` +
 			`by time; date(…, "02/01/2006") reads times in a form that shows how 2 January 2006 would look`}},
 		{`body.groups < "10,000"`, []string{
@@ -518,7 +525,8 @@ func TestNumbersInStringsDrawANote(t *testing.T) {
 			var notes []string
 			m := &Machine{Note: func(_ *Expression, text string) { notes = append(notes, text) }}
 			_, err := e.EvalBool(m, &rules.Context{Body: map[string]any{
-				"a": "2", "b": "10", "day": "2024-02-01", "v": "v9", "groups": "9,500", "date": "01/02/2026",
+				"a": "2", "b": "10", "day": "2024-02-01", "v": "v9", "groups": "9,500", "date": "01/02/2026", "none": "N/A", "empty": "",
+				"unix": "1772360188",
 			}})
 			require.NoError(t, err)
 			require.Equal(t, c.want, notes)

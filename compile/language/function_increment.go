@@ -228,7 +228,7 @@ func saysNoValue(text string) bool {
 // noValues are texts, in lower case, in place of a value.
 var noValues = []string{
 	"n/a", "na", "none", "null", "nil", "nan", "unknown", "undefined", "never", "missing", "empty", "tbd", "invalid", "unset", "not set",
-	"not available",
+	"not available", "infinity", "-infinity",
 }
 
 // haveOneForm reports whether two texts, of which one is a number, are identifiers of one form: see [align].

@@ -23,6 +23,7 @@ var allLayouts = slices.Concat(
 		time.RubyDate, "Mon Jan _2 15:04:05 UTC 2006", "Mon Jan _2 15:04:05 GMT 2006", "Mon Jan 02 2006 15:04:05 GMT-0700",
 		"Mon, 2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 -0700",
 	},
+	[]string{"2006-01-02t15:04:05z", "2006-01-02t15:04:05-07:00"}, // RFC 3339 allows small letters
 	layoutsOf([]string{"2006-01-02"}, twelveHours),
 	layoutsOf([]string{"2006/01/02"}, timesOfDay, zonedTimes, twelveHours),
 	layoutsOf([]string{"2006/1/2", "2006-1-2", "2006.01.02", "2006-Jan-02", "2006-Jan-2"}, timesOfDay, twelveHours),
