@@ -95,23 +95,23 @@ func (c *compilation) warnOfAbsentMember(j *Job) {
 	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.Parts) {
 		for _, r := range e.Reads {
 			if why, hint := j.whyAbsent(r); why != "" {
-				c.warn(asConfigured(e.Rule), hint, "%s is always nil: %s", r, why)
+				c.warn(asConfigured(e.Rule), hint, "%s is %s", r, why)
 				return
 			}
 		}
 	}
 }
 
-// whyAbsent returns why no body has what an expression reads, with a hint, or "": each line of NDJSON and CSV is an item, so that the
-// body is a list, and a document of XML has a single member, its root element.
+// whyAbsent says when no body has what an expression reads, and why, with a hint, or returns "": each line of NDJSON and CSV is an
+// item, so that the body is a list, and a document of XML has a single member, its root element.
 func (j *Job) whyAbsent(r language.Read) (why, hint string) {
-	if !r.InBody() || len(r.Path) == 0 {
+	if r.Root != rules.ContextBody || len(r.Path) == 0 {
 		return "", ""
 	}
 	switch format := j.Spec().Response.Format; {
 	case format.IsLines():
 		if _, err := strconv.Atoi(r.Path[0]); err != nil {
-			return fmt.Sprintf("a response in the format %s is the list of its lines", format),
+			return fmt.Sprintf("always nil: a response in the format %s is the list of its lines", format),
 				"page by numbers, or by what a header says, such as header(\"X-Next\")"
 		}
 	case format == rules.FormatXML:
@@ -120,7 +120,7 @@ func (j *Job) whyAbsent(r language.Read) (why, hint string) {
 			break
 		}
 		root := paths[0][0]
-		return "the root element of the response is " + root + ", as dataField says",
+		return "nil on every page with items: its root element is " + root + ", as dataField says",
 			"begin the path with it: " + keypath.Join(append([]string{root}, r.Path...)...)
 	}
 	return "", ""

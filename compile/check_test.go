@@ -254,9 +254,10 @@ func TestAMemberThatNoBodyHasDrawsAWarning(t *testing.T) {
 		{"csv", ".", `"method": "response.param", "responseParam": "meta.next", "queryParam": "page"`, "body.meta.next is always nil"},
 		{"ndjson", ".", `"method": "response.url", "urlKey": "next"`, `header("X-Next"): body.next is always nil`},
 		{"ndjson", ".", `"method": "pagenum", "stopRules": ["body.done == true"]`, "body.done is always nil"},
+		{"csv", ".", `"method": "pagenum", "nextRequest": {"params": {"at": "first.body.at"}}`, "first.body.at is always nil"},
 		{"ndjson", ".", `"method": "pagenum", "stopRules": ["body[-1].done == true or body[0].id == 7"]`, ""},
 		{"csv", ".", `"method": "expression", "nextRequest": {"params": {"page": "header('X-Next')"}}, "stopRules": ["header('X-Next') == nil"]`, ""},
-		{"xml", "feed.entry", `"method": "response.url", "urlKey": "links.next"`, "begin the path with it: feed.links.next: body.links.next is always nil"},
+		{"xml", "feed.entry", `"method": "response.url", "urlKey": "links.next"`, "begin the path with it: feed.links.next: body.links.next is nil on every page with items"},
 		{"xml", "feed.entry", `"method": "response.url", "urlKey": "feed.links.next"`, ""},
 		{"json", "entry", `"method": "response.url", "urlKey": "next"`, ""},
 	} {
