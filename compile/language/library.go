@@ -161,7 +161,7 @@ var library = map[string]libraryFunction{
 	"lower": {doc: documentation{"lower(text)", `lower("Ab")`, `"ab"`, "the text in lower case"},
 		args: arguments{stringType}, required: 1, call: changed(strings.ToLower)},
 	"split": {doc: documentation{"split(text, separator[, n])", `split("a-b", "-")`, `["a","b"]`,
-		"the parts of a text between separators, n at most"},
+		"the parts of a text between separators, n at most; an empty text is one part"},
 		args: arguments{stringType, stringType, intType}, required: 2, call: splitWith(false)},
 	"splitAfter": {doc: documentation{"splitAfter(text, separator[, n])", `splitAfter("a-b", "-")`, `["a-","b"]`,
 		"the parts of a text after each separator, n at most"},

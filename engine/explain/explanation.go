@@ -86,6 +86,8 @@ func (e *EnvExplanation) String() string {
 type InputExplanation struct {
 	Name string `json:"name"`
 	Says string `json:"says" doc:"its default, and what else holds of it, in words"`
+
+	optional bool // whether it may be left out, and is nil then
 }
 
 // AuthExplanation describes the credentials.
@@ -167,6 +169,7 @@ type JobExplanation struct {
 
 	whyNotAhead string // why the next page is not requested ahead by default, for the text; empty if it is
 	passesEmpty bool   // whether no rule ends the list because a page is empty
+	ownBody     bool   // whether the body of its requests is one of its own, which the params are no part of
 	properties  []property
 }
 
@@ -182,6 +185,7 @@ type RequestExplanation struct {
 	foreign   bool     // the address is known, and has another origin than api.baseUrl, where no credentials are sent
 	fails     string   // the end of a sentence that says that the run fails before the request, and why; otherwise empty
 	keptInAll bool     // with kept values, the requests after the first have them, too
+	keptOnce  []string // the params and headers with kept values that these requests do not have
 	typed     bool     // a value of the body, which is JSON, is a phrase in braces, and might not be text
 }
 
@@ -293,7 +297,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		e.Env = &EnvExplanation{Names: cfg.Env, Paths: cfg.EnvPaths, Unset: cfg.UnsetEnv}
 	}
 	for _, in := range cfg.Inputs {
-		e.Inputs = append(e.Inputs, InputExplanation{in.Name, run.Redact(inputInWords(in))})
+		e.Inputs = append(e.Inputs, InputExplanation{in.Name, run.Redact(inputInWords(in)), in.Optional && in.Default == nil})
 	}
 	e.Auth = explainAuth(run.Auth, cfg.Auth, cfg.BaseURL, run.Redact)
 	e.Retries.otherMethods = e.Auth != nil && strings.HasPrefix(e.Auth.Request, "POST ") || slices.ContainsFunc(jobs, hasOtherMethods)

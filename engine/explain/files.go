@@ -32,7 +32,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	if slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return other.Emits && other.ID != j.ID() }) {
 		x.beside = ", job by job, also with --jobs,"
 		if j.Parent != nil || len(j.Children) > 0 {
-			x.beside = ", mixed with those of the other jobs, whose lines do not name the job,"
+			x.beside = ", mixed with those of the other jobs of its tree, whose lines do not name the job,"
 		}
 	}
 	evidence, hasEvidence, haveEvidence, orEvidence := " or evidence", ", and has no evidence", ", and have no evidence", " or has evidence"
@@ -49,10 +49,11 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 		x.ofEvidence = ", and after evidence the lists that have it"
 	}
 	x.published, x.added = "the list ends without an error"+evidence, "the list is complete"+hasEvidence
-	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
-		return other.ID != j.ID() && other.Emits &&
+	sharesFile := func(other rules.Job) bool {
+		return other.Emits &&
 			slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, rules.FileName(t)) })
-	})
+	}
+	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return other.ID != j.ID() && sharesFile(other) })
 	if len(j.For) > 0 {
 		x.published, x.added = "the job does not fail"+hasEvidence, "all partitions are complete"+haveEvidence
 	}
@@ -64,13 +65,22 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	}
 	if j.Parent != nil || len(j.Children) > 0 {
 		x.published, x.added = "no job of the tree fails"+orEvidence, "all jobs of the tree are complete"+haveEvidence
-		if shared {
-			x.published += ", and no other job that writes to it"
-		}
+	}
+	if shared && slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return sharesFile(other) && isInTree(cfg, other) }) {
+		x.published = "no job that writes to it, and no other of its tree, fails" + orEvidence
+		x.added = "all jobs that write to it, and the others of their trees, are complete" + haveEvidence
 	}
 	if x.Added && x.ofEvidence != "" {
 		x.ofEvidence += ", with the kept values that they had"
 	}
+}
+
+// isInTree reports whether a job is for the items of another, or has jobs for its items.
+func isInTree(cfg *rules.Config, job rules.Job) bool {
+	isFor := func(v rules.ForVariable) bool { return v.Items != "" }
+	return slices.ContainsFunc(job.For, isFor) || slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
+		return slices.ContainsFunc(other.For, func(v rules.ForVariable) bool { return v.Items == job.ID })
+	})
 }
 
 // invalid names a body that cannot be read.
@@ -179,7 +189,7 @@ func (x *JobExplanation) notResumed() string {
 	case x.Items.parents != nil:
 		what = "the tree is"
 		if !skips {
-			causes = append(causes, "an item of a parent with which no request can be made")
+			causes = append(causes, "an error in an expression about an item of a parent, before the first request for it")
 		}
 	case x.Partitions != nil:
 		what = "all partitions are"
@@ -258,25 +268,16 @@ func (x *JobExplanation) outputInWords() string {
 	if len(x.Items.Files) > 1 {
 		file, stays, partial = "the files are replaced", "they stay as they are", "DIR/NAME.ndjson.partial"
 	}
-	replaced := fmt.Sprintf("If %s, %s, also if no row is written; otherwise ", x.Items.published, file)
-	if x.Items.Added {
-		of := ""
-		if x.Items.keepers != nil {
-			of = " of " + wording.OrList(x.Items.keepers)
-		}
-		replaced = fmt.Sprintf("In a run without kept values%s, as the first one is, %s if %s, also if no row is written; in one with them, "+
-			"the rows are added if %s. Otherwise ",
-			of, file, x.Items.published, x.Items.added)
-	}
+	replaced := x.replacedInWords(file)
 	if cut := x.cutOff(); cut != nil {
 		names := wording.OrList(cut)
 		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it", names)
 		if x.Items.Added {
-			also += "; but in a run with kept values, such a list leaves these and the file as they are"
+			also += "; but in a run with kept values, such a list leaves these and the file as they are, and its rows in .partial"
 		}
 		also += "."
 		if x.Partitions != nil && x.Partitions.capped {
-			also += " If the limit leaves out all of its partitions, its file stays; if there are none, the file becomes empty."
+			also += " If the limit leaves out all of its partitions, its file stays."
 		}
 	}
 	unit := "page"
@@ -295,11 +296,35 @@ func (x *JobExplanation) outputInWords() string {
 	case x.Items.ordered:
 		order = "in the order of the paths"
 	}
+	apart := ""
+	if len(x.Items.Files) > 1 {
+		apart = ", and does not name the file of a row"
+	}
 	return fmt.Sprintf("one per line, %s, %s, to standard output%s or, with --out DIR, to %s "+
 		"(--format csv, singer or parquet replaces ndjson, also in the name; .gz compresses). %s%s, and any new rows are in %s, "+
 		"in place of earlier ones.%s Standard output has "+
-		"the rows %s by %[9]s, also if the run fails later.",
-		form, order, x.Items.beside, inFolder, replaced, stays, partial, also, unit)
+		"the rows %s by %[9]s, also if the run fails later%[10]s.",
+		form, order, x.Items.beside, inFolder, replaced, stays, partial, also, unit, apart)
+}
+
+// replacedInWords says when a run replaces the file of the job, or adds rows to it, before what happens otherwise. file is the
+// clause that says so: "the file is replaced".
+func (x *JobExplanation) replacedInWords(file string) string {
+	adds := "no row is written"
+	if x.Partitions != nil && x.Partitions.mayLack {
+		adds += ", or there is no partition"
+	}
+	adds += " (--append adds the rows instead, without --state only if the whole run succeeds)"
+	if !x.Items.Added {
+		return fmt.Sprintf("If %s, %s, also if %s; otherwise ", x.Items.published, file, adds)
+	}
+	of := ""
+	if x.Items.keepers != nil {
+		of = " of " + wording.OrList(x.Items.keepers)
+	}
+	return fmt.Sprintf("In a run without kept values%s, as the first one is and each without --kept and --state, %s if %s, "+
+		"also if %s; in one with them, the rows are added if %s. Otherwise ",
+		of, file, x.Items.published, adds, x.Items.added)
 }
 
 // cutOff returns the outcomes with which the list may end although there may be more.

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/keypath"
+	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
 // items says where the items of the job's responses are.
@@ -35,6 +36,9 @@ func (j explainer) items() ItemsExplanation {
 			x.Where += " (* is every element of a list, or every member of an object)"
 		}
 		x.Otherwise = j.valuesOfItems("at one of them", "no item", field.Lists)
+		if len(field.Lists) > 1 {
+			x.Otherwise += "; the items of all lists are counted together"
+		}
 	case len(field.Keys) == 0:
 		x.Path, x.Where = field.Text, wholeResponse
 		x.Otherwise = fmt.Sprintf("null, or status 204, is an empty page; a text, number or boolean fails the run (%s)", statusResponse)
@@ -185,8 +189,8 @@ type NeedExplanation struct {
 }
 
 // needs returns the values that the rules of the job need of every item: greatest(items, "id") fails
-// if an item has no id.
-func (j explainer) needs() (needs []NeedExplanation) {
+// if an item has no id. cutOff are the outcomes with which the list may end although there may be more.
+func (j explainer) needs(cutOff []string) (needs []NeedExplanation) {
 	for _, e := range slices.Concat(j.Next, compile.Expressions(j.Stops), j.Parts, j.Keeps) {
 		for _, keys := range e.NeededKeys() {
 			need := NeedExplanation{Path: keypath.Join(keys...), Rule: e.Rule.ID}
@@ -197,7 +201,10 @@ func (j explainer) needs() (needs []NeedExplanation) {
 					return strings.Contains(part.Rule.Source, "number(state."+e.Rule.Target+")")
 				})
 			case rules.RoleKeep:
-				need.where = ", also on the last page of a complete list"
+				need.where = ", also on the last page"
+				if cutOff != nil {
+					need.where += ", unless the list is " + wording.OrList(cutOff) + " there"
+				}
 			}
 			i := slices.IndexFunc(needs, func(had NeedExplanation) bool { return had.Path == need.Path })
 			if i < 0 {

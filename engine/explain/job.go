@@ -49,7 +49,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	x.describeRules(j)
 	x.signs, x.signsInHeader = j.signsRead()
 	x.signsInHeader = x.signsInHeader || j.EndsByCountAlone()
-	x.Needs, x.KeepSays = j.needs(), j.keepInWords(run.Kept)
+	x.Needs, x.KeepSays, x.ownBody = j.needs(x.cutOff()), j.keepInWords(run.Kept), j.Request.OwnBody
 	x.NoNext = j.noNext()
 	if cfg.MaxPartitions > 0 && len(j.Children) > 0 && !j.Spec().Emits && j.Paged() {
 		x.Enough = &RuleExplanation{

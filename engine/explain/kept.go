@@ -41,7 +41,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		"if both are given, the values of --kept are used, and those of the state for a job that has none there. "+
 		"A run in which the job has another address, parameters, headers, dataField or inputs, or whose output file has changed since, "+
 		"is refused before the first request of any job (%s); if that file is missing, the log warns, and the new rows alone "+
-		"become the file.", time, evidence, statusState)}, ""
+		"become the file. To read everything again, use --restart with --state, and remove the file of --kept.", time, evidence, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:
 		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): if several partitions have the same value, "+
@@ -73,8 +73,8 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		if j.ItemRules.Filter != nil {
 			filtered = " (also those that the filter leaves out)"
 		}
-		sentences = append(sentences, fmt.Sprintf("The value of %s is computed after each page, from its items%s and the value so far "+
-			"(there, kept.%s); in requests, kept.%[3]s is the value of the run before.", wording.AndList(ofAll), filtered, ofAll[0]))
+		sentences = append(sentences, fmt.Sprintf("The value of %s is computed after each page, from its items%s and the value so far; "+
+			"there, kept.%s means this value, and in requests that of the run before.", wording.AndList(ofAll), filtered, ofAll[0]))
 	}
 	if ofLast != nil {
 		sentences = append(sentences, fmt.Sprintf("The last page gives the value of %s.", wording.AndList(ofLast)))
@@ -96,7 +96,7 @@ func (j explainer) lackingInWords() string {
 	case j.KeptUse() == compile.KeptUnused:
 		return ""
 	case j.KeepFor != nil:
-		return fmt.Sprintf("partitions with one value of %s have items, but keep nothing, and others keep something",
+		return fmt.Sprintf("the partitions of one value of %s have items, but give no value to keep, and others give one",
 			j.redact(j.KeepFor.Rule.Source))
 	case len(j.Keeps) > 1 && len(j.SentCursors()) == 0:
 		return "the list has items and keeps only some of these values, others of which decide which items the next run obtains"

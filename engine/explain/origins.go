@@ -26,16 +26,16 @@ func explainOrigins(cfg *rules.Config) string {
 	}
 	switch {
 	case cfg.Dialect.Switches().FollowAnyOrigin:
-		return "A link, endpoint or redirect to another origin than that of api.baseUrl is followed, " +
-			"without credentials and other secrets. " +
+		return "A link, endpoint or redirect to another origin than that of api.baseUrl" + originInWords(cfg.BaseURL) + " is followed, " +
+			"without credentials and other secrets, but with other headers. " +
 			"At a private address, such as one of a local network, it fails the run (" + statusPolicy + "), unless its host is that of " +
 			"api.baseUrl, or api.allowedOrigins has the address."
 	case len(allowed) > 0:
-		return fmt.Sprintf("A link, endpoint or redirect to %s is followed, without credentials and other secrets, "+
-			"unless its host name has a private address (api.allowedOrigins; "+statusPolicy+"). "+
+		return fmt.Sprintf("A link, endpoint or redirect to %s is followed, without credentials and other secrets, but with "+
+			"other headers, unless its host name has a private address (api.allowedOrigins; "+statusPolicy+"). "+
 			"One to any other origin but that of api.baseUrl%s fails the run (%s).",
 			wording.OrList(allowed), originInWords(cfg.BaseURL), statusPolicy)
 	}
-	return fmt.Sprintf("A link, endpoint or redirect to another origin (scheme, host and port) than that of api.baseUrl "+
-		"fails the run (%s), and nothing is sent there; api.allowedOrigins allows one.", statusPolicy)
+	return fmt.Sprintf("A link, endpoint or redirect to another origin (scheme, host and port) than that of api.baseUrl%s "+
+		"fails the run (%s), and nothing is sent there; api.allowedOrigins allows one.", originInWords(cfg.BaseURL), statusPolicy)
 }

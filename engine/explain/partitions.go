@@ -28,7 +28,8 @@ type PartitionsExplanation struct {
 	Facts     []string              `json:"facts" doc:"what else holds of them, in words"`
 	Variables []VariableExplanation `json:"variables" doc:"the variables, in the order of their loops"`
 
-	capped bool // whether their number is limited (limits.partitions)
+	capped  bool // whether their number is limited (limits.partitions)
+	mayLack bool // whether there may be none
 }
 
 // VariableExplanation describes a variable of for.
@@ -61,6 +62,7 @@ func (j explainer) partitions(maxPartitions int) *PartitionsExplanation {
 	if maxPartitions > 0 {
 		x.Together, x.capped = "none", true
 	}
+	x.mayLack = slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return v.Constants == nil })
 	x.Bounds = j.ofPartitions(maxPartitions)
 	x.Facts = j.facts(x)
 	return x
@@ -79,7 +81,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 			split = "; for those of a window that may be read in halves, it runs when the window has ended"
 		}
 		sentences = append(sentences, fmt.Sprintf("For each item of %s, called %s, the job reads %s, as sent by the API%s. "+
-			"It runs for the items of a page%[6]s before the next page of %[1]s%[5]s.",
+			"It runs for the items of each page, also of the last,%[6]s before the next page of %[1]s%[5]s.",
 			x.Parent, j.redact(j.For[0].Name), reads, filtered, split, j.afterChildren()))
 	}
 	sentences = append(sentences, j.withoutValue()...)
@@ -120,7 +122,8 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, the items of the pages that it has got are written, "+
 			"and the run goes on (onPartitionError); "+
-			"the outcome of the job is then partial (%s). So each error that fails the run, by the texts below, ends a partition only%s.%s",
+			"the outcome of the job is then partial, however the others end (%s). "+
+			"So each error that fails the run, by the texts below, ends a partition only%s.%s",
 			failOnStatus(j.Ruleset.Dialect, rules.Partial), j.exceptChildren(), j.ifAllFail()))
 	}
 	return append(sentences,
@@ -143,7 +146,7 @@ func (j explainer) afterChildren() string {
 	if len(names) == 1 {
 		have = "has"
 	}
-	return fmt.Sprintf(", after %s %s run for all of them,", wording.AndList(names), have)
+	return fmt.Sprintf(" after %s %s run for all of them, and", wording.AndList(names), have)
 }
 
 // exceptChildren says that the errors of jobs for the items of the job are other ones, if there are any.

@@ -44,7 +44,8 @@ func (r RetryExplanation) String() string {
 	return fmt.Sprintf("A request that gets %s is retried up to %s; then the run fails (%s). All requests share %d retries: "+
 		"%d successes give one back, and a retry whose time the API sets takes 1/%[5]d of one; with none left, "+
 		"the run fails (%[3]s). %[6]sAn unknown host or an untrusted certificate fails it at once (%[7]s).\n%[8]s; then the run "+
-		"fails (%[9]s).\n%[10]s\n%[11]s. Any other status but "+requests.PageStatuses+" fails it at once (%[7]s, or %[12]d below 400)%[13]s.",
+		"fails (%[9]s).\n%[10]s\n%[11]s. Any other status but "+requests.PageStatuses+" fails the run at once "+
+		"(%[7]s, or %[12]d below 400)%[13]s.",
 		strings.Join(causes, ", or "), wording.Counted(r.Max, "time"), statusTransient, transport.RetriesOfRun,
 		transport.SuccessesForRetry, r.describeTimeouts(), statusAPI, r.doubtful(), statusResponse, r.describeWaits(), r.redirects(),
 		failure.Response.ExitStatus(), r.renewed())
@@ -128,14 +129,20 @@ func (r RetryExplanation) describeWaits() string {
 
 // waitHeaders names the headers that give the wait before a retry.
 func (r RetryExplanation) waitHeaders() string {
-	if r.limit == (transport.RateLimit{}) {
-		return r.Header
+	names, end := r.Header, ""
+	if r.limit != (transport.RateLimit{}) {
+		names += fmt.Sprintf(", or %s if %s is 0", cmp.Or(r.limit.Reset, usualReset), cmp.Or(r.limit.Remaining, usualRemaining))
+		end = ","
 	}
-	return fmt.Sprintf("%s, or %s if %s is 0,", r.Header, cmp.Or(r.limit.Reset, usualReset), cmp.Or(r.limit.Remaining, usualRemaining))
+	if !strings.EqualFold(r.Header, usualRetry) {
+		names += ", in place of " + usualRetry
+		end = ","
+	}
+	return names + end
 }
 
-// usualRemaining and usualReset are the usual headers of a rate limit.
-const usualRemaining, usualReset = "X-RateLimit-Remaining", "X-RateLimit-Reset"
+// usualRetry is the usual header that says when to retry; usualRemaining and usualReset are those of a rate limit.
+const usualRetry, usualRemaining, usualReset = "Retry-After", "X-RateLimit-Remaining", "X-RateLimit-Reset"
 
 // renewed says that credentials are renewed, if they are.
 func (r RetryExplanation) renewed() string {

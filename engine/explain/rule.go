@@ -239,7 +239,7 @@ func (r RuleExplanation) partUnderHeading() string {
 			own = " with a value of its own"
 		}
 		if r.later && r.rule.Role.Addresses() {
-			own += " or, if that is missing, with the job's endpoint"
+			own += ", or to the job's endpoint if that is missing"
 		}
 		phrases = append(phrases, "also in the first request"+own+setting)
 	case r.FirstBy != nil && r.own && r.rule.Role == rules.RoleParam:

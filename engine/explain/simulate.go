@@ -47,7 +47,8 @@ func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
 		laterRun := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true, sorts: s.sorts}
 		if request, failed := laterRun.first(); failed == nil {
 			later := laterRun.describe(request, nil)
-			x.FirstKept, later.keptInAll = &later, laterRun.sendsKept(request)
+			x.FirstKept = &later
+			later.keptInAll, later.keptOnce = laterRun.sendsKept(request)
 			if err != nil {
 				s, first, err = laterRun, request, nil
 			}
@@ -119,25 +120,35 @@ func (s *simulation) second(first requests.Request) (request requests.Request, m
 	return request, true, err
 }
 
-// sendsKept reports whether the second request has a kept value of the first one, too.
-func (s *simulation) sendsKept(first requests.Request) bool {
+// sendsKept reports whether the second request has a kept value of the first one, too. It returns the params and headers of
+// the first one whose kept values the second one does not have.
+func (s *simulation) sendsKept(first requests.Request) (found bool, once []string) {
 	if s.hasOnePage() {
-		return false
+		return false, nil
 	}
 	known := len(s.phrases)
 	second, more, err := s.second(first)
 	if err != nil || !more {
-		return false
+		return false, nil
 	}
 	address, _ := second.URL()
 	payload, _, _ := second.Payload()
 	sent := address + string(payload) + fmt.Sprint(second.Headers)
 	for i, phrase := range s.phrases[:known] {
-		if strings.Contains(phrase, "kept") && strings.Contains(sent, fmt.Sprintf(placeholderFormat, i)) {
-			return true
+		mark := fmt.Sprintf(placeholderFormat, i)
+		switch {
+		case !strings.Contains(phrase, "kept"):
+		case strings.Contains(sent, mark):
+			found = true
+		default:
+			for _, part := range slices.Concat(first.Params, first.Headers) {
+				if strings.Contains(fmt.Sprint(part.Value), mark) {
+					once = lists.AppendNew(once, part.Name)
+				}
+			}
 		}
 	}
-	return false
+	return found, once
 }
 
 // placeholderFor returns a placeholder for an expression whose value is secret, or not known before a run, in

@@ -77,6 +77,10 @@ func (t *textWriter) writeInputs() {
 		t.writeParagraph(0, "inputs (--set NAME=VALUE): "+strings.Join(lists.Map(e.Inputs, func(in InputExplanation) string {
 			return fmt.Sprintf("%s (%s)", in.Name, in.Says)
 		}), ", "))
+		if slices.ContainsFunc(e.Inputs, func(in InputExplanation) bool { return in.optional }) {
+			t.writeParagraph(2, "An input that is left out is nil. A part of a request that is nil is left out, but within an object it is "+
+				"sent as null.")
+		}
 		t.writeBlank()
 	}
 }
@@ -153,7 +157,12 @@ func (t *textWriter) writeFailureOfJob() {
 	}
 	apart := ""
 	if e.roots > 1 {
-		apart = " Without --append, files whose jobs and their trees are complete are written although others fail."
+		its := "its files"
+		if tree != "" {
+			its = "the files of its tree"
+		}
+		apart = fmt.Sprintf(" If a job fails, %s stay as they are, and so do those of jobs that did not end and, with --append, but "+
+			"without --state, all files to which that flag adds rows.", its)
 	}
 	t.writeBlank()
 	t.writeParagraph(0, order+fmt.Sprintf(jobFails, beside, tree, evidence+apart))
@@ -214,23 +223,12 @@ func (t *textWriter) writeJob(x *JobExplanation, common []commonSection, titles 
 	t.writeOverview(x)
 	t.writePartitions(x)
 	t.writeEnds(x)
-	base := "the job's endpoint and params, with"
-	has := func(role rules.Role) bool {
-		return slices.ContainsFunc(x.Next, func(r RuleExplanation) bool { return r.rule.Role == role })
+	t.writeSection("next request: "+x.baseOfNext(), x.Next)
+	computed := "computed " + x.beforeRequests()
+	if x.Partitions == nil {
+		computed += fmt.Sprintf(" (%s if this fails)", statusConfig)
 	}
-	isLink, isEndpoint := has(rules.RoleURL), has(rules.RoleEndpoint)
-	switch {
-	case !x.IncludeParams && (isLink || isEndpoint):
-		base = "without the job's endpoint and params, with"
-	case !x.IncludeParams:
-		base = "the job's endpoint, without its params, with"
-	case isEndpoint:
-		base = "the job's params, with"
-	case isLink:
-		base = "the job's params, which override those of a link in their places, or follow them, with"
-	}
-	t.writeSection("next request: "+base, x.Next)
-	t.writeSection("computed "+x.beforeRequests(), x.Computed)
+	t.writeSection(computed, x.Computed)
 	t.writeSection("state: variables before the first request and, after the rules, for the next", x.State)
 	items := "each item, after the rules have seen the page"
 	if slices.ContainsFunc(x.Shape, func(r RuleExplanation) bool { return r.rule.Role == rules.RoleSet && len(r.Reads) > 0 }) {
@@ -251,6 +249,29 @@ func (t *textWriter) writeJob(x *JobExplanation, common []commonSection, titles 
 			t.writeLine(4, f.Signature)
 		}
 	}
+}
+
+// baseOfNext says which parts of the job the next request has, besides those that rules give it.
+func (x *JobExplanation) baseOfNext() string {
+	has := func(role rules.Role) bool {
+		return slices.ContainsFunc(x.Next, func(r RuleExplanation) bool { return r.rule.Role == role })
+	}
+	isLink, isEndpoint := has(rules.RoleURL), has(rules.RoleEndpoint)
+	switch {
+	case !x.IncludeParams && x.ownBody && (isLink || isEndpoint):
+		return "the job's body, without its endpoint and params, with"
+	case !x.IncludeParams && (isLink || isEndpoint):
+		return "without the job's endpoint and params, with"
+	case !x.IncludeParams && x.ownBody:
+		return "the job's endpoint and body, without its params, with"
+	case !x.IncludeParams:
+		return "the job's endpoint, without its params, with"
+	case isEndpoint:
+		return "the job's params, with"
+	case isLink:
+		return "the job's params, which override those of a link in their places, or follow them, with"
+	}
+	return "the job's endpoint and params, with"
 }
 
 // writeCommon writes the sections of [textWriter.common]. Of a section that several jobs share, it writes
@@ -298,7 +319,11 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	t.writeRequest("first request", &x.First)
 	t.writeRequest("with kept values", x.FirstKept)
 	if x.FirstKept != nil && x.FirstKept.keptInAll {
-		t.writeRow("", "the later requests have them, too, and a run that continues a failed one sends the same values")
+		except := ""
+		if x.FirstKept.keptOnce != nil {
+			except = ", except for " + wording.AndList(x.FirstKept.keptOnce)
+		}
+		t.writeRow("", "the later requests have them, too"+except+", and a run that continues a failed one sends the same values")
 	}
 	t.writeRequest("second request", x.Second)
 	if x.First.typed || x.FirstKept != nil && x.FirstKept.typed || x.Second != nil && x.Second.typed {

@@ -146,8 +146,8 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a number in a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "a < b numbers are compared by their value, and so are a number and a text"},
 		{"params of a response", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+"}"),
 			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is not an object fails the run (exit status 5)"},
-		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more fails the run (exit status 3). Any other status but 200, 201, 203 or 204 fails it at once (exit status 3, or 5 below 400)."},
-		{"redirects of another method", config("", users+`, "method": "POST"}`), "one more, or a 301 or 302 of another method than GET, fails the run (exit status 3). Any other status but 200, 201, 203 or 204 fails it at once"},
+		{"redirects", config("", users+"}"), "Up to 10 redirects are followed; one more fails the run (exit status 3). Any other status but 200, 201, 203 or 204 fails the run at once (exit status 3, or 5 below 400)."},
+		{"redirects of another method", config("", users+`, "method": "POST"}`), "one more, or a 301 or 302 of another method than GET, fails the run (exit status 3). Any other status but 200, 201, 203 or 204 fails the run at once"},
 		{"redirects of a token request", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
 			"one more, or a 301 or 302 of another method than GET, fails the run"},
 		{"rows of a run that fails", config("", users+"}"), "A run that fails before it has a page leaves an earlier .partial file as it is; one that succeeds removes it."},
@@ -163,13 +163,13 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"not by default, as the requests of the partitions come before the next page; --prefetch N requests N-1 pages ahead after page 1 (auto: up to 15), also beyond the end, where an error changes nothing."},
 		{"no partition", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `},
 			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`,
-			"If the limit leaves out all of its partitions, its file stays; if there are none, the file becomes empty."},
+			"If the limit leaves out all of its partitions, its file stays."},
 		{"partitions that are limited", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `},
 			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`, "Because of limits.partitions, they run one after another, also with --jobs."},
 		{"a limited list with kept values", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}, "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
-			"counts as one without an error, unless --fail-on names it; but in a run with kept values, such a list leaves these and the file as they are."},
+			"counts as one without an error, unless --fail-on names it; but in a run with kept values, such a list leaves these and the file as they are, and its rows in .partial."},
 		{"a file without kept values", config(`, "pagination": {"method": "pagenum", "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
-			"In a run without kept values, as the first one is, the file is replaced if the list ends without an error or evidence, also if no row is written;"},
+			"In a run without kept values, as the first one is and each without --kept and --state, the file is replaced if the list ends without an error or evidence, also if no row is written (--append adds the rows instead, without --state only if the whole run succeeds);"},
 		{"a path that is missing", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"a": "body.next"}}, "stopRules": ["body.done"]}`, users+"}"),
 			"the log names a path that page 1 lacks, unless it is a link or the rule tests whether it is there"},
 		{"an address that is computed", config(`, "pagination": {"method": "expression", "nextRequest": {"endpoint": "\"list/\" + text(page + 1)"}, "stopRules": ["count == 0"]}`, users+"}"),
@@ -308,7 +308,7 @@ func TestFactsOfChildrenAreTold(t *testing.T) {
 		{"id": "lines", "endpoint": "lines", "for": {"order": {"items": "orders"}}, "params": {"group": {"expr": "order.group"}}}]}}`)
 	require.Contains(t, text, "If an item has no order.group, that part of the request is left out (within an object: null), and audit.missing warns or, "+
 		"if no item has it, fails the run (exit status 9).")
-	require.Contains(t, text, "In a run without kept values of orders, as the first one is, the file is replaced if no job of the tree fails")
+	require.Contains(t, text, "In a run without kept values of orders, as the first one is and each without --kept and --state, the file is replaced if no job of the tree fails")
 	require.Contains(t, text, "Saved for this job, and read by no other, in the --kept or --state file")
 }
 
@@ -477,9 +477,9 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
-	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved (one that fails the run is requested again), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it requests everything again, and after evidence the lists that have it.")
+	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved (one that fails the run is requested again, and replaces its rows in .partial), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it requests everything again, and after evidence the lists that have it.")
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
-		"(one that fails the run is requested again), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it begins with the kept values, and after evidence the lists that have it, with the kept values that they had.")
+		"(one that fails the run is requested again, and replaces its rows in .partial), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it begins with the kept values, and after evidence the lists that have it, with the kept values that they had.")
 	require.NotContains(t, text, "keeps the rows that are in .partial", "--full says more of it")
 }
 
@@ -668,11 +668,11 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 			config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": text(body.next)}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
 			"with its quotes"},
 		{"a value so far", config(paged, users+since+"}"), config(`, "pagination": {"method": "pagenum", "keep": {"at": "body.at"}}`, users+"}"),
-			"The value of at is computed after each page, from its items and the value so far (there, kept.at); in requests, kept.at is the value of the run before."},
+			"The value of at is computed after each page, from its items and the value so far; there, kept.at means this value, and in requests that of the run before."},
 		{"an identifier that is increased", config(cursor+`, "increment": 1}`, users+"}"), config(cursor+"}", users+"}"), "its id is neither a number nor the text of one, on any page but the last"},
 		{"an identifier", config(cursor+"}", users+"}"), config(cursor+`, "increment": 1}`, users+"}"), "its id is neither a number nor a text, on any page but the last"},
 		{"a kept identifier", config(`, "pagination": {"method": "pagenum", "keep": {"id": "greatest(items, 'id', kept.id)"}}`, users+"}"), config(cursor+"}", users+"}"),
-			"its id is neither a number nor a text, also on the last page of a complete list"},
+			"its id is neither a number nor a text, also on the last page"},
 		{"a key", config("", users+`, "key": "id"}`), config("", users+`, "key": ["id", "lang"]}`), "others stay, and an item that lacks it fails the run (exit status 5)"},
 		{"a key of two members", config("", users+`, "key": ["id", "lang"]}`), config("", users+"}"), "others stay, and an item that has none of them fails the run (exit status 5)"},
 		{"the time of a run", config("", windows(`"to": "now()"`)), config("", windows(`"to": "2026-03-05"`)), "in for, the start of the run, or of the one that it continues;"},
@@ -694,4 +694,55 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 	require.Contains(t, env.String(), "passed with --env (exit status 2 otherwise), except BASE with --base-url")
 	env.Paths["BASE"] = append(env.Paths["BASE"], "inputs.host.default")
 	require.NotContains(t, env.String(), "--base-url")
+}
+
+// What was missing or ambiguous in the thirteenth trial: each fact is told where it applies, and nowhere else.
+func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
+	const (
+		paged = `, "pagination": {"method": "pagenum"}`
+		users = `{"id": "users", "endpoint": "users"`
+		posts = `{"id": "posts", "endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}`
+		since = `, "incremental": {"cursor": "at", "param": "since"}`
+		skip  = `, "onPartitionError": "skip", "for": {"k": {"values": [1, 2]}}, "params": {"k": {"expr": "k"}}}`
+	)
+	config := configOf
+	keeps := func(keys string) string {
+		return `, "pagination": {"method": "pagenum", "keep": {"n": "greatest(items, 'n', kept.n)"}, ` + keys + `}`
+	}
+	const next = `, "pagination": {"method": "expression", "nextRequest": {"endpoint": "body.next", "includeParams": false}}`
+	for _, c := range []struct{ name, with, without, told string }{
+		{"a param of the first request with a kept value", config(keeps(`"nextRequest": {"params": {"t": "page == 0 ? kept.n : nil"}, "applyToFirst": true}`), users+since+"}"),
+			config(paged, users+since+"}"), "the later requests have them, too, except for t, and a run"},
+		{"a kept value in all requests", config(paged, users+since+"}"), config(paged, users+"}"), "the later requests have them, too, and a run"},
+		{"values that a limited list must have", config(keeps(`"limitStop": {"count": 4}`), users+"}"), config(keeps(`"limit": 4`), users+"}"),
+			"also on the last page, unless the list is limited there"},
+		{"a partial job", config("", users+skip), config("", users+"}"), "the outcome of the job is then partial, however the others end (exit status 0"},
+		{"a job that may have no partition", config("", users+"}, "+posts+"}"), config("", users+"}"), "also if no row is written, or there is no partition (--append"},
+		{"a file that rows are added to", config("", users+"}"), config("", users+`, "emit": false}`),
+			"(--append adds the rows instead, without --state only if the whole run succeeds)"},
+		{"the last page of a parent", config("", users+"}, "+posts+"}"), config("", users+"}"), "It runs for the items of each page, also of the last, before the next page of users."},
+		{"several lists", config("", users+`, "dataField": [{"path": "a", "dataType": "a"}, {"path": "b", "dataType": "b"}]}`), config("", users+`, "dataField": "a"}`),
+			"; the items of all lists are counted together"},
+		{"several files", config("", users+`, "dataField": [{"path": "a", "dataType": "a"}, {"path": "b", "dataType": "b"}]}`), config("", users+`, "dataField": "a"}`),
+			"also if the run fails later, and does not name the file of a row."},
+		{"a header of retries", config(`, "http": {"retryHeader": "X-Wait"}`, users+"}"), config("", users+"}"), "The header X-Wait, in place of Retry-After, gives the wait before a retry"},
+		{"a body of its own", config(next, users+`, "method": "POST", "body": {"a": 1}}`), config(next, users+`, "method": "POST", "params": {"a": 1}}`),
+			"next request: the job's body, without its endpoint and params, with"},
+		{"a param that fails", config("", users+`, "params": {"t": {"expr": "now()"}}}`), config("", users+skip), "computed once, before the first request (exit status 2 if this fails)"},
+		{"a fresh start", config(paged, users+since+"}"), config(paged, users+"}"), "To read everything again, use --restart with --state, and remove the file of --kept."},
+		{"other origins in dialect keboola", config(`, "dialect": "keboola"`, users+"}"), config("", users+"}"),
+			"than that of api.baseUrl (https://x.example) is followed, without credentials and other secrets, but with other headers."},
+		{"the origin", config("", users+"}"), config(`, "dialect": "keboola"`, users+"}"), "than that of api.baseUrl (https://x.example) fails the run (exit status 6)"},
+		{"files beside a job that fails", config("", users+`}, {"endpoint": "teams"}`), config("", users+"}"), "If a job fails, its files stay as they are, and so do those of jobs that did not end and, with --append"},
+		{"an empty text in parts", config("", users+`, "fields": {"a": "split(item.b, ',')"}}`), config("", users+"}"), "an empty text is one part"},
+	} {
+		require.Contains(t, toldOf(t, c.with), c.told, c.name)
+		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
+	}
+	const leftOut = "An input that is left out is nil."
+	input := func(keys string) string {
+		return `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [` + users + `, "params": {"a": {"expr": "input.a"}}}]}, "inputs": {"a": {` + keys + `}}}`
+	}
+	require.Contains(t, toldOf(t, input(`"optional": true`)), leftOut)
+	require.NotContains(t, toldOf(t, input(`"default": 1`)), leftOut)
 }
