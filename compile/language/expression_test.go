@@ -512,6 +512,9 @@ func TestNumbersInStringsDrawANote(t *testing.T) {
 		{`body.v > "v8" or body.v > "w10"`, nil},
 		{`body.none > body.day`, []string{`"N/A" is no time, so a comparison of it with "2024-02-01" is false`}},
 		{`body.empty <= body.day`, nil},
+		{`max(body.day, body.none) == body.none`, []string{
+			`"N/A" is no time, but max orders it as text beside times; leave it out, as latestOf does`,
+		}},
 		{`body.day < body.unix`, []string{`"2024-02-01" is a time and "1772360188" is not one that date(…) reads, so they are compared as text`}},
 		{`body.date < "02/01/2026"`, []string{`"01/02/2026" and "02/01/2026" are compared as text, although they are dates whose text does not sort ` +
 			`by time; date(…, "02/01/2006") reads times in a form that shows how 2 January 2006 would look`}},

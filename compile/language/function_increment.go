@@ -388,9 +388,9 @@ var yearFirst = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\d{4}[/.-](?:0?[1-9]|1[0-2]|[A-Za-z]{3,9})[/.-](?:[12]\d|3[01]|0?[1-9])(?:[Tt ,]+\d{1,2}:\d{2}.*)?$`)
 })
 
-// sortable matches dates that sort as texts.
+// sortable matches dates that sort as texts, also with a suffix that makes a key of them: 2026-03-01T10:00:00Z#17.
 var sortable = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\d{4}[/.-]\d{2}[/.-]\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[Zz])?)?$`)
+	return regexp.MustCompile(`^\d{4}[/.-]\d{2}[/.-]\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[Zz])?(?:[#_|].*)?)?$`)
 })
 
 // textArgument returns an optional argument that is a text, or "".

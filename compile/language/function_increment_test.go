@@ -19,7 +19,8 @@ func TestDatesWhoseTextDoesNotSortAreKnown(t *testing.T) {
 		require.True(t, hasUnknownDate(text), text)
 	}
 	for _, text := range []string{"2025-12-31", "2025-12", "2025 Q4", "May 2025 newsletter", "13/2025", "Q5 2025", "v10", "order 10-2025", "a/2025",
-		"28JAN", "12-2099-1", "marvel-26", "1:1", "11:00", "2026-W05", "10 items", "v2.2025", "INV-2025", "H5 2025", "2026-Q2"} {
+		"28JAN", "12-2099-1", "marvel-26", "1:1", "11:00", "2026-W05", "10 items", "v2.2025", "INV-2025", "H5 2025", "2026-Q2", "2026-03-01T10:00:00Z#17",
+		"2026-03-01T10:00:00Z|a1"} {
 		require.False(t, hasUnknownDate(text), text)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/lists"
+	"github.com/stopwhen/stopwhen/rules/times"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -277,7 +278,7 @@ func orderOfNumbers(name string, list []any) (func(a, b any) int, error) {
 }
 
 func orderOfText(m *meter, name string, list []any) (func(a, b any) int, error) {
-	numeric, longest := 0, 0
+	numeric, longest, word := 0, 0, ""
 	var noted [2]string
 	for i, v := range list {
 		text, ok := v.(string)
@@ -289,6 +290,12 @@ func orderOfText(m *meter, name string, list []any) (func(a, b any) int, error) 
 			numeric++
 		}
 		longest = max(longest, len(text))
+		if word == "" && text != "" && saysNoValue(text) {
+			word = text
+		}
+	}
+	if word != "" && slices.ContainsFunc(list, func(v any) bool { text, _ := v.(string); return times.MayBe(text) && isTimeText(text) }) {
+		m.note("%s is no time, but %s orders it as text beside times; leave it out, as latestOf does", value.Preview(word), name)
 	}
 	if numeric == len(noted) {
 		m.noteOrder(noted[0], noted[1])

@@ -28,6 +28,8 @@ type indirectFinder struct {
 	direct  accessFinder
 	aliases map[string][]Read // what the variables of let in force stand for, by name; an open read if that is no path
 	found   []Read
+
+	defaults int // number of operators ?? around the node
 }
 
 func (f *indirectFinder) walk(node ast.Node) {
@@ -36,8 +38,16 @@ func (f *indirectFinder) walk(node ast.Node) {
 	}
 	_, isName := node.(*ast.IdentifierNode) // of a value that has been noted
 	if read, indirect, ok := f.read(node); ok && indirect && !isName && len(read.Path) > 0 {
+		read.Defaulted = read.Defaulted || f.defaults > 0
+		if isFound(read) {
+			read.call = ""
+		}
 		f.found = append(f.found, read)
 		return
+	}
+	if b, ok := node.(*ast.BinaryNode); ok && b.Operator == "??" {
+		f.defaults++
+		defer func() { f.defaults-- }()
 	}
 	n, declares := node.(*ast.VariableDeclaratorNode)
 	if !declares {
@@ -82,15 +92,21 @@ func (f *indirectFinder) read(node ast.Node) (read Read, indirect, ok bool) {
 	return read, false, ok && !read.Open && !read.Has
 }
 
-// below recognizes a read of keys below a value.
+// below recognizes a read of keys below a value. Below the list of values that jsonpath finds, it is the read of these values.
 func (f *indirectFinder) below(v ast.Node, keys ...string) (read Read, indirect, ok bool) {
 	read, indirect, ok = f.read(v)
+	if isFound(read) {
+		return read, indirect, ok
+	}
 	if ok && len(read.Path) == 0 && read.Past == "" && IsPast(read.Root) { // page = first; page.body
 		read.Past, read.Root, keys = read.Root, keys[0], keys[1:]
 	}
 	read.Path = append(append([]string{}, read.Path...), keys...)
 	return read, indirect, ok
 }
+
+// isFound reports whether a read is that of the values that jsonpath finds. It has call for a mark while the tree is walked.
+func isFound(read Read) bool { return read.Root == rules.ContextBody && read.call != "" }
 
 // call recognizes get(v, "a"), at(v, "a.b") and jsonpath("$.a.b").
 func (f *indirectFinder) call(n *ast.CallNode) (read Read, indirect, ok bool) {
@@ -110,7 +126,7 @@ func (f *indirectFinder) call(n *ast.CallNode) (read Read, indirect, ok bool) {
 			read, _, ok = f.below(n.Arguments[0], keypath.Split(path.Value)...)
 			return read, true, ok
 		case fn.access == searchByPath && plainJSONPath().MatchString(path.Value):
-			return Read{Root: rules.ContextBody, Path: strings.Split(path.Value, ".")[1:]}, true, true
+			return Read{Root: rules.ContextBody, Path: strings.Split(path.Value, ".")[1:], call: rules.ContextBody}, true, true
 		}
 	}
 	read, ok = f.direct.read(n)

@@ -20,6 +20,9 @@ func TestPathsAreReadThroughVariablesAndFunctions(t *testing.T) {
 		`at("meta.pages") > page and body.meta.next == nil`:        nil, // both are direct
 		`any(jsonpath("$.meta.more"), # == true)`:                  {"body.meta.more"},
 		`any(jsonpath("$..more"), # == true)`:                      nil,
+		`jsonpath("$.meta.next")[0] == nil`:                        {"body.meta.next"},
+		`get(jsonpath("$.meta.next"), 0) == nil`:                   {"body.meta.next"},
+		`let j = jsonpath("$.meta"); j[-1].next == nil`:            {"body.meta", "body.meta"},
 		`let f = first; f.body.meta.pages > page`:                  {"first.body.meta.pages"},
 		`let m = prev.body; m.more == true`:                        {"prev.body.more"},
 		`any(items, let i = #; i.id > 7)`:                          nil,
@@ -34,5 +37,16 @@ func TestPathsAreReadThroughVariablesAndFunctions(t *testing.T) {
 			}
 			require.Equal(t, want, reads)
 		})
+	}
+}
+
+func TestAPathThatIsReadThroughAFunctionMayHaveADefault(t *testing.T) {
+	for source, want := range map[string]bool{
+		`get(body, "cur") ?? "EUR"`: true, `at(body, "meta.cur") ?? "EUR"`: true, `let m = body.meta; m.cur ?? "EUR"`: true,
+		`first(jsonpath("$.cur")) ?? "EUR"`: true, `get(body, "cur")`: false,
+	} {
+		e, faults := one(t, rules.RoleStop, "("+source+`) == "x"`)
+		require.Empty(t, faults)
+		require.Equal(t, want, e.IndirectReads()[0].Defaulted, source)
 	}
 }

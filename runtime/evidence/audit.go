@@ -35,6 +35,7 @@ func (w *Watcher) Audit(end End) []trace.Finding {
 	w.listSigns().noticeTotal(c.Signs)
 	c.List = w.facts(c.Signs)
 	w.list.settleSigns(c.Signs)
+	w.warnOfGrownPage()
 	facts := rules.FactsIn(c)
 	var findings []trace.Finding
 	for i := range w.list.subject.job.Ruleset.Rules {

@@ -96,3 +96,16 @@ func (w *Watcher) warnOfShortPage() {
 	}
 	w.shortPage = 0
 }
+
+// warnOfGrownPage warns that the page before the last one with items was the only short one: it may have been the last one when it was
+// read, and rows that were added to the list may have filled it up, which the kept values pass. An API may also have a short page
+// there, so this is not a finding.
+func (w *Watcher) warnOfGrownPage() {
+	c := w.list.context
+	if w.growing == 0 || w.list.end.Outcome != rules.Complete || c.Page < w.growing+1 || c.Page == w.growing+1 && c.Count == 0 {
+		return
+	}
+	w.list.warn("short_page", fmt.Sprintf("page %d was short, and page %d has items: if the list has grown between the two requests, items "+
+		"that were added to page %[1]d are not read, also by later runs; page by a cursor, or let the next run begin earlier (lag)",
+		w.growing, w.growing+1))
+}

@@ -25,6 +25,7 @@ type Watcher struct {
 	tooLate   bool      // see [WatcherOptions.SplitTooLate]
 	audited   rules.ListFacts
 	shortPage int // the last page before the list was resumed, if it is the only short one; 0 after the next page
+	growing   int // a page of an increment that is the only short one, and that a single page with items has followed; usually 0
 }
 
 // WatcherOptions say which list a [Watcher] watches.
