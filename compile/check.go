@@ -26,6 +26,7 @@ func (c *compilation) checkJob(j *Job) {
 	c.warnOfRowsWithoutNames(j)
 	c.warnOfPathsInRows(j)
 	c.warnOfAbsentMember(j)
+	c.warnOfLastOfLists(j)
 	if len(j.Stops) == 0 {
 		return
 	}
@@ -51,6 +52,21 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 func (c *compilation) warnOfFilterOfNoItem(j *Job) {
 	if f := j.ItemRules.Filter; f != nil && !f.ReadsFunc(language.Read.VariesByItem) {
 		c.warn(f.Rule, "a key of the item is item.NAME", "%s does not read item: all items of a page pass, or none", f.Rule.Source)
+	}
+}
+
+// warnOfLastOfLists finds a next request that depends on the last of all items, although they come in several lists.
+func (c *compilation) warnOfLastOfLists(j *Job) {
+	if f := j.Spec().DataField; f == nil || len(f.Lists) < 2 {
+		return
+	}
+	isLast := func(r language.Read) bool { return r.Is(rules.ContextItems) && len(r.Path) > 0 && r.Path[0] == "-1" }
+	for _, e := range slices.Concat(j.Next, j.NextParts) {
+		if slices.ContainsFunc(e.ShownReads(), isLast) {
+			c.warn(e.Rule, "use the method cursor, or greatest(items, …)", "%s reads the last item of the last list of dataField, although "+
+				"an earlier list may have a later one, which would come again", e.Rule.ID)
+			return
+		}
 	}
 }
 

@@ -247,6 +247,18 @@ func TestAPathInARowDrawsAWarning(t *testing.T) {
 	}
 }
 
+func TestTheLastItemOfSeveralListsDrawsAWarning(t *testing.T) {
+	for _, c := range []struct{ dataField, pagination, want string }{
+		{`["added", "removed"]`, `"method": "keyset", "idKey": "id", "param": "since"`, "reads the last item of the last list of dataField"},
+		{`["added", "removed"]`, `"method": "cursor", "idKey": "id", "param": "since"`, ""},
+		{`"added"`, `"method": "keyset", "idKey": "id", "param": "since"`, ""},
+	} {
+		cfg, low, _ := loweredText(t, `{"api": {"baseUrl": "https://api.test/", "pagination": {`+c.pagination+`}},
+			"config": {"jobs": [{"endpoint": "feed", "dataField": `+c.dataField+`}]}}`)
+		requireWarning(t, cfg, low, c.want, c.dataField+c.pagination)
+	}
+}
+
 // The lines of a response in NDJSON or CSV are all that it has, so no member of its body can tell how the list goes on. In XML, the
 // root element is the only member.
 func TestAMemberThatNoBodyHasDrawsAWarning(t *testing.T) {
