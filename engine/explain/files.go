@@ -298,7 +298,7 @@ func (x *JobExplanation) outputInWords() string {
 	}
 	apart := ""
 	if len(x.Items.Files) > 1 {
-		apart = ", and does not name the file of a row"
+		apart = ", and does not name the file of a row. An item that occurs twice is written twice"
 	}
 	return fmt.Sprintf("one per line, %s, %s, to standard output%s or, with --out DIR, to %s "+
 		"(--format csv, singer or parquet replaces ndjson, also in the name; .gz compresses). %s%s, and any new rows are in %s, "+

@@ -113,11 +113,13 @@ func repeats(r RuleExplanation) string {
 	return clause
 }
 
-// endsWithoutAddress reports whether a stopping rule says the same as the end by a missing
-// address.
+// endsWithoutAddress reports whether a stopping rule is always true when there is no address of another page: it says the same, or
+// calls phpEmpty, which is true of all that empty is true of.
 func (x *JobExplanation) endsWithoutAddress() bool {
+	same := x.NoNext.Source
+	wider := strings.Replace(same, "empty(", "phpEmpty(", 1)
 	return slices.ContainsFunc(x.Stops, func(r RuleExplanation) bool {
-		return r.Never == "" && r.Outcome == rules.Complete && r.Source == x.NoNext.Source
+		return r.Never == "" && r.Outcome == rules.Complete && (r.Source == same || r.Source == wider)
 	})
 }
 

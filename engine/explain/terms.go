@@ -101,7 +101,8 @@ func (u usedNames) terms() (terms []TermExplanation) {
 	}
 	if u.reads["now"] {
 		terms = append(terms, TermExplanation{Name: "now()", Says: "in for, the start of the run, or of the one that it continues; in what is " +
-			"computed before the first request, the start of the list; otherwise the time at which the request of the page was made; " +
+			"computed before the first request, the start of the list, also for a run that continues it; " +
+			"otherwise the time at which the request of the page was made; " +
 			"in the time zone of the machine"})
 	}
 	if u.reads["total.seconds"] {

@@ -203,7 +203,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"the form of a time", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "2026-01-03", "step": "1d"}}, "params": {"w": {"expr": "w.from.Format('2006-01')"}}}`),
 			".Format(layout) a time as text; the layout is how 2 January 2006 at 15:04:05 is written in that form"},
 		{"the time", config(`, "pagination": {"method": "pagenum", "stopRules": ["date(items[-1].at) > now()"]}`, users+"}"),
-			"now() in for, the start of the run, or of the one that it continues; in what is computed before the first request, the start of the list; otherwise the time at which the request of the page was made"},
+			"now() in for, the start of the run, or of the one that it continues; in what is computed before the first request, the start of the list, also for a run that continues it; otherwise the time at which the request of the page was made"},
 		{"a limit on the time", config(`, "pagination": {"method": "pagenum", "forceStop": {"time": "1 hour"}}`, users+"}"),
 			"total.seconds the time since the list began, waits included, to which a run that continues adds its own"},
 		{"a format that responses name", config(`, "response": {"format": "auto"}`, users+`, "dataField": "a.b"}`),
@@ -724,7 +724,7 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 		{"several lists", config("", users+`, "dataField": [{"path": "a", "dataType": "a"}, {"path": "b", "dataType": "b"}]}`), config("", users+`, "dataField": "a"}`),
 			"; the items of all lists are counted together"},
 		{"several files", config("", users+`, "dataField": [{"path": "a", "dataType": "a"}, {"path": "b", "dataType": "b"}]}`), config("", users+`, "dataField": "a"}`),
-			"also if the run fails later, and does not name the file of a row."},
+			"also if the run fails later, and does not name the file of a row. An item that occurs twice is written twice."},
 		{"a header of retries", config(`, "http": {"retryHeader": "X-Wait"}`, users+"}"), config("", users+"}"), "The header X-Wait, in place of Retry-After, gives the wait before a retry"},
 		{"a body of its own", config(next, users+`, "method": "POST", "body": {"a": 1}}`), config(next, users+`, "method": "POST", "params": {"a": 1}}`),
 			"next request: the job's body, without its endpoint and params, with"},
@@ -734,12 +734,17 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 			"than that of api.baseUrl (https://x.example) is followed, without credentials and other secrets, but with other headers."},
 		{"the origin", config("", users+"}"), config(`, "dialect": "keboola"`, users+"}"), "than that of api.baseUrl (https://x.example) fails the run (exit status 6)"},
 		{"files beside a job that fails", config("", users+`}, {"endpoint": "teams"}`), config("", users+"}"), "If a job fails, its files stay as they are, and so do those of jobs that did not end and, with --append"},
+		{"the time of a list", config("", users+`, "params": {"t": {"expr": "now()"}}}`), config("", users+"}"),
+			"in what is computed before the first request, the start of the list, also for a run that continues it;"},
 		{"an empty text in parts", config("", users+`, "fields": {"a": "split(item.b, ',')"}}`), config("", users+"}"), "an empty text is one part"},
 	} {
 		require.Contains(t, toldOf(t, c.with), c.told, c.name)
 		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
 	}
 	const leftOut = "An input that is left out is nil."
+	const twice = "nextRequest empty(at(\"next\"))"
+	const links = `, "pagination": {"method": "response.url", "urlKey": "next"}`
+	require.NotContains(t, toldOf(t, config(`, "dialect": "keboola"`+links, users+"}")), twice)
 	input := func(keys string) string {
 		return `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [` + users + `, "params": {"a": {"expr": "input.a"}}}]}, "inputs": {"a": {` + keys + `}}}`
 	}
