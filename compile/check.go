@@ -109,7 +109,7 @@ func (c *compilation) warnOfPathsInRows(j *Job) {
 // warnOfAbsentMember finds rules that read a member which no body has.
 func (c *compilation) warnOfAbsentMember(j *Job) {
 	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.Parts) {
-		for _, r := range e.Reads {
+		for _, r := range slices.Concat(e.Reads, e.IndirectReads()) {
 			if why, hint := j.whyAbsent(r); why != "" {
 				c.warn(asConfigured(e.Rule), hint, "%s is %s", r, why)
 				return
