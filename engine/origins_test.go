@@ -45,5 +45,5 @@ func TestAnOriginThatAnItemNamesMustBePublic(t *testing.T) {
 		{"id": "pages", "for": {"site": {"items": "sites"}}, "endpoint": "http://{+site.host}/pages",
 		 "allowedOrigins": ["http://{+site.host}"]}]}}`))
 	_, err := e.Run(t.Context(), func(context.Context, *engine.Page) error { return nil })
-	require.ErrorContains(t, err, "refused: a response points to 127.0.0.2:1, which is not a public address")
+	require.ErrorContains(t, err, "refused: the request goes to 127.0.0.2:1, which is not a public address")
 }

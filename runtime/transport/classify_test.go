@@ -134,7 +134,7 @@ func TestACertificateThatIsNotTrustedIsNotRetried(t *testing.T) {
 }
 
 func TestAHostThatARedirectLeadsToIsNamed(t *testing.T) {
-	const private = "refused: a response points to 10.0.0.1, which is not a public address " +
+	const private = "refused: the request goes to 10.0.0.1, which is not a public address " +
 		"(only the host of baseUrl, or an IP address listed in api.allowedOrigins, may be private)"
 	for name, c := range map[string]struct {
 		failure error

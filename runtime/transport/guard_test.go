@@ -68,7 +68,7 @@ func TestAResponseCannotPointToAPrivateAddress(t *testing.T) {
 func TestTheDialerRefusesPrivateAddressesOfGuardedRequestsOnly(t *testing.T) {
 	refused := guardDial(guarded(context.Background()), "tcp", "169.254.169.254:80", nil)
 	require.ErrorIs(t, refused, failure.ErrPolicy)
-	require.ErrorContains(t, refused, "refused: a response points to 169.254.169.254:80, which is not a public address")
+	require.ErrorContains(t, refused, "refused: the request goes to 169.254.169.254:80, which is not a public address")
 	require.NoError(t, guardDial(context.Background(), "tcp", "169.254.169.254:80", nil), "the configured origin may be private")
 	require.NoError(t, guardDial(guarded(context.Background()), "tcp", "8.8.8.8:443", nil))
 }

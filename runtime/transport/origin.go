@@ -170,7 +170,7 @@ func guardDial(ctx context.Context, _, address string, _ syscall.RawConn) error 
 func notPublic(address string) error {
 	return &failure.Error{
 		Class: failure.Policy, Op: failure.OpRequest,
-		Message: fmt.Sprintf("refused: a response points to %s, which is not a public address", address),
+		Message: fmt.Sprintf("refused: the request goes to %s, which is not a public address", address),
 		Hint:    hintPrivate,
 	}
 }
