@@ -280,8 +280,8 @@ var auditTable = audits([]Rule{
 			`"; there may be more" : "page " + text(page) + " is empty, although " + signs.pagesAt + " is " + text(signs.pages) + ` +
 			`"; if the API counts its pages from 0, set firstPage"}`},
 	{ID: "audit.errorBody", Audit: &Auditing{Requires: FactList, Also: unlessFailed,
-		Proof: Proof{Unless: ProofCondition{`list.errorDoubt != "" or list.reached`, "it may be part of an item, since its object has an " +
-			"identifier, or only say that a partition is empty, or follows the last of several pages with all items of a total"}}},
+		Proof: Proof{Unless: ProofCondition{`list.errorDoubt != "" or list.reached`, "it may be part of an item with an identifier, or a " +
+			"header of CSV, or only say that a partition is empty, or follows the last of several pages with all items of a total"}}},
 		Source: `list.error != ""`,
 		Clause: `a successful response reports an error, or has a message other than "no items" in place of the list`,
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
@@ -318,7 +318,8 @@ var auditTable = audits([]Rule{
 			"obtained them, too; check the expressions that read it, or merge the rows by their key"},
 	{ID: "audit.stays", Audit: &Auditing{Requires: FactList, About: AboutKept | AboutFirst, Adds: true},
 		Source: `list.keptStays != ""`,
-		Clause: "a kept value on which the items depend is nil or empty after a list with items, so that the one of the run before stays",
+		Clause: "a kept value on which the items depend is nil or empty after a list with items, so that the one of the run before " +
+			"stays, and requests send no other that has moved on",
 		Message: "{list.keptStays} is nil or empty after a list with items, so it stays as it was, and the next run obtains these items " +
 			"again: check its expression under keep; the last page may lack what the end of the list has"},
 	{ID: "audit.since", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent, Adds: true},

@@ -278,7 +278,7 @@ func (j explainer) noNext() *RuleExplanation {
 	description := cmp.Or(part.ValueInWords, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
 	return &RuleExplanation{
 		ID: runtime.ReasonNextRequest, Source: "empty(" + part.Source + ")", Reads: part.Reads, Outcome: rules.Complete,
-		Clause: fmt.Sprintf("there is no next request: %s is missing or empty", description),
+		Clause: fmt.Sprintf(`there is no next request: %s is missing, null or ""`, description),
 		Origin: part.Origin, Settings: part.Settings, Never: never,
 		rule: rules.Rule{Role: roleNoNext, Source: "empty(" + part.rule.Source + ")"},
 	}

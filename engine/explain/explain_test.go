@@ -47,7 +47,7 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 		{"a variable", `{"method": "keyset", "idKey": "id", "param": "after"}`, `then sends after = the id of the last item. Ends`},
 		{"an address", expression + `{"url": "body.next"}}`, "then requests body.next, without the job's own params. Ends"},
 		{"an address that is the only end", `{"method": "expression", "nextRequest": {"url": "body.next"}}`,
-			"Ends normally when there is no next request: body.next is missing or empty; or"},
+			"Ends normally when there is no next request: body.next is missing, null or \"\"; or"},
 		{"nothing that changes", expression + `{"params": {"limit": "limit"}}}`, "then sends the same request again. Ends"},
 		{"a parameter of the first request only", expression + `{"url": "page == 0 ? nil : body.next", "applyToFirst": true,
 			"params": {"full": "page == 0 ? true : nil"}}}`, "then requests body.next, without the job's own params. Ends"},

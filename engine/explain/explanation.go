@@ -206,6 +206,7 @@ type ItemsExplanation struct {
 	objects                  bool     // whether all of them are objects
 	ordered                  bool     // whether they are in the order of several paths
 	mayGrow                  bool     // whether a page that is not known to be full is saved with the next one: see [engine.Page.MayGrow]
+	keepsSeveral             bool     // whether a job keeps several values, not all of which may decide this
 	keepers                  []string // ids of the jobs whose kept values decide this, if they are not those of the job alone
 	parents                  []string // ids of the job and its ancestors, as far as other jobs are for their items
 	beside, published, added string   // conditions under which the files are replaced, and under which rows are added
@@ -253,6 +254,7 @@ type RuleExplanation struct {
 	base         string        // of an address: where a relative one is resolved
 	lists        string        // of an object of params: how lists and objects in it are written
 	alone        bool          // of an object of params: the request has no params of the job
+	lacks        []string      // kept values, and variables that begin with one, whose lack fails the rule if it decides
 	calls        []string      // names of the functions that it calls
 }
 
@@ -339,7 +341,8 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redac
 	case rules.AuthLogin:
 		x.Errors = fmt.Sprintf("its errors are those of any request, as below, with two exceptions. Any other status that is not a page, "+
 			"also a redirect or 401, "+
-			"fails the run at once (%s). A response without a value that is read of it, such as HTML, fails it, too (%s)",
+			"fails the run at once (%s). A response that is HTML or empty is retried as below, and then used if it has the values "+
+			"that are read of it; one without such a value fails the run, too (%s)",
 			statusAPI, statusResponse)
 	}
 	if auth.Values["grant"] == rules.GrantRefresh {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -19,6 +20,7 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	}
 	for _, keeper := range j.Keepers() {
 		x.Added, x.keepers = true, append(x.keepers, keeper.ID())
+		x.keepsSeveral = x.keepsSeveral || len(keeper.Keeps) > 1 && j.KeptUse() != compile.KeptUnused
 	}
 	x.mayGrow = len(j.Keeps) > 0 && len(j.Children) == 0 && j.RequestsByPosition()
 	for job := j.Job; job != nil; job = job.Parent {
@@ -39,9 +41,10 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 	if cfg.Dialect.Switches().AcceptEvidence {
 		evidence, hasEvidence, haveEvidence, orEvidence = "", "", "", ""
 	}
+	shared, sharedWithTree := x.areShared(cfg, j.ID())
 	switch isTree := j.Parent != nil || len(j.Children) > 0; {
 	case evidence == "":
-	case isTree:
+	case isTree, sharedWithTree:
 		x.ofEvidence = ", and after evidence in any job, the whole tree of that job"
 	case len(j.For) > 0:
 		x.ofEvidence = ", and after evidence all partitions of the jobs that have it"
@@ -49,30 +52,38 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config) {
 		x.ofEvidence = ", and after evidence the lists that have it"
 	}
 	x.published, x.added = "the list ends without an error"+evidence, "the list is complete"+hasEvidence
-	sharesFile := func(other rules.Job) bool {
-		return other.Emits &&
-			slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, rules.FileName(t)) })
-	}
-	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return other.ID != j.ID() && sharesFile(other) })
 	if len(j.For) > 0 {
 		x.published, x.added = "the job does not fail"+hasEvidence, "all partitions are complete"+haveEvidence
 	}
 	if shared {
 		if evidence != "" {
 			x.ofEvidence += ", and those that write to the same file"
+			if sharedWithTree {
+				x.ofEvidence += " as one of its jobs"
+			}
 		}
 		x.published, x.added = "no job that writes to it fails"+orEvidence, "all jobs that write to it are complete"+haveEvidence
 	}
 	if j.Parent != nil || len(j.Children) > 0 {
 		x.published, x.added = "no job of the tree fails"+orEvidence, "all jobs of the tree are complete"+haveEvidence
 	}
-	if shared && slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool { return sharesFile(other) && isInTree(cfg, other) }) {
+	if sharedWithTree {
 		x.published = "no job that writes to it, and no other of its tree, fails" + orEvidence
 		x.added = "all jobs that write to it, and the others of their trees, are complete" + haveEvidence
 	}
 	if x.Added && x.ofEvidence != "" {
 		x.ofEvidence += ", with the kept values that they had"
 	}
+}
+
+// areShared reports whether other jobs than the one with an id write to the files, and whether one of all these is in a tree.
+func (x *ItemsExplanation) areShared(cfg *rules.Config, id string) (shared, withTree bool) {
+	for _, job := range cfg.Jobs {
+		if job.Emits && slices.ContainsFunc(job.DataTypes(), func(t string) bool { return slices.Contains(x.Files, rules.FileName(t)) }) {
+			shared, withTree = shared || job.ID != id, withTree || isInTree(cfg, job)
+		}
+	}
+	return shared, shared && withTree
 }
 
 // isInTree reports whether a job is for the items of another, or has jobs for its items.
@@ -321,6 +332,9 @@ func (x *JobExplanation) replacedInWords(file string) string {
 	of := ""
 	if x.Items.keepers != nil {
 		of = " of " + wording.OrList(x.Items.keepers)
+	}
+	if x.Items.keepsSeveral {
+		of += " on which its items depend"
 	}
 	return fmt.Sprintf("In a run without kept values%s, as the first one is and each without --kept and --state, %s if %s, "+
 		"also if %s; in one with them, the rows are added if %s. Otherwise ",

@@ -192,12 +192,12 @@ type NeedExplanation struct {
 // if an item has no id. cutOff are the outcomes with which the list may end although there may be more.
 func (j explainer) needs(cutOff []string) (needs []NeedExplanation) {
 	for _, e := range slices.Concat(j.Next, compile.Expressions(j.Stops), j.Parts, j.Keeps) {
-		for _, keys := range e.NeededKeys() {
+		for _, keys := range neededKeys(e) {
 			need := NeedExplanation{Path: keypath.Join(keys...), Rule: e.Rule.ID}
 			switch e.Rule.Role {
 			case rules.RoleNext:
 				need.where = ", on any page but the last"
-				need.number = slices.ContainsFunc(j.Parts, func(part *language.Expression) bool {
+				need.number = readsIntegers(e) || slices.ContainsFunc(j.Parts, func(part *language.Expression) bool {
 					return strings.Contains(part.Rule.Source, "number(state."+e.Rule.Target+")")
 				})
 			case rules.RoleKeep:
@@ -215,6 +215,20 @@ func (j explainer) needs(cutOff []string) (needs []NeedExplanation) {
 		}
 	}
 	return needs
+}
+
+// neededKeys returns the paths that an expression needs of every item.
+func neededKeys(e *language.Expression) [][]string {
+	if texts := e.Literals(); readsIntegers(e) && len(texts) > 0 {
+		path, _ := texts[0].(string)
+		return [][]string{keypath.Split(path)}
+	}
+	return e.NeededKeys()
+}
+
+// readsIntegers reports whether an expression reads the identifiers of items as integers.
+func readsIntegers(e *language.Expression) bool {
+	return slices.Contains(e.Calls(), "phpGreatest") || slices.Contains(e.Calls(), "phpLeast")
 }
 
 // String says when the run fails.

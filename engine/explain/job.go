@@ -110,6 +110,7 @@ func (x *JobExplanation) describeRules(j explainer) {
 		if b, ok := j.Prover().Bound(s.Expression); ok {
 			x.Stops[i].Bound = &b
 		}
+		x.Stops[i].lacks = j.lacksOf(s.Expression)
 		x.Stops[i].Never = cmp.Or(unreached[s], j.whyUnreached(s, endOfEmpty))
 	}
 	for i, s := range j.OnErrors {

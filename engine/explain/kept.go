@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
 
@@ -39,8 +40,9 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	}
 	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s%s; "+
 		"if both are given, the values of --kept are used, and those of the state for a job that has none there. "+
-		"A run in which the job has another address, parameters, headers, dataField or inputs, or whose output file has changed since, "+
-		"is refused before the first request of any job (%s); if that file is missing, the log warns, and the new rows alone "+
+		"A run in which the job has another address, method, parameters, body, headers, dataField, filter, inputs or keep, or another "+
+		"setting that decides which rows it has, or whose output file has changed since, is refused before the first "+
+		"request of any job (%s); if that file is missing, the log warns, and the new rows alone "+
 		"become the file. To read everything again, use --restart with --state, and remove the file of --kept.", time, evidence, statusState)}, ""
 	switch {
 	case j.KeepFor != nil:
@@ -51,8 +53,8 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		sentences = append(sentences, "Each partition gives its own value, and the greatest is saved for all (keepFor keeps one for each).")
 	}
 	if i := slices.IndexFunc(j.Keeps, func(e *language.Expression) bool { return slices.Contains(e.Calls(), "latestOf") }); i >= 0 {
-		sentences = append(sentences, fmt.Sprintf("An item without %s is passed over; if no item has it, and no run before kept a value, "+
-			"nothing is saved, and the log warns.", j.Keeps[i].Rule.Target))
+		sentences = append(sentences, fmt.Sprintf("An item without %[1]s is passed over; if no item has it, and no run before kept "+
+			"a value, no value of %[1]s is saved, and the log warns.", j.Keeps[i].Rule.Target))
 		other := "A date"
 		if _, format, _ := j.Keeps[i].GreatestOf(); format != "" {
 			other = "A date in another form than " + format
@@ -125,6 +127,25 @@ func (j explainer) keptInWords(kept map[string]any) string {
 	}
 	return fmt.Sprintf("The previous run kept values for %d of them (%s); a partition with another begins without.",
 		len(known), j.redact(strings.Join(keys, ", ")))
+}
+
+// lacksOf returns the kept values, and the variables of the state that begin with one, which a stopping rule of the configuration
+// reads, but does not compare with nil: the rule fails if such a value is nil and only so ends the list.
+func (j explainer) lacksOf(e *language.Expression) (lacks []string) {
+	if e.Rule.Role != rules.RoleStop || !e.Rule.Origin.IsConfig() || strings.Contains(e.Rule.Source, "nil") ||
+		strings.Contains(e.Rule.Source, "??") {
+		return nil
+	}
+	isKept := func(r language.Read) bool { return r.Is(rules.ContextKept) }
+	for _, read := range e.Reads {
+		begins := func(init *language.Expression) bool {
+			return len(read.Path) == 1 && init.Rule.Target == read.Path[0] && init.ReadsFunc(isKept)
+		}
+		if isKept(read) && !read.Has || read.Is(rules.ContextState) && slices.ContainsFunc(j.Init, begins) {
+			lacks = lists.AppendNew(lacks, j.redact(read.String()))
+		}
+	}
+	return lacks
 }
 
 // variesByPage reports whether an expression reads a value that differs from page to page.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime"
 )
 
@@ -133,12 +134,22 @@ func (r RuleExplanation) underHeading() string {
 	case r.group() == groupSplit && r.Clause == r.Source:
 		return "the window is read in halves"
 	case role == rules.RoleStop, role == roleNoNext:
-		if r.Clause == r.Source {
-			return ""
+		text := ""
+		if r.Clause != r.Source {
+			text = r.Clause
 		}
-		return r.Clause
+		if r.lacks != nil && r.group() != groupError {
+			text = strings.TrimPrefix(text+"; "+r.failsByLack(), "; ")
+		}
+		return text
 	}
 	return r.sentence()
+}
+
+// failsByLack says when a stopping rule fails because of a kept value that is nil.
+func (r RuleExplanation) failsByLack() string {
+	return fmt.Sprintf("fails the run (%s) if this is true only because %s is nil, as in a run without kept values", statusResponse,
+		wording.OrList(r.lacks))
 }
 
 // effect says what a guard does.

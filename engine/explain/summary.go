@@ -61,6 +61,11 @@ func (x *JobExplanation) endClauses() map[string][]string {
 			add(r.group(), r.Clause)
 		}
 	}
+	for _, r := range x.Stops {
+		if r.lacks != nil && r.group() != groupNever {
+			add(groupError, fmt.Sprintf("%s is true only because %s is nil", r.ID, wording.OrList(r.lacks)))
+		}
+	}
 	for _, need := range x.Needs {
 		add(groupError, need.String())
 	}

@@ -141,8 +141,12 @@ func (t *textWriter) failures(x *JobExplanation) {
 func (x *JobExplanation) nextRun() string {
 	saved := ""
 	if len(x.Items.Files) > 0 {
-		saved = " (one that fails the run is requested again, and replaces its rows in .partial), and adds the rows from there to " +
-			".partial, which becomes the file, or to standard output"
+		again := ""
+		if x.Items.mayGrow {
+			again = ", and so is a last one that is not known to be full"
+		}
+		saved = " (one that fails the run is requested again, and replaces its rows in .partial" + again + "), and adds the rows from " +
+			"there to .partial, which becomes the file, or to standard output"
 	}
 	return fmt.Sprintf("With --state, the run after one that failed or was interrupted %s; after exit status 0, it %s%s%s.%s",
 		x.resumes(saved), x.afterSuccess(), x.Items.ofEvidence, x.afterFailOn(), x.notResumed())

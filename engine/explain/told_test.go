@@ -479,7 +479,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 	}
 	require.Contains(t, short(config(paged, users+"}")), "With --state, the run after one that failed or was interrupted begins after the last page that was saved (one that fails the run is requested again, and replaces its rows in .partial), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it requests everything again, and after evidence the lists that have it.")
 	require.Contains(t, short(config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`)),
-		"(one that fails the run is requested again, and replaces its rows in .partial), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it begins with the kept values, and after evidence the lists that have it, with the kept values that they had.")
+		"(one that fails the run is requested again, and replaces its rows in .partial, and so is a last one that is not known to be full), and adds the rows from there to .partial, which becomes the file, or to standard output; after exit status 0, it begins with the kept values, and after evidence the lists that have it, with the kept values that they had.")
 	require.NotContains(t, text, "keeps the rows that are in .partial", "--full says more of it")
 }
 
@@ -616,7 +616,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 			"a run that continues has only the restarts that are left"},
 		{"items without the cursor", config(paged, users+`, "incremental": {"cursor": "at", "param": "since"}}`),
 			config(`, "pagination": {"method": "pagenum", "keep": {"at": "items[-1].at"}}`, users+"}"),
-			"An item without at is passed over; if no item has it, and no run before kept a value, nothing is saved, and the log warns."},
+			"An item without at is passed over; if no item has it, and no run before kept a value, no value of at is saved, and the log warns."},
 		{"the totals so far", config(`, "pagination": {"method": "pagenum", "keep": {"n": "total"}}`, users+"}"),
 			config(`, "pagination": {"method": "pagenum", "keep": {"n": "body.total"}}`, users+"}"),
 			"total what the list has had so far: total.pages, total.items and total.bytes; it is not a total of a response"},
@@ -736,6 +736,19 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 		{"files beside a job that fails", config("", users+`}, {"endpoint": "teams"}`), config("", users+"}"), "If a job fails, its files stay as they are, and so do those of jobs that did not end and, with --append"},
 		{"the time of a list", config("", users+`, "params": {"t": {"expr": "now()"}}}`), config("", users+"}"),
 			"in what is computed before the first request, the start of the list, also for a run that continues it;"},
+		{"a stopping rule with a kept value", config(keeps(`"stopRules": ["items[-1].n <= kept.n"]`), users+"}"),
+			config(keeps(`"stopRules": ["kept.n != nil and items[-1].n <= kept.n"]`), users+"}"),
+			"fails the run (exit status 5) if this is true only because kept.n is nil, as in a run without kept values"},
+		{"a variable that begins with a kept value", config(keeps(`"state": {"n": {"init": "kept.n", "next": "state.n"}}, "stopRules": ["items[-1].n <= state.n"]`), users+"}"),
+			config(keeps(`"state": {"n": {"init": "7", "next": "state.n"}}, "stopRules": ["items[-1].n <= state.n"]`), users+"}"),
+			"Fails when stopRules[0] is true only because state.n is nil"},
+		{"an identifier in dialect keboola", config(`, "dialect": "keboola", "pagination": {"method": "cursor", "idKey": "a.id", "param": "c"}`, users+"}"),
+			config(`, "dialect": "keboola", "pagination": {"method": "pagenum"}`, users+"}"),
+			"an item has no a.id, or its a.id is neither a number nor the text of one, on any page but the last"},
+		{"a missing address", config(next, users+"}"), config(paged, users+"}"), `there is no next request: body.next is missing, null or ""`},
+		{"one of several kept values", config(keeps(`"limit": 4`), users+since+"}"), config(paged, users+since+"}"), "In a run without kept values on which its items depend, as the first one is"},
+		{"a file shared with a tree", config("", users+`, "dataType": "all"}, `+posts+`}, {"id": "teams", "endpoint": "teams", "dataType": "all"}`),
+			config("", users+`, "dataType": "all"}, {"id": "teams", "endpoint": "teams", "dataType": "all"}`), "and those that write to the same file as one of its jobs"},
 		{"an empty text in parts", config("", users+`, "fields": {"a": "split(item.b, ',')"}}`), config("", users+"}"), "an empty text is one part"},
 	} {
 		require.Contains(t, toldOf(t, c.with), c.told, c.name)
