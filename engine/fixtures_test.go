@@ -90,8 +90,8 @@ func TestFixturesWithOverlap(t *testing.T) {
 func playAhead(t *testing.T, option engine.RunOption) {
 	t.Helper()
 	var beyond, played int
-	for _, c := range allCases(t) {
-		if !mayPrefetch(c) {
+	for i, c := range allCases(t) {
+		if !mayPrefetch(c) || fixtures.Race && i%4 > 0 { // the goroutines are the same in each case
 			continue
 		}
 		played++
@@ -110,7 +110,7 @@ func playAhead(t *testing.T, option engine.RunOption) {
 		})
 	}
 	require.Positive(t, beyond, "requests for pages beyond the last")
-	require.Greater(t, played, 250)
+	require.True(t, fixtures.Race || played > 250, played)
 }
 
 // mayPrefetch excludes two kinds of cases that the server cannot play with

@@ -118,7 +118,7 @@ func compare(operator string, result func(order int) bool) binaryOperator {
 				if order, ok := orderOfTimes(m, x, y); ok {
 					return result(order), nil
 				}
-				if comparable, err := m.checkTimes(x, y); !comparable {
+				if ordered, err := m.checkTimes(x, y); !ordered {
 					return false, err
 				}
 				m.noteOrder(x, y)
@@ -160,7 +160,7 @@ func orderOfTimes(m *meter, a, b string) (order int, ok bool) {
 // checkTimes reports whether two texts that are not both times can be compared as texts. A time cannot be compared with an empty text
 // or a word that says that there is no value, as little as with nil. With a date of an unknown form it cannot be compared without an
 // error. It notes that the order of the texts says nothing.
-func (m *meter) checkTimes(a, b string) (comparable bool, err error) {
+func (m *meter) checkTimes(a, b string) (ordered bool, err error) {
 	aMayBe, bMayBe := times.MayBe(a), times.MayBe(b)
 	if aMayBe == bMayBe && (aMayBe || !mayBeDate(a) || !mayBeDate(b)) {
 		return true, nil

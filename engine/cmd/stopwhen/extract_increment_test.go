@@ -324,7 +324,7 @@ func TestAnIncrementRequestsAPageAgainThatHasGrown(t *testing.T) {
 			g.broken.Store(0)
 			g.begins.Store(0)
 			g.run(t, 0, "--state", g.path("state.json"))
-			require.EqualValues(t, c.again, g.begins.Load())
+			require.Equal(t, c.again, g.begins.Load())
 			g.require(t, 20)
 		})
 	}
