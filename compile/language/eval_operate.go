@@ -162,7 +162,8 @@ func orderOfTimes(m *meter, a, b string) (order int, ok bool) {
 // error. It notes that the order of the texts says nothing.
 func (m *meter) checkTimes(a, b string) (ordered bool, err error) {
 	aMayBe, bMayBe := times.MayBe(a), times.MayBe(b)
-	if aMayBe == bMayBe && (aMayBe || !mayBeDate(a) || !mayBeDate(b)) {
+	neither := !aMayBe && !bMayBe
+	if aMayBe && bMayBe || neither && (!beginsLikeDate(a) || !beginsLikeDate(b)) {
 		return true, nil
 	}
 	m.sinceTick += unitsOfTimes
@@ -170,7 +171,7 @@ func (m *meter) checkTimes(a, b string) (ordered bool, err error) {
 	if bMayBe {
 		t, other = b, a
 	}
-	switch isTime := isTimeText(t); {
+	switch isTime := !neither && isTimeText(t); {
 	case !isTime && hasUnknownDate(t) && hasUnknownDate(other):
 		m.note("%s and %s are compared as text, although they are dates whose text does not sort by time; "+readsDates,
 			value.Preview(a), value.Preview(b))
@@ -187,6 +188,38 @@ func (m *meter) checkTimes(a, b string) (ordered bool, err error) {
 		m.note("%s is a time and %s is not one that date(…) reads, so they are compared as text", value.Preview(t), value.Preview(other))
 	}
 	return true, nil
+}
+
+// beginsLikeDate reports whether a text begins as a date of an unknown form does. It is fast, and true for some texts that are none.
+func beginsLikeDate(text string) bool {
+	digits := digitsAt(text)
+	rest := text[digits:]
+	if rest == "" || digits > 4 || digits == 3 {
+		return false
+	}
+	next, more := rest[0], rest[1:]
+	switch {
+	case digits == 4:
+		return strings.IndexByte("/.-", next) >= 0
+	case digits == 0:
+		return beginsWithName(rest) || strings.IndexByte("qQhHwW", next) >= 0
+	case strings.IndexByte("/.-", next) < 0:
+		return strings.IndexByte(" :qQhH", next) >= 0 || beginsWithName(rest)
+	}
+	switch second := digitsAt(more); second { // 31/12/2025 and 12/2025, but not 12-2025-77
+	case 0:
+		return strings.HasPrefix(more, " ") || beginsWithName(more)
+	case 1, 2:
+		return len(more) > second && strings.IndexByte("/.-", more[second]) >= 0
+	default:
+		return second == 4 && len(more) == second
+	}
+}
+
+// beginsWithName reports whether a text begins with the first letters of the name of a month or of a day.
+func beginsWithName(text string) bool {
+	const names = "janfebmaraprmayjunjulaugsepoctnovdecmontuewedthufrisatsun"
+	return len(text) >= 3 && strings.Index(names, strings.ToLower(text[:3]))%3 == 0
 }
 
 // readsDates says how a date of an unknown form is read.
