@@ -108,6 +108,9 @@ func (c *compilation) warnOfPathsInRows(j *Job) {
 
 // warnOfAbsentMember finds rules that read a member which no body has.
 func (c *compilation) warnOfAbsentMember(j *Job) {
+	if format := j.Spec().Response.Format; !format.IsLines() && format != rules.FormatXML {
+		return
+	}
 	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.Parts) {
 		for _, r := range slices.Concat(e.Reads, e.IndirectReads()) {
 			if why, hint := j.whyAbsent(r); why != "" {
@@ -191,8 +194,10 @@ func (c *compilation) warnOfConstantTriggers(j *Job) {
 func (c *compilation) warnOfShadowedRules(j *Job) {
 	u := j.Analysis().findShadowed()
 	for _, s := range j.Stops {
-		mayBeMet := u.WhyNever(s) == "" && !s.Rule.Shared // perhaps in another scroller
-		if why := u.why[s]; why != "" && mayBeMet && s.Rule.Origin.IsConfig() {
+		if s.Rule.Shared || !s.Rule.Origin.IsConfig() { // a shared rule may be the reason in another scroller
+			continue
+		}
+		if why := u.why[s]; why != "" && u.WhyNever(s) == "" {
 			c.warn(s.Rule, "", "%s is never the reason to stop: %s", s.Rule.ID, why)
 		}
 	}

@@ -216,10 +216,9 @@ func beginsLikeDate(text string) bool {
 	}
 }
 
-// beginsWithName reports whether a text begins with the first letters of the name of a month or of a day.
+// beginsWithName is [times.BeginsWithName] for a name in small or capital letters.
 func beginsWithName(text string) bool {
-	const names = "janfebmaraprmayjunjulaugsepoctnovdecmontuewedthufrisatsun"
-	return len(text) >= 3 && strings.Index(names, strings.ToLower(text[:3]))%3 == 0
+	return len(text) >= 3 && times.BeginsWithName(strings.ToUpper(text[:1])+strings.ToLower(text[1:3]))
 }
 
 // readsDates says how a date of an unknown form is read.
@@ -260,6 +259,8 @@ func differInNumbers(a, b string) bool {
 	}
 	return a == b
 }
+
+func hasDigit(text string) bool { return strings.ContainsAny(text, "0123456789") }
 
 // digitsAt returns the number of digits with which a text begins.
 func digitsAt(text string) int {

@@ -202,7 +202,7 @@ func beyond(id, best any, sign int) (bool, error) {
 	x, isText := id.(string)
 	y, wasText := best.(string)
 	switch {
-	case isText && wasText && saysNoValue(x) != saysNoValue(y) && digitRuns().MatchString(x+y):
+	case isText && wasText && saysNoValue(x) != saysNoValue(y) && (hasDigit(x) || hasDigit(y)):
 		return false, fmt.Errorf("%s and %s cannot be compared; latestOf leaves out texts that say that there is no value",
 			value.Preview(id), value.Preview(best))
 	case isText && wasText && (!isNumber && !wasNumber || isNumber != wasNumber && haveOneForm(x, y)):

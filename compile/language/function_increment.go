@@ -172,7 +172,7 @@ func align(cursors []cursor) error {
 	case isOneForm:
 		makeTexts(cursors)
 		return nil
-	case number.text == "" && !digitRuns().MatchString(other.text): // such as draft among versions
+	case number.text == "" && !hasDigit(other.text): // such as draft among versions
 		return nil
 	}
 	preview := value.Preview(number.number)
@@ -189,17 +189,17 @@ func align(cursors []cursor) error {
 func kindsOf(cursors []cursor) (number, other cursor, isOneForm bool) {
 	isOneForm, length := true, 0
 	for _, c := range cursors {
-		hasDigit := digitRuns().MatchString(c.text)
+		withDigit := hasDigit(c.text)
 		switch {
 		case c.rank == noCursor:
 			continue
 		case c.rank == numberCursor && (number.rank == noCursor || number.text == "" && c.text != ""):
 			number = c
-		case c.rank == textCursor && (other.rank == noCursor || hasDigit && !digitRuns().MatchString(other.text)):
+		case c.rank == textCursor && (other.rank == noCursor || withDigit && !hasDigit(other.text)):
 			other = c
 		}
 		length = cmp.Or(length, len(c.text))
-		isOneForm = isOneForm && hasDigit && len(c.text) == length && length >= minIdentifier && !separated().MatchString(c.text)
+		isOneForm = isOneForm && withDigit && len(c.text) == length && length >= minIdentifier && !separated().MatchString(c.text)
 	}
 	return number, other, isOneForm
 }
@@ -219,7 +219,7 @@ const minIdentifier = 6
 
 // saysNoValue reports whether a text says that there is no value.
 func saysNoValue(text string) bool {
-	if digitRuns().MatchString(text) {
+	if hasDigit(text) {
 		return false
 	}
 	return !strings.ContainsFunc(text, unicode.IsLetter) || slices.Contains(noValues, strings.ToLower(strings.TrimSpace(text)))
@@ -351,7 +351,7 @@ func hasUnknownDate(text string) bool {
 
 // mayBeDate reports whether a text has digits and the length of a date. It is fast.
 func mayBeDate(text string) bool {
-	return len(text) >= len("Sep-26") && len(text) <= maxDate && strings.ContainsAny(text, "0123456789") && text[0] < utf8.RuneSelf
+	return len(text) >= len("Sep-26") && len(text) <= maxDate && hasDigit(text) && text[0] < utf8.RuneSelf
 }
 
 // maxDate is the length of the longest text that may be a date of an unknown form.
@@ -442,7 +442,7 @@ func earlier(args ...any) (any, error) {
 			return nil, fmt.Errorf("earlier: %s is not a number, so %s cannot be subtracted from it", value.Preview(v), span)
 		}
 		less, err := subtract(&meter{}, c.number, span.Number)
-		if err != nil || !strings.HasPrefix(c.text, "0") || strings.Trim(c.text, "0123456789") != "" {
+		if err != nil || !strings.HasPrefix(c.text, "0") || digitsAt(c.text) < len(c.text) {
 			return less, err
 		}
 		return padded(less, len(c.text)), nil
@@ -488,7 +488,7 @@ func padded(n any, length int) any {
 		n = 0
 	}
 	text, _ := value.Text(n)
-	if strings.Trim(text, "0123456789") != "" {
+	if digitsAt(text) < len(text) {
 		return n
 	}
 	return strings.Repeat("0", max(0, length-len(text))) + text

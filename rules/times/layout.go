@@ -107,7 +107,12 @@ func MayBe(text string) bool {
 		rest := strings.TrimLeft(text, "0123456789")
 		return len(rest) > 1 && strings.IndexByte(" -", rest[0]) >= 0 && rest[1] >= 'A'
 	}
-	return strings.Index(namesOfDates, text[:3])%3 == 0
+	return strings.ContainsAny(text, "0123456789") && BeginsWithName(text)
+}
+
+// BeginsWithName reports whether a text begins with the first letters of the English name of a month or a day, as a layout has them: Jan.
+func BeginsWithName(text string) bool {
+	return len(text) >= 3 && strings.Index(namesOfDates, text[:3])%3 == 0
 }
 
 // DifferInForm reports whether two texts may be times in different forms, or in a form whose texts do not sort by time.

@@ -75,11 +75,7 @@ func (w *Watcher) noticeRepeats() {
 // before the variables change.
 func (w *Watcher) NoticeContinued() {
 	c := w.list.context
-	if short := w.list.onlyShortPage(); short > 0 && len(w.list.subject.job.Keeps) > 0 {
-		w.growing = short
-	} else if c.Page > w.growing+1 && c.Count > 0 { // the API has short pages in the middle
-		w.growing = 0
-	}
+	w.noticeGrowing()
 	if c.Page == 1 {
 		w.listSigns().noticeTotal(w.Signs())
 		w.comparison().rememberFirst()

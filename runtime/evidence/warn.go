@@ -97,6 +97,19 @@ func (w *Watcher) warnOfShortPage() {
 	w.shortPage = 0
 }
 
+// noticeGrowing remembers the only short page of an increment, until more than one page with items follows it.
+func (w *Watcher) noticeGrowing() {
+	if len(w.list.subject.job.Keeps) == 0 {
+		return
+	}
+	c := w.list.context
+	if short := w.list.onlyShortPage(); short > 0 {
+		w.growing = short
+	} else if c.Page > w.growing+1 && c.Count > 0 { // the API has short pages in the middle
+		w.growing = 0
+	}
+}
+
 // warnOfGrownPage warns that the page before the last one with items was the only short one: it may have been the last one when it was
 // read, and rows that were added to the list may have filled it up, which the kept values pass. An API may also have a short page
 // there, so this is not a finding.
