@@ -58,8 +58,7 @@ func (c *commits) begin(page *engine.Page, targets []*target) error {
 	switch fails := page.Outcome == rules.Failed && !page.Skipped; {
 	case fails:
 		err = c.commit()
-	case c.mayGrow && page.Root != c.root: // the list has failed after the page, which is requested again
-	case c.mayGrow, !c.positionDue():
+	case c.mayGrow, !c.positionDue(): // the page that may grow has been followed by another
 		err = c.mark()
 	}
 	if err != nil {
