@@ -50,7 +50,7 @@ func newCommits(r *run, live bool, files *runFiles, contract *comparison) commit
 	return c
 }
 
-// begin prepares the outputs for a page. It commits the pages before one on which the run fails, which the next run requests
+// begin prepares the outputs for a page. It commits the pages before one on which a job fails, which the next run requests
 // again. It removes a page that another job has begun, in an output of the page, and will request again when the run
 // resumes. All jobs below one root count as one job.
 func (c *commits) begin(page *engine.Page, targets []*target) error {
@@ -58,7 +58,8 @@ func (c *commits) begin(page *engine.Page, targets []*target) error {
 	switch fails := page.Outcome == rules.Failed && !page.Skipped; {
 	case fails:
 		err = c.commit()
-	case c.mayGrow, !c.positionDue(): // the page that may grow has been followed by another
+	case c.mayGrow && page.Root != c.root: // the list failed after the page that may grow, and the next job runs
+	case c.mayGrow, !c.positionDue():
 		err = c.mark()
 	}
 	if err != nil {

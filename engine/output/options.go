@@ -89,6 +89,6 @@ type Order int
 // Orders of pages. In each of them, the items of a single job are in order.
 const (
 	AnyOrder   Order = iota // jobs are interleaved, and so are their items in a file
-	Sequential              // a job begins after the previous one has ended
+	Sequential              // a job begins after the previous one has ended or failed
 	Queued                  // jobs are interleaved, but the items in a file are in the order of the jobs; not allowed with a state
 )

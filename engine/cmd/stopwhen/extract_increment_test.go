@@ -308,6 +308,21 @@ func TestARunOfOneJobThatHasNotToldItsSuccessIsNotRefused(t *testing.T) {
 // TestAnIncrementRequestsAPageAgainThatHasGrown: rows that are added after a run has failed may stand on its last page,
 // which is not known to be full. The kept value would pass them.
 func TestAnIncrementRequestsAPageAgainThatHasGrown(t *testing.T) {
+	t.Run("and another job runs after it", func(t *testing.T) {
+		g := newGrowing(t)
+		both := strings.Replace(readText(t, g.config), `"dataField": "data"}]`, `"dataField": "data"}, {"endpoint": "others", "dataField": "data"}]`, 1)
+		require.NoError(t, os.WriteFile(g.config, []byte(both), 0o600))
+		flags := []string{"--keep-going", "--state", g.path("state.json")}
+		g.size.Store(5)
+		g.run(t, 0, flags...)
+		g.size.Store(6)
+		g.broken.Store(2)
+		g.run(t, 3, flags...)
+		g.size.Store(20)
+		g.broken.Store(0)
+		g.run(t, 0, flags...)
+		g.require(t, 20)
+	})
 	for _, c := range []struct {
 		size  int   // of the list at which the run fails, which had 5 items before
 		from  int   // number of the page that fails

@@ -65,8 +65,6 @@ func (x *extraction) order(l *loaded) output.Order {
 		return output.AnyOrder
 	case x.parallel > 1:
 		return output.Queued
-	case x.keepGoing:
-		return output.AnyOrder
 	}
 	return output.Sequential
 }
