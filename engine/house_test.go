@@ -83,7 +83,7 @@ var mayImport = map[string][]string{
 	},
 	"engine/annotate":   {module + "rules", module + "compile", module + "engine/explain"},
 	"engine/files":      {module + "runtime/failure"},
-	"engine/checkpoint": {module + "rules/remedy", module + "runtime", module + "engine/files"},
+	"engine/checkpoint": {module + "rules/remedy", module + "runtime", module + "engine/files", "github.com/cespare/xxhash/v2"},
 	"engine/contract": {
 		module + "rules", module + "engine", module + "engine/files", module + "engine/shape",
 		module + "runtime/failure", module + "runtime/trace",

@@ -25,7 +25,8 @@ type Compression interface {
 // it. Close without a Write writes an empty frame.
 type FrameWriter interface {
 	io.WriteCloser
-	// Reset discards the state of the writer and makes it write to w.
+	// Reset discards the state of the writer and makes it write to w. When Reset returns, nothing more is written to the
+	// former writer.
 	Reset(w io.Writer)
 }
 
@@ -76,6 +77,7 @@ func (o *Output) endFrame() error {
 // dropFrame discards the frame of an output, including data that is not written yet.
 func (o *Output) dropFrame() {
 	if o.frame != nil {
+		o.frame.Reset(io.Discard)
 		o.store.idle[o.compression] = append(o.store.idle[o.compression], o.frame)
 	}
 	o.frame, o.framed = nil, false
@@ -84,7 +86,7 @@ func (o *Output) dropFrame() {
 // complete ends the frame of an output whose rows are added to a file of size base. A compressed file
 // without frames cannot be read, so an empty frame is written if there would be no frame.
 func (o *Output) complete(base int64) error {
-	if o.written.Bytes == 0 && base == 0 {
+	if !o.framed && o.written.Bytes == 0 && base == 0 {
 		o.openFrame()
 	}
 	return o.endFrame()

@@ -18,7 +18,8 @@
 // depends on the files.
 //
 // Read store.go first ([Store.Mark] and [Store.Flush] are a commit), then output.go, which writes a file,
-// state.go and commit.go, which have the lines of the state, and publish.go. publication.go moves the rows to
+// state.go and commit.go, which have the lines of the state, digest.go, which has the sums in them, and publish.go.
+// publication.go moves the rows to
 // their names, which redo.go does again after a crash without a state; rewrite.go and compress.go write and
 // read them in other forms. kept.go has the format of kept values, and snapshot.go ties them to the files that
 // have the rows up to them. The operations of the file system are those of package files.
@@ -39,5 +40,6 @@
 //
 // An output is committed up to its last mark, which is set after a complete page, so a page that
 // is half written, or on which a job failed, is never committed. The state holds the number of
-// committed bytes of each output with their digest, and is written after they were synced.
+// committed bytes of each output with their digest, and is written after they were synced. The digest (XXH64) tells
+// whether another program has changed them; it is no protection against somebody who can write to the state, too.
 package checkpoint

@@ -3,8 +3,6 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -65,11 +63,12 @@ func (s *Store) Rows(name string, c Compression) (*Output, error) {
 		return o, nil
 	}
 	o := &Output{store: s, name: name, path: name + PartialSuffix, compression: cmp.Or[Compression](c, uncompressed{})}
+	committed, known := s.state.Outputs[name]
 	if s.path != "" {
-		o.digest = sha256.New().(hash.Cloner)
+		o.digest = digestOf(committed.Sum)
 		o.mark()
 	}
-	if committed, known := s.state.Outputs[name]; known && committed != o.marked {
+	if known && committed != o.marked {
 		if err := o.resume(committed); err != nil {
 			return nil, err
 		}
@@ -153,7 +152,7 @@ func (o *Output) verify() error {
 		return s.refuse("its output %s has %d bytes, fewer than the %d that were committed", o.path, size, o.written.Bytes)
 	}
 	o.beyond = size - o.written.Bytes
-	if _, err := sumOf(f, o.written.Bytes, o.digest); err != nil {
+	if err := read(f, o.written.Bytes, o.digest); err != nil {
 		return err
 	}
 	if o.extent() != o.marked {
@@ -162,16 +161,16 @@ func (o *Output) verify() error {
 	return nil
 }
 
-// sumOf adds the first size bytes of a file to a hash and returns the sum.
-func sumOf(f files.File, size int64, h hash.Hash) (string, error) {
-	_, err := io.Copy(h, io.NewSectionReader(f, 0, size))
-	return hex.EncodeToString(h.Sum(nil)), ioError("read the output", err)
+// read adds the first size bytes of a file to a digest.
+func read(f files.File, size int64, d hash.Hash) error {
+	_, err := io.Copy(d, io.NewSectionReader(f, 0, size))
+	return ioError("read the output", err)
 }
 
 // extent describes everything that was written.
 func (o *Output) extent() extent {
 	e := o.written
-	e.Sum, e.Partial = hex.EncodeToString(o.digest.Sum(nil)), !o.finished
+	e.Sum, e.Partial = sumOf(o.digest), !o.finished
 	return e
 }
 
@@ -179,7 +178,7 @@ func (o *Output) extent() extent {
 // ended.
 func (o *Output) mark() {
 	o.marked = o.extent()
-	o.atMark, _ = o.digest.Clone() // cannot fail for SHA-256
+	o.atMark, _ = o.digest.Clone() // cannot fail
 }
 
 // Torn reports whether the output holds unmarked data: part of a page, or a page on which the job
@@ -192,7 +191,7 @@ func (o *Output) Torn() bool {
 func (o *Output) Rollback() error {
 	o.dropFrame()
 	o.written = o.marked
-	o.digest, _ = o.atMark.Clone() // cannot fail for SHA-256
+	o.digest, _ = o.atMark.Clone() // cannot fail
 	f, err := o.store.use(o)
 	if err != nil {
 		return err

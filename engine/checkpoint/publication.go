@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -243,11 +242,11 @@ func (m *fileMove) verify(disk files.System) error {
 		return ioError("open the output", err)
 	}
 	defer rows.Close()
-	sum, err := sumOf(rows, m.Bytes, sha256.New())
-	if err != nil {
+	now := digestOf(m.Sum)
+	if err := read(rows, m.Bytes, now); err != nil {
 		return err
 	}
-	if sum != m.Sum {
+	if sumOf(now) != m.Sum {
 		return fmt.Errorf("%w: %s was modified after the last commit", errNoRows, from)
 	}
 	return nil

@@ -2,8 +2,6 @@ package checkpoint
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -156,7 +154,7 @@ func (s *Store) planPart(m *fileMove, part Part) error {
 	}
 	m.Name, m.Bytes = o.name, o.written.Bytes
 	if o.digest != nil {
-		m.Sum = hex.EncodeToString(o.digest.Sum(nil))
+		m.Sum = sumOf(o.digest)
 	}
 	switch {
 	case part.Rewrite != nil:
@@ -280,7 +278,7 @@ func (s *Store) Discard(jobs []string, outputs ...*Output) error {
 	}
 	for _, o := range outputs {
 		if !o.finished {
-			o.marked = extent{Sum: hex.EncodeToString(sha256.New().Sum(nil)), Partial: true}
+			o.marked = extent{Sum: sumOf(digestOf("")), Partial: true}
 			s.state.Outputs[o.name] = o.marked
 		}
 	}

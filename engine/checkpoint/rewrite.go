@@ -1,8 +1,6 @@
 package checkpoint
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 
@@ -51,7 +49,7 @@ func (s *Store) rewriteTo(f files.File, m *fileMove, part Part) error {
 	if before != nil {
 		defer before.Close()
 	}
-	sum := sha256.New()
+	sum := digestOf("")
 	counted := &counter{w: io.MultiWriter(f, sum)}
 	to := o.compression.NewWriter(counted)
 	if err := part.Rewrite(to, before, rows); err != nil {
@@ -62,7 +60,7 @@ func (s *Store) rewriteTo(f files.File, m *fileMove, part Part) error {
 	}
 	m.Bytes, m.Sum = counted.n, ""
 	if o.digest != nil {
-		m.Sum = hex.EncodeToString(sum.Sum(nil))
+		m.Sum = sumOf(sum)
 	}
 	return nil
 }

@@ -2,9 +2,11 @@ package checkpoint
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -70,6 +72,46 @@ func TestARunResumesAfterTheLastCommit(t *testing.T) {
 	require.Equal(t, "{\"id\":1}\n{\"id\":2}\n", string(text))
 	for _, name := range []string{"state.json", "items.ndjson.partial"} {
 		requireOwnerOnly(t, filepath.Join(dir, name))
+	}
+}
+
+// TestAStateOfAnEarlierBuildIsResumed: the sum of its output is of SHA-256.
+func TestAStateOfAnEarlierBuildIsResumed(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		dir := t.TempDir()
+		name := filepath.Join(dir, "items.ndjson")
+		s, err := Open(filepath.Join(dir, "state.json"), "test", map[string]string{"rules": "1", "items": "2"})
+		require.NoError(t, err)
+		o, err := s.Rows(name, nil)
+		require.NoError(t, err)
+		o.digest = sha256.New().(hash.Cloner)
+		require.NoError(t, s.Begin())
+		_, err = o.Write([]byte("{\"id\":1}\n"))
+		require.NoError(t, err)
+		require.NoError(t, commit(s, `{"page":1}`, o))
+		require.NoError(t, s.Close())
+		if changed {
+			require.NoError(t, os.WriteFile(o.Path(), []byte("{\"id\":2}\n"), 0o600))
+		}
+
+		for page := 2; page < 4; page++ {
+			s, err = reopen(dir)
+			require.NoError(t, err)
+			o, err = s.Rows(name, nil)
+			if changed {
+				require.ErrorContains(t, err, "was modified after the last commit")
+				break
+			}
+			require.NoError(t, err)
+			require.NoError(t, s.Begin())
+			_, err = fmt.Fprintf(o, "{\"id\":%d}\n", page)
+			require.NoError(t, err)
+			require.NoError(t, commit(s, fmt.Sprintf(`{"page":%d}`, page), o))
+			require.NoError(t, s.Close())
+			text, err := os.ReadFile(o.Path())
+			require.NoError(t, err)
+			require.Equal(t, page, bytes.Count(text, []byte{'\n'}))
+		}
 	}
 }
 

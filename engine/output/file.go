@@ -35,7 +35,11 @@ type file struct {
 
 // openFile returns a file of a store for the items of a data type.
 func (e encoding) openFile(store *checkpoint.Store, path, dataType string) (*file, error) {
-	rows, err := store.Rows(path, e.Format.compression())
+	compression := e.Format.compression()
+	if compression != nil {
+		compression = background{compression}
+	}
+	rows, err := store.Rows(path, compression)
 	if err != nil {
 		return nil, err
 	}
