@@ -16,8 +16,8 @@
 //
 // file.go and writer.go pass the items of a file to the encoder of its format, in csv.go, parquet.go or singer.go;
 // merge.go replaces rows that have the same key. csv_rewrite.go and parquet_file.go write whole files, of rows and of
-// items. format.go has the formats, background.go compresses on another core, table.go the columns of a table, and parquet_read.go, parquet_merge.go and
-// parquet_pages.go rows that are added to Parquet files, replaced and collected.
+// items. format.go has the formats, background.go compresses on another core, table.go has the columns of a table, and
+// parquet_read.go, parquet_merge.go and parquet_pages.go rows that are added to Parquet files, replaced and collected.
 //
 // # Decisions
 //
