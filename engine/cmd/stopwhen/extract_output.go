@@ -28,7 +28,7 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 	o := output.PublisherOptions{
 		ContractFile: x.contractPath(), ContractMode: contract.Mode(x.contractMode),
 		Options: x.items, Append: x.appendRows, Merge: x.merge, Kept: kept, KeptFile: x.keptPath, Order: x.order(l), Received: l.from != nil,
-		CommitEveryPage: x.release || x.prefetch == "0", Guard: x.guard, Log: state.log,
+		CommitEveryPage: x.release || x.pagesAhead() == 0, Guard: x.guard, Log: state.log,
 	}
 	if x.fixture == "" { // the address of a case changes from run to run
 		o.Fingerprint = l.Fingerprint()

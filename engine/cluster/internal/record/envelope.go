@@ -17,7 +17,7 @@ import (
 type Envelope struct {
 	Record   *engine.Record        `json:"record,omitempty"` // record of the page; nil if the step has no page
 	Lists    []document.ListEnd    `json:"lists,omitempty"`  // lists of the items, which follow the envelope
-	Kept     map[string]any        `json:"kept,omitempty"`
+	Kept     map[string]any        `json:"kept,omitzero"`
 	Root     string                `json:"root,omitempty"`
 	Final    bool                  `json:"final,omitempty"`
 	Skipped  []engine.Record       `json:"skipped,omitempty"`
