@@ -112,7 +112,7 @@ func (c *compilation) warnOfAbsentMember(j *Job) {
 		return
 	}
 	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.Parts) {
-		for _, r := range slices.Concat(e.Reads, e.IndirectReads()) {
+		for _, r := range e.AllReads() {
 			if why, hint := j.whyAbsent(r); why != "" {
 				c.warn(asConfigured(e.Rule), hint, "%s is %s", r, why)
 				return

@@ -220,11 +220,7 @@ type watches []Watch
 
 // add adds the selected paths and headers that an expression reads, as watch describes them.
 func (list *watches) add(e *language.Expression, selects func(language.Read) bool, watch func(language.Read) Watch) {
-	reads := e.Reads
-	if indirect := e.IndirectReads(); indirect != nil {
-		reads = slices.Concat(reads, indirect)
-	}
-	for _, r := range reads {
+	for _, r := range e.AllReads() {
 		if !selects(r) || len(r.Path)+len(r.Args) == 0 || r.Has {
 			continue
 		}

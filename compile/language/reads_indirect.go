@@ -2,6 +2,7 @@ package language
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -11,11 +12,16 @@ import (
 	"github.com/stopwhen/stopwhen/rules/keypath"
 )
 
-// IndirectReads returns the paths that the expression reads in other ways than by a chain of members: through a variable of let,
-// get(v, "a"), at(v, "a.b") or jsonpath("$.a"). Of those, only v is among Reads.
-func (e *Expression) IndirectReads() []Read { return e.code.indirect() }
+// AllReads returns Reads, followed by the paths that the expression reads in other ways than by a chain of members: through a
+// variable of let, get(v, "a"), at(v, "a.b") or jsonpath("$.a"). Of those, only v is among Reads.
+func (e *Expression) AllReads() []Read {
+	if indirect := e.code.indirect(); indirect != nil {
+		return slices.Concat(e.Reads, indirect)
+	}
+	return e.Reads
+}
 
-// indirectReads returns the reads of [Expression.IndirectReads] in a tree.
+// indirectReads returns the reads that [Expression.AllReads] adds, in a tree.
 func (l *Language) indirectReads(node *ast.Node) []Read {
 	f := &indirectFinder{aliases: map[string][]Read{}}
 	f.direct = accessFinder{language: l, locals: map[string]int{}}

@@ -32,7 +32,7 @@ func TestPathsAreReadThroughVariablesAndFunctions(t *testing.T) {
 			e, faults := one(t, rules.RoleStop, source)
 			require.Empty(t, faults)
 			var reads []string
-			for _, r := range e.IndirectReads() {
+			for _, r := range e.code.indirect() {
 				reads = append(reads, r.String())
 			}
 			require.Equal(t, want, reads)
@@ -47,6 +47,6 @@ func TestAPathThatIsReadThroughAFunctionMayHaveADefault(t *testing.T) {
 	} {
 		e, faults := one(t, rules.RoleStop, "("+source+`) == "x"`)
 		require.Empty(t, faults)
-		require.Equal(t, want, e.IndirectReads()[0].Defaulted, source)
+		require.Equal(t, want, e.code.indirect()[0].Defaulted, source)
 	}
 }

@@ -47,7 +47,7 @@ type code struct {
 
 	accesses []access
 	shown    func() []Read // the reads as they are shown to users
-	indirect func() []Read // see [Expression.IndirectReads]
+	indirect func() []Read // see [Expression.AllReads]
 	flags    []Read        // the reads that the source converts to booleans
 
 	needsKept string // the kept value without which the source, a condition, is never true; "" if there is none
