@@ -18,9 +18,9 @@
 // bounds and its end without a next request, never.go why rules have no effect, and summary.go its first paragraph.
 // terms.go has the names that expressions use, exit_status.go the exit statuses, and origins.go where requests may go.
 //
-// The presentations are text.go, with text_common.go (the passages that jobs share), text_audit.go (one of them) and layout.go
-// (lines and columns), mermaid.go, and notes.go. diff.go compares the properties of jobs (properties.go) and their rules
-// (diff_rules.go); diff_text.go writes the differences.
+// The presentations are text.go, with text_common.go (the passages that jobs share), text_audit.go (one of them),
+// text_flags.go (what flags of a run change) and layout.go (lines and columns), mermaid.go, and notes.go. diff.go compares
+// the properties of jobs (properties.go) and their rules (diff_rules.go); diff_text.go writes the differences.
 //
 // # Decisions
 //

@@ -214,29 +214,28 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 // A file of a tree of jobs, or of several jobs, is replaced only if none of them fails.
 func TestTheFileIsReplacedWithThoseThatBelongToIt(t *testing.T) {
 	const users, posts = `{"id": "users", "endpoint": "users"%s}`, `{"id": "posts", "endpoint": "users/{user.id}/posts", "for": {"user": {"items": "users"}}%s}`
-	const appends = " (--append adds the rows instead, without --state only if the whole run succeeds)"
-	const alone, tree = "If the list ends without an error or evidence, the file is replaced, also if no row is written" + appends + "; otherwise ", "If no job of the tree fails or has evidence, the file is replaced, also if no row is written" + appends + "; otherwise "
+	const alone, tree = "If the list ends without an error or evidence, the file is replaced, also if no row is written; otherwise ", "If no job of the tree fails or has evidence, the file is replaced, also if no row is written; otherwise "
 	for _, c := range []struct{ jobs, want string }{
 		{fmt.Sprintf(users, ""), alone},
 		{fmt.Sprintf(users, "") + `, {"endpoint": "teams"}`, alone},
 		{fmt.Sprintf(users, "") + ", " + fmt.Sprintf(posts, ""), tree},
-		{fmt.Sprintf(posts, "") + ", " + fmt.Sprintf(users, `, "emit": false`), strings.Replace(tree, " (", ", or there is no partition (", 1)},
-		{`{"endpoint": "{kind}", "for": {"kind": {"values": ["a", "b"]}}}`, "If the job does not fail, and has no evidence, the file is replaced, also if no row is written" + appends + "; otherwise "},
+		{fmt.Sprintf(posts, "") + ", " + fmt.Sprintf(users, `, "emit": false`), strings.Replace(tree, ";", ", or there is no partition;", 1)},
+		{`{"endpoint": "{kind}", "for": {"kind": {"values": ["a", "b"]}}}`, "If the job does not fail, and has no evidence, the file is replaced, also if no row is written; otherwise "},
 		{
 			fmt.Sprintf(users, `, "dataType": "rows"`) + `, {"endpoint": "teams", "dataType": "rows"}`,
-			"If no job that writes to it fails or has evidence, the file is replaced, also if no row is written" + appends + "; otherwise ",
+			"If no job that writes to it fails or has evidence, the file is replaced, also if no row is written; otherwise ",
 		},
 		{
 			fmt.Sprintf(users, `, "dataType": "rows"`) + ", " + fmt.Sprintf(posts, "") + `, {"endpoint": "teams", "dataType": "rows"}`,
-			"If no job that writes to it, and no other of its tree, fails or has evidence, the file is replaced, also if no row is written" + appends + "; otherwise ",
+			"If no job that writes to it, and no other of its tree, fails or has evidence, the file is replaced, also if no row is written; otherwise ",
 		},
 		{
 			`{"endpoint": "teams", "dataType": "rows"}, ` + fmt.Sprintf(users, `, "emit": false`) + ", " + fmt.Sprintf(posts, `, "dataType": "rows"`),
-			"If no job that writes to it, and no other of its tree, fails or has evidence, the file is replaced, also if no row is written" + appends + "; otherwise ",
+			"If no job that writes to it, and no other of its tree, fails or has evidence, the file is replaced, also if no row is written; otherwise ",
 		},
 		{
 			`{"id": "users", "endpoint": "users", "pagination": {"method": "pagenum", "keep": {"newest": "greatest(items, 'id', kept.newest)"}}}, ` + fmt.Sprintf(posts, ""),
-			"In a run without kept values, as the first one is and each without --kept and --state, the file is replaced if no job of the tree fails or has evidence, also if no row is written" + appends + "; in one with them, the rows are added if all jobs of the tree are complete, and have no evidence. Otherwise ",
+			"In a run without kept values, as the first one is and each without --kept and --state, the file is replaced if no job of the tree fails or has evidence, also if no row is written; in one with them, the rows are added if all jobs of the tree are complete, and have no evidence. Otherwise ",
 		},
 	} {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [`+c.jobs+`]}}`, nil)

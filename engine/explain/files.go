@@ -263,7 +263,7 @@ func (x *JobExplanation) outputInWords() string {
 	if len(x.Items.Files) == 0 {
 		return "nowhere, since emit is false: they are for other jobs only"
 	}
-	form := "as the API sent them, less white space between values"
+	form := "as the API sent them, without the white space between values"
 	if x.Items.Format != "" && x.Items.Format != rules.FormatNDJSON {
 		form = "as JSON"
 	}
@@ -284,7 +284,7 @@ func (x *JobExplanation) outputInWords() string {
 		names := wording.OrList(cut)
 		also = fmt.Sprintf(" A list that is %s counts as one without an error, unless --fail-on names it", names)
 		if x.Items.Added {
-			also += "; but in a run with kept values, such a list leaves these and the file as they are, and its rows in .partial"
+			also += "; but in a run with kept values, these and the file stay as they are, and its rows are in .partial"
 		}
 		also += "."
 		if x.Partitions != nil && x.Partitions.capped {
@@ -292,8 +292,11 @@ func (x *JobExplanation) outputInWords() string {
 		}
 	}
 	unit := "page"
-	if len(x.stops(groupSplit)) > 0 {
+	switch {
+	case len(x.stops(groupSplit)) > 0:
 		unit = "window"
+	case x.Method == "":
+		unit = "response"
 	}
 	order := "in the order of the response"
 	switch {
@@ -311,10 +314,9 @@ func (x *JobExplanation) outputInWords() string {
 	if len(x.Items.Files) > 1 {
 		apart = ", and does not name the file of a row. An item that occurs twice is written twice"
 	}
-	return fmt.Sprintf("one per line, %s, %s, to standard output%s or, with --out DIR, to %s "+
-		"(--format csv, singer or parquet replaces ndjson, also in the name; .gz compresses). %s%s, and any new rows are in %s, "+
-		"in place of earlier ones.%s Standard output has "+
-		"the rows %s by %[9]s, also if the run fails later%[10]s.",
+	return fmt.Sprintf("one per line, %s, %s, to standard output%s or, with --out DIR, to %s. %s%s, and any new rows are in %s, "+
+		"in place of earlier ones.%s Standard output "+
+		"has the rows of a %s at once, also if the run fails later%s.",
 		form, order, x.Items.beside, inFolder, replaced, stays, partial, also, unit, apart)
 }
 
@@ -325,7 +327,6 @@ func (x *JobExplanation) replacedInWords(file string) string {
 	if x.Partitions != nil && x.Partitions.mayLack {
 		adds += ", or there is no partition"
 	}
-	adds += " (--append adds the rows instead, without --state only if the whole run succeeds)"
 	if !x.Items.Added {
 		return fmt.Sprintf("If %s, %s, also if %s; otherwise ", x.Items.published, file, adds)
 	}

@@ -37,6 +37,7 @@ func (e *Explanation) Text(o TextOptions) string {
 	}
 	t.writeJobs()
 	t.writeFailureOfJob()
+	t.writeFlags()
 	t.writeTerms()
 	return t.String()
 }
@@ -334,12 +335,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 		t.writeRow("", x.Items.Otherwise)
 	}
 	if x.Items.Key != nil {
-		without := "lacks it"
-		if len(x.Items.Key) > 1 {
-			without = "has none of them"
-		}
-		t.writeRow("key", fmt.Sprintf("%s   by which the audit recognizes items; with --merge, a row replaces the row with its key, "+
-			"others stay, and an item that %s fails the run (%s)", strings.Join(x.Items.Key, ", "), without, statusResponse))
+		t.writeRow("key", strings.Join(x.Items.Key, ", ")+"   by which the audit recognizes items, and --merge rows")
 	}
 	t.writeRow("written", x.outputInWords())
 	if x.Limit != nil {

@@ -50,8 +50,7 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 		}
 		rest := ""
 		if !t.full && hints != nil {
-			rest = "Other signs only warn" + signNames(hints) +
-				" With --fail-on suspect they fail the run, too; with none, evidence only warns."
+			rest = "Other signs only warn" + signNames(hints)
 		}
 		if text := strings.TrimSpace(x.Items.signs(t.full) + x.auditOfCutOff(evidence) + rest); text != "" {
 			t.writeParagraph(4, text)

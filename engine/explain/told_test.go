@@ -110,7 +110,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"HTML with one retry", config(`, "http": {"maxRetries": 1}`, users+"}"), "A response with status 200 that is HTML by Content-Type and first character, or an empty one that is not CSV or NDJSON, is retried once;"},
 		{"the limits", config("", users+"}"), "maxBodyBytes 1073741824, maxItemsPerPage 1000000, maxValueBytes 268435456 for the values that rules read, maxDepth 512, or an expression above its limits (exit status 6)"},
 		{"no kept value", config("", users+"}"), "so --kept has no effect, and --state only continues a run that failed or was interrupted."},
-		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson (--format csv, singer or parquet replaces ndjson, also in the name; .gz compresses)."},
+		{"the folder", config("", users+"}"), "with --out DIR, to DIR/users.ndjson."},
 		{"the origin", config(`, "allowedOrigins": ["https://y.example"]`, users+"}"), "One to any other origin but that of api.baseUrl (https://x.example) fails the run (exit status 6)"},
 		{"an empty page", config(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "c"}`, users+"}"),
 			"An empty page does not end the list by itself."},
@@ -167,9 +167,9 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"partitions that are limited", `{"api": {"baseUrl": "https://x.example/"}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `},
 			{"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}]}}`, "Because of limits.partitions, they run one after another, also with --jobs."},
 		{"a limited list with kept values", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}, "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
-			"counts as one without an error, unless --fail-on names it; but in a run with kept values, such a list leaves these and the file as they are, and its rows in .partial."},
+			"counts as one without an error, unless --fail-on names it; but in a run with kept values, these and the file stay as they are, and its rows are in .partial."},
 		{"a file without kept values", config(`, "pagination": {"method": "pagenum", "keep": {"at": "greatest(items, 'at')"}}`, users+"}"),
-			"In a run without kept values, as the first one is and each without --kept and --state, the file is replaced if the list ends without an error or evidence, also if no row is written (--append adds the rows instead, without --state only if the whole run succeeds);"},
+			"In a run without kept values, as the first one is and each without --kept and --state, the file is replaced if the list ends without an error or evidence, also if no row is written;"},
 		{"a path that is missing", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"a": "body.next"}}, "stopRules": ["body.done"]}`, users+"}"),
 			"the log names a path that page 1 lacks, unless it is a link or the rule tests whether it is there"},
 		{"an address that is computed", config(`, "pagination": {"method": "expression", "nextRequest": {"endpoint": "\"list/\" + text(page + 1)"}, "stopRules": ["count == 0"]}`, users+"}"),
@@ -215,7 +215,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a poll", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, users+"}"),
 			"samePage: every request after the first is a poll"},
 		{"no retries", config(`, "http": {"maxRetries": 0}`, users+"}"), "529, or with status 403 and headers that say when to retry or that no requests are left, 3 for an unknown host"},
-		{"several lists", config("", users+`, "dataField": ["b", "a"]}`), "less white space between values, in the order of the paths, to standard output"},
+		{"several lists", config("", users+`, "dataField": ["b", "a"]}`), "without the white space between values, in the order of the paths, to standard output"},
 		{"an interval of a later variable", config("", users+`, "for": {"a": {"values": [1]}, "w": {"from": "a", "to": 5, "step": 1}}, "params": {"w": {"expr": "w.from"}}}`),
 			"If for.w.from equals for.w.to, there is no window; if it is later or greater, there is none, and the log warns (exit status 0)."},
 		{"an interval up to now", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "now()", "granularity": "1d", "step": "1d"}}, "params": {"w": {"expr": "w.from"}}}`),
@@ -256,7 +256,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a condition that is a path", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.done"]}`, users+"}"),
 			"a condition that is nil is false, and one that is neither true nor false fails the rule"},
 		{"windows on standard output", config("", users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
-			"Standard output has the rows window by window, also if the run fails later."},
+			"Standard output has the rows of a window at once, also if the run fails later."},
 		{"rows of CSV", config("", users+`, "response": {"format": "csv"}, "filter": "item.a == '1'"}`), "one per line, after filter, otherwise as JSON,"},
 		{"no number", config(`, "pagination": {"method": "pagenum", "stopRules": ["page > 1 and body.done"]}`, users+"}"),
 			"audit.negative: no stopping rule reads a total or a number of pages in responses"},
@@ -332,6 +332,7 @@ func TestTheExceptionOfSignsIsToldOnce(t *testing.T) {
 		"; or if it is one that rules read (X-Next), unless samePage has ended the list and the token or link differs from the one that was sent audit.missing")
 	hints := told(`{"method": "pagenum"}`, "", "keboola")
 	_, hints, _ = strings.Cut(hints, "audit, at the end of a list: ")
+	hints, _, _ = strings.Cut(hints, "flags of a run")
 	require.Contains(t, hints, "audit.total the total of the last page, or else of page 1, exceeds the items read audit.pages a number of pages exceeds")
 	require.NotContains(t, hints, "unless")
 	require.NotContains(t, hints, "if samePage")
@@ -673,8 +674,7 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 		{"an identifier", config(cursor+"}", users+"}"), config(cursor+`, "increment": 1}`, users+"}"), "its id is neither a number nor a text, on any page but the last"},
 		{"a kept identifier", config(`, "pagination": {"method": "pagenum", "keep": {"id": "greatest(items, 'id', kept.id)"}}`, users+"}"), config(cursor+"}", users+"}"),
 			"its id is neither a number nor a text, also on the last page"},
-		{"a key", config("", users+`, "key": "id"}`), config("", users+`, "key": ["id", "lang"]}`), "others stay, and an item that lacks it fails the run (exit status 5)"},
-		{"a key of two members", config("", users+`, "key": ["id", "lang"]}`), config("", users+"}"), "others stay, and an item that has none of them fails the run (exit status 5)"},
+		{"a key", config("", users+`, "key": "id"}`), config("", users+"}"), "--merge The rows of the file stay, also in a run without kept values, but a row of the run replaces those with its key. An item without a value of its key fails the run (exit status 5)."},
 		{"the time of a run", config("", windows(`"to": "now()"`)), config("", windows(`"to": "2026-03-05"`)), "in for, the start of the run, or of the one that it continues;"},
 		{"a path in XML", config("", users+xml+`, "dataField": "a.b"}`), config("", users+`, "dataField": "a.b"}`), "at a.b of the response (XML), whose first name is that of the root element"},
 		{"a restart with kept values", config(paged, users+since+"}"), config(paged, users+"}"), "With --restart, it starts over, with no kept values but those of --kept."},
@@ -717,9 +717,9 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 		{"values that a limited list must have", config(keeps(`"limitStop": {"count": 4}`), users+"}"), config(keeps(`"limit": 4`), users+"}"),
 			"also on the last page, unless the list is limited there"},
 		{"a partial job", config("", users+skip), config("", users+"}"), "the outcome of the job is then partial, however the others end (exit status 0"},
-		{"a job that may have no partition", config("", users+"}, "+posts+"}"), config("", users+"}"), "also if no row is written, or there is no partition (--append"},
+		{"a job that may have no partition", config("", users+"}, "+posts+"}"), config("", users+"}"), "also if no row is written, or there is no partition;"},
 		{"a file that rows are added to", config("", users+"}"), config("", users+`, "emit": false}`),
-			"(--append adds the rows instead, without --state only if the whole run succeeds)"},
+			"--append The rows are added to the file instead of replacing it, without --state only if the whole run succeeds."},
 		{"the last page of a parent", config("", users+"}, "+posts+"}"), config("", users+"}"), "It runs for the items of each page, also of the last, before the next page of users."},
 		{"several lists", config("", users+`, "dataField": [{"path": "a", "dataType": "a"}, {"path": "b", "dataType": "b"}]}`), config("", users+`, "dataField": "a"}`),
 			"; the items of all lists are counted together"},
