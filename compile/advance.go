@@ -54,7 +54,7 @@ func (j *Job) resolvesAgainstResponse() bool {
 func evaluate(expressions []*language.Expression, m *language.Machine, c *rules.Context) (map[string]any, error) {
 	values := make(map[string]any, len(expressions))
 	for _, e := range expressions {
-		v, err := e.EvalVariable(m, c, language.MaxValueBytes)
+		v, err := e.Value(m, c, language.MaxValueBytes)
 		if err != nil {
 			return nil, err
 		}

@@ -29,11 +29,7 @@ func evaluateParts(
 	c.State = state
 	values = make(PartValues, 0, len(parts))
 	for _, e := range parts {
-		evaluate := e.Value
-		if c.Page > 0 && e.Rule.Role.Addresses() {
-			evaluate = e.EvalAddress
-		}
-		v, err := evaluate(m, c, maxPartBytes)
+		v, err := e.Value(m, c, maxPartBytes)
 		if err != nil {
 			return nil, false, err
 		}

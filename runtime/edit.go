@@ -170,7 +170,7 @@ func (e *itemEditor) item(item *document.LocatedItem) (passes bool, err error) {
 		e.look(item.Raw)
 	}
 	if f := e.rules.Filter; f != nil {
-		passes, err := f.EvalFilter(&r.workspace.machine, c)
+		passes, err := f.EvalBool(&r.workspace.machine, c)
 		if other, ok := errors.AsType[*language.CompareError](err); ok { // an item without such a value does not pass, either
 			if !r.reported["filter.types"] {
 				r.warn("filter.types", fmt.Sprintf("%s: %v; items like this are left out", f.Rule.ID, other))

@@ -140,11 +140,7 @@ func (r *listRun) onError(request requests.Request, sentAt time.Time, response *
 		if trigger.Rule.OnError.OnSuccess != requests.IsPage(response.Status) {
 			continue
 		}
-		evaluate := trigger.EvalBool
-		if trigger.Rule.OnError.Do == rules.ErrorStop {
-			evaluate = trigger.EvalStop
-		}
-		ok, err := evaluate(&r.workspace.machine, &c)
+		ok, err := trigger.EvalBool(&r.workspace.machine, &c)
 		if err != nil {
 			return errorAction{do: rules.ErrorFail, err: err}
 		}

@@ -15,7 +15,7 @@ func (r *listRun) judge(page *Page) error {
 	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))
 	for _, stop := range r.job.Stops {
 		r.current.notes = nil
-		met, err := stop.EvalStop(&r.workspace.machine, r.pageContext())
+		met, err := stop.EvalBool(&r.workspace.machine, r.pageContext())
 		if err != nil {
 			return r.pageError(failure.Response, err)
 		}

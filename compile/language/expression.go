@@ -20,7 +20,8 @@ type Expression struct {
 	Rule  rules.Rule
 	Reads []Read // reads in the order of the source
 
-	code *code
+	check *lackCheck // nil if a given value that is nil cannot make the rule lose items
+	code  *code
 }
 
 // Machine evaluates expressions, one at a time. It keeps its stack between them.
@@ -104,7 +105,8 @@ func causeOf(err error) error {
 // a response.
 const MaxValueBytes = 16 << 20
 
-// Value evaluates the expression like [Expression.Eval]. A value of more than limit bytes is an error.
+// Value evaluates the expression like [Expression.Eval]. A value of more than limit bytes is an error, as is a value that loses
+// items because a given value, such as a kept value or an input, is nil.
 func (e *Expression) Value(m *Machine, c *rules.Context, limit int) (any, error) {
 	v, err := e.Eval(m, c)
 	if err != nil {
@@ -112,6 +114,9 @@ func (e *Expression) Value(m *Machine, c *rules.Context, limit int) (any, error)
 	}
 	if value.Exceeds(v, limit) {
 		return nil, &RuleError{e.Rule, &requests.LengthError{What: "its value", Limit: limit}}
+	}
+	if err := e.checkLacks(m, c, v); err != nil {
+		return nil, err
 	}
 	return v, nil
 }
@@ -144,17 +149,18 @@ func (e *Expression) ShownReads() []Read { return e.code.shown() }
 func (e *Expression) Flags() []Read { return e.code.flags }
 
 // EvalBool evaluates a condition like [Expression.Eval]: nil is false, and anything but a boolean is an
-// error.
+// error, as is a condition that loses items because a given value is nil.
 func (e *Expression) EvalBool(m *Machine, c *rules.Context) (bool, error) {
 	v, err := e.Eval(m, c)
 	if err != nil {
 		return false, err
 	}
-	switch v := v.(type) {
-	case bool:
-		return v, nil
-	case nil:
-		return false, nil
+	met, ok := v.(bool)
+	if !ok && v != nil {
+		return false, &RuleError{e.Rule, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", KindOf(v))}
 	}
-	return false, &RuleError{e.Rule, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", KindOf(v))}
+	if err := e.checkLacks(m, c, met); err != nil {
+		return false, err
+	}
+	return met, nil
 }

@@ -151,7 +151,7 @@ func TestAnItemMayFailForWantOfAGivenValue(t *testing.T) {
 			}, rules.ScopeItem)
 			require.NoError(t, err)
 			page := &rules.Past{Page: 1, Body: map[string]any{}}
-			passes, err := e.EvalFilter(&Machine{}, &rules.Context{
+			passes, err := e.EvalBool(&Machine{}, &rules.Context{
 				Page: 1, First: page, Body: map[string]any{},
 				Item:      decoded(t, `{"id": 7, "at": "2026-03-01T08:00:00Z", "open": true, "shut": false, "times": ["2026-03-01"], "kind": "b"}`),
 				Kept:      map[string]any{"seen": map[string]any{"8": "2026-02-01"}},
@@ -220,7 +220,7 @@ func TestARuleMayFailForWantOfAKeptValue(t *testing.T) {
 				}, rules.RoleStop.Scope())
 			require.NoError(t, err)
 			list := decoded(t, `[{"id": 7, "at": "2026-03-01"}, {"id": 6}]`).([]any)
-			met, err := e.EvalStop(&Machine{}, &rules.Context{
+			met, err := e.EvalBool(&Machine{}, &rules.Context{
 				Page: 1, Count: 2, Items: list, Body: map[string]any{}, Kept: map[string]any{"ids": map[string]any{"7": 9}}, Input: map[string]any{},
 			})
 			switch want {
@@ -261,7 +261,7 @@ func TestAVariableMayFailForWantOfAKeptValue(t *testing.T) {
 			e, err := NewCompiler(Builtin()).Expression(next, set, rules.RoleNext.Scope())
 			require.NoError(t, err)
 			list := decoded(t, `[{"id": 7}, {"id": 6}]`).([]any)
-			_, err = e.EvalVariable(&Machine{}, &rules.Context{Page: 1, Count: 2, Items: list, State: map[string]any{"a": 0, "b": true}}, MaxValueBytes)
+			_, err = e.Value(&Machine{}, &rules.Context{Page: 1, Count: 2, Items: list, State: map[string]any{"a": 0, "b": true}}, MaxValueBytes)
 			if c.fails {
 				require.ErrorContains(t, err, "kept.id is nil, and its comparison decides the value, although later runs")
 				return

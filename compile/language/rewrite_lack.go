@@ -18,9 +18,8 @@ import (
 // So the reads of such values are marked. If a rule leaves out an item or ends the list, it is evaluated again, with a [lack]
 // as the value of every marked read that is nil. A function of a lack returns the lack, unless the function has a meaning for
 // nil, and a comparison with a lack is taken for true at first, and then for false: see [supposition]. If one of the results
-// would let the item pass or let the list go on, the absence of the value has decided, and the rule fails. See
-// [Expression.EvalFilter], [Expression.EvalValues], [Expression.EvalStop], [Expression.EvalAddress] and
-// [Expression.EvalVariable].
+// would let the item pass or let the list go on, the absence of the value has decided, and the rule fails: see
+// [lackCheck].
 
 // A marking has the names of the fields of the context, and of the variables of the state, whose reads are marked in a rule.
 type marking string
@@ -31,17 +30,26 @@ const (
 	marksEnd   marking = "kept input"                           // for a rule that may end the list; variables of the state are added
 )
 
-// markingOf returns the marking of a rule.
-func (c *Compiler) markingOf(rule rules.Rule, set *rules.Ruleset) marking {
+// markingOf returns the marking of a rule, and the check of its values, which is nil if nothing is marked.
+func (c *Compiler) markingOf(rule rules.Rule, set *rules.Ruleset) (marking, *lackCheck) {
 	switch {
-	case rule.SelectsItems(), rule.Role == rules.RoleFor && rule.Target == "values":
-		return marksGiven
+	case rule.SelectsItems():
+		return marksGiven, filterCheck
+	case rule.Role == rules.RoleFor && rule.Target == "values":
+		return marksGiven, valuesCheck
+	case rule.Role.Addresses():
+		return c.marksOfEnds(set), addressCheck
 	case mayEnd(rule):
-		return marking(strings.Join(append([]string{string(marksEnd)}, c.givenVariables(set)...), " "))
+		return c.marksOfEnds(set), stopCheck
 	case (rule.Role == rules.RoleInit || rule.Role == rules.RoleNext) && c.readsGiven(rule, set) && c.decides(rule.Target, set):
-		return marksEnd
+		return marksEnd, variableCheck
 	}
-	return marksNone
+	return marksNone, nil
+}
+
+// marksOfEnds returns the marking of the rules of a set that may end the list.
+func (c *Compiler) marksOfEnds(set *rules.Ruleset) marking {
+	return marking(strings.Join(append([]string{string(marksEnd)}, c.givenVariables(set)...), " "))
 }
 
 // mayEnd reports whether a rule may end the list.

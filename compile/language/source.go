@@ -73,7 +73,8 @@ func NewCompiler(l *Language) *Compiler {
 // Expression compiles a rule of a ruleset. Besides the fields that all rules may read, it may read the
 // fields of a scope. The error is a mistake in the source: see [AsFault].
 func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.Scope) (*Expression, error) {
-	code, err := c.compile(rule.Source, set.ForNames, c.markingOf(rule, set))
+	marking, check := c.markingOf(rule, set)
+	code, err := c.compile(rule.Source, set.ForNames, marking)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 	if err := code.names.checkFor(set, scope); err != nil {
 		return nil, err
 	}
-	return &Expression{Rule: rule, Reads: code.reads, code: code}, nil
+	return &Expression{Rule: rule, Reads: code.reads, check: check, code: code}, nil
 }
 
 // compile returns the code of a source, which may name the given variables of for. Its reads of the names in the marking

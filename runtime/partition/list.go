@@ -124,7 +124,7 @@ func (t *tree) isFor(m *language.Machine, parent runtime.Partition, child *compi
 	if err != nil {
 		return false, err
 	}
-	return variable.When.EvalFilter(m, c)
+	return variable.When.EvalBool(m, c)
 }
 
 // valuesOf returns the values of a variable of a job, given the values of the variables before it:
@@ -135,9 +135,6 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 		c, err := t.ruleContext(ctx, p, e)
 		if err != nil {
 			return nil, err
-		}
-		if e == variable.Values {
-			return e.EvalValues(&language.Machine{Context: ctx}, c, language.MaxValueBytes)
 		}
 		return e.Value(&language.Machine{Context: ctx}, c, language.MaxValueBytes)
 	}
