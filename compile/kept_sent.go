@@ -18,14 +18,19 @@ type UnsentKept struct {
 }
 
 // UnsentKept returns how a list with kept values begins without them, or nil if the first request, a stopping rule, the filter
-// or the values of for depend on them, or if those that it reads are nil, so that it does not continue. c is the context before
-// the first response.
+// or the values of for depend on them, or if those that it reads are nil, so that it does not continue. A value that was nil
+// after the items of an earlier run matters for a child whose parent has kept values: no check before the run refuses it, since
+// most parents do not come again. c is the context before the first response.
 func (a Analysis) UnsentKept(c *rules.Context) *UnsentKept {
 	j := a.job
+	continues, lacks := a.continues(c.Kept, j.ItemRules.Filter)
+	if lacks != "" && a.FollowsParent() {
+		return &UnsentKept{Names: []string{lacks}, Nothing: true}
+	}
 	if !slices.ContainsFunc(slices.Collect(maps.Values(c.Kept)), isPosition) || a.KeptUse() != KeptFromFirst || a.bounds(c) {
 		return nil
 	}
-	if continues, _ := a.continues(c.Kept, j.ItemRules.Filter); !continues {
+	if !continues {
 		return nil
 	}
 	unsent := &UnsentKept{Nothing: true}
@@ -60,23 +65,43 @@ func isPosition(kept any) bool {
 // bounds reports whether the list has other bounds than those of its first request: a stopping rule, the filter, or the values
 // of for read a kept value that is there, or the job runs for the new items of its parent.
 func (a Analysis) bounds(c *rules.Context) bool {
-	j := a.job
-	for p := j.Parent; p != nil; p = p.Parent {
+	if a.FollowsParent() {
+		return true
+	}
+	return a.boundsBy(func(r language.Read) bool {
+		v, present := r.Lookup(c)
+		return present && v != nil
+	})
+}
+
+// BoundedByKept reports whether a stopping rule, the filter or the values of for read the only value that the job keeps, so that
+// the first request need not depend on it.
+func (a Analysis) BoundedByKept() bool {
+	return len(a.job.Keeps) == 1 && !a.FollowsParent() && a.boundsBy(func(language.Read) bool { return true })
+}
+
+// boundsBy reports whether a stopping rule, the filter or the values of for have a read of a kept value that a function selects. A
+// test whether a value is there is no such read.
+func (a Analysis) boundsBy(selects func(language.Read) bool) bool {
+	_, later := a.job.choosing(a.job.ItemRules.Filter)
+	for _, v := range a.job.For {
+		later = append(later, v.When, v.Values, v.From, v.To)
+	}
+	_, anyTime := a.job.variables()
+	return slices.ContainsFunc(later, func(e *language.Expression) bool {
+		return slices.ContainsFunc(keptIn(e, anyTime), func(r language.Read) bool { return !r.Tested && selects(r) })
+	})
+}
+
+// FollowsParent reports whether the job runs for the items that its parent, or a parent of that, has obtained since the
+// values that it kept.
+func (a Analysis) FollowsParent() bool {
+	for p := a.job.Parent; p != nil; p = p.Parent {
 		if p.ownKeptUse(nil) != KeptUnused {
 			return true
 		}
 	}
-	_, later := j.choosing(j.ItemRules.Filter)
-	for _, v := range j.For {
-		later = append(later, v.When, v.Values, v.From, v.To)
-	}
-	_, anyTime := j.variables()
-	return slices.ContainsFunc(later, func(e *language.Expression) bool {
-		return slices.ContainsFunc(keptIn(e, anyTime), func(r language.Read) bool {
-			v, present := r.Lookup(c)
-			return !r.Tested && present && v != nil
-		})
-	})
+	return false
 }
 
 // firstValues returns the values that a first request would have with some kept values, by the expressions that read such

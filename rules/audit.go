@@ -311,7 +311,7 @@ var auditTable = audits([]Rule{
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
 	{ID: "audit.unsent", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Adds: true,
-		About: AboutKept | AboutFirst | AboutOwnFirst},
+		About: AboutKept | AboutFirst | AboutUnbounded},
 		Source: `list.keptUnsent != ""`,
 		Clause: "in a run with kept values, the first request is the same as without them, so earlier runs obtained its items, too",
 		Message: "the first request is the same as without {list.keptUnsent}, and no rule compares the items with it: earlier runs " +

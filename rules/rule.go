@@ -130,7 +130,7 @@ const (
 	AboutKept          Topics = 1 << iota // values that the job keeps for the next run
 	AboutUnsent                           // first requests that do not depend on these values
 	AboutFirst                            // first requests, stopping rules or filters that depend on them
-	AboutOwnFirst                         // first requests that depend on them and not by the parents alone
+	AboutUnbounded                        // lists that no kept value bounds after the first request
 	AboutSent                             // the kept value that the first request sends
 	AboutNumber                           // a number in responses with which a stopping rule compares those of items or pages
 	AboutLinks                            // links whose parameters those of the job override

@@ -82,7 +82,11 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 		sentences = append(sentences, fmt.Sprintf("The last page gives the value of %s.", wording.AndList(ofLast)))
 	}
 	if lacking := j.lackingInWords(); lacking != "" {
-		sentences = append(sentences, fmt.Sprintf("If %s, the next run is refused, too, unless it merges the rows or has --append.", lacking))
+		then := "the next run is refused, too, unless it merges the rows or has --append"
+		if j.FollowsParent() {
+			then = "a run in which one of them comes again has evidence (audit.unsent), unless it merges the rows"
+		}
+		sentences = append(sentences, fmt.Sprintf("If %s, %s.", lacking, then))
 	}
 	sentences = append(sentences, "If a value is missing, that of the run before stays"+stay+".")
 	if j.KeepFor != nil && kept != nil {
@@ -98,7 +102,7 @@ func (j explainer) lackingInWords() string {
 	case j.KeptUse() == compile.KeptUnused:
 		return ""
 	case j.KeepFor != nil:
-		return fmt.Sprintf("the partitions of one value of %s have items, but give no value to keep, and others give one",
+		return fmt.Sprintf("the partitions of one value of %s have items, but give no value to keep, and those of another value give one",
 			j.redact(j.KeepFor.Rule.Source))
 	case len(j.Keeps) > 1 && len(j.SentCursors()) == 0:
 		return "the list has items and keeps only some of these values, others of which decide which items the next run obtains"

@@ -27,13 +27,8 @@ var unnoticed = []struct {
 		return reasonIf(j.KeptUse() != compile.KeptFromFirst,
 			"neither the first request nor a stopping rule nor the filter reads the kept values")
 	}},
-	{rules.AboutOwnFirst, func(j explainer, _ *rules.Auditing) string {
-		for parent := j.Parent; parent != nil; parent = parent.Parent {
-			if parent.Analysis().ListDependsOnKept() {
-				return "the list of a parent depends on the kept values"
-			}
-		}
-		return ""
+	{rules.AboutUnbounded, func(j explainer, _ *rules.Auditing) string {
+		return reasonIf(j.BoundedByKept(), "a stopping rule, the filter or for reads the kept value")
 	}},
 	{rules.AboutSent, func(j explainer, a *rules.Auditing) string {
 		if comparesNone := j.ComparedCursor() == nil && j.Reread() == nil; len(j.SentCursors()) > 0 || !a.Adds && !comparesNone {
