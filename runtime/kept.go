@@ -127,6 +127,9 @@ func (l *Loop) RevealKept(ctx context.Context, job *compile.Job, key string) (ma
 	}
 	concealer := l.Concealer(ctx)
 	revealed, err := concealer.RevealValue(kept)
+	if err == nil {
+		revealed, err = value.DecodedAll(revealed)
+	}
 	if err != nil {
 		for _, name := range slices.Sorted(maps.Keys(kept)) {
 			if _, wrong := concealer.RevealValue(kept[name]); wrong != nil {

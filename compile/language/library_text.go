@@ -189,12 +189,7 @@ func fromJSON(m *meter, a []any) (any, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, errors.New("not JSON: the value is followed by more text")
 	}
-	return value.Replace(out, value.Replacement{Scalar: func(v any) (any, error) { // numbers have the same types as in a body
-		if n, ok := v.(json.Number); ok {
-			return value.Decoded(n)
-		}
-		return v, nil
-	}})
+	return value.DecodedAll(out)
 }
 
 func duration(m *meter, a []any) (any, error) {

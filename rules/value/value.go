@@ -63,6 +63,16 @@ func Decoded(n json.Number) (any, error) {
 	return v, err
 }
 
+// DecodedAll returns a value with each [json.Number] in it as [Decoded] returns it, so that it equals the same number in a body.
+func DecodedAll(v any) (any, error) {
+	return Replace(v, Replacement{Scalar: func(v any) (any, error) {
+		if n, ok := v.(json.Number); ok {
+			return Decoded(n)
+		}
+		return v, nil
+	}})
+}
+
 // isExact reports whether a float has all digits of the text of a number, or the text has an exponent.
 func isExact(text string, f float64) bool {
 	const sureDigits = 15 // a float64 has as many, whatever they are
