@@ -360,7 +360,7 @@ func TestOtherResponsesAreToldForEveryDataField(t *testing.T) {
 		{`, "dataField": "a.*"`, "the elements of a list at one of them are items, and any other value except null is one item; nothing there, or status 204, is no item; a text, number or boolean in place of the response, or of the list or object before *, fails the run (exit status 5)"},
 		{`, "dataField": [{"path": "a.*"}, {"path": "b"}]`, "a text, number or boolean there, or in place of the response, or of the list or object before *, fails the run (exit status 5), except at a path that ends with *, where any value except null is an item"},
 		{`, "dataField": "a.b", "response": {"format": "xml"}`, "each element of this name is an item, also a single one: a text, or an object if it has attributes (@name, with its text as #text) or children (a list if several have one name, and \"\" if empty); no such element, or status 204, is an empty page"},
-		{`, "response": {"format": "csv"}`, "an empty body, or status 204, is an empty page"},
+		{`, "response": {"format": "csv"}`, "an empty body, a header alone, or status 204, is an empty page"},
 	} {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"endpoint": "users"`+c.job+`}]}}`, nil)
 		require.Contains(t, x.Jobs[0].Items.Otherwise, c.want, c.job)

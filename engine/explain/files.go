@@ -166,9 +166,9 @@ func (x *JobExplanation) resumes(saved string) string {
 	switch {
 	case x.Partitions == nil:
 	case x.Partitions.OnError == rules.PartitionSkip:
-		done = append(done, "partitions that are complete, or failed and were skipped (onPartitionError)")
+		done = append(done, "partitions that have ended, or failed and were skipped (onPartitionError)")
 	default:
-		done = append(done, "partitions that are complete")
+		done = append(done, "partitions that have ended")
 	}
 	if x.Items.beside != "" {
 		evidence := ""

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -45,6 +46,8 @@ func (j explainer) items() ItemsExplanation {
 	default:
 		x.Path, x.Where = field.Text, "at "+placeOf(field.Text, field.Keys)+" of the response"
 		switch {
+		case slices.ContainsFunc(field.Keys, isIndex):
+			x.Where += " (a number is a place in a list, from 0, or a member of that name)"
 		case strings.Contains(field.Text, `\*`):
 			x.Where += ` (\* is a member named *)`
 		case strings.Contains(field.Text, "*"):
@@ -55,12 +58,18 @@ func (j explainer) items() ItemsExplanation {
 	if x.Format.IsLines() {
 		x.Otherwise = "an empty body, or status 204, is an empty page"
 	}
+	if x.Format == rules.FormatCSV && response.Header {
+		x.Otherwise = "an empty body, a header alone, or status 204, is an empty page"
+	}
 	if x.Format == rules.FormatCSV && response.Header && response.Columns == nil && response.Delimiter == 0 {
 		x.Otherwise += fmt.Sprintf("; a header with another delimiter than a comma fails the run (%s)", statusResponse)
 	}
 	switch x.Format {
 	case rules.FormatXML:
 		x.Where += " (XML)"
+		if field != nil && field.Lists == nil && len(field.Keys) == 0 {
+			x.Otherwise = "an object with the root element as its member: " + elementInWords
+		}
 		if field != nil && len(field.Text) > 0 && field.Text != "." {
 			x.Where += ", whose first name is that of the root element"
 			if field.Lists == nil && len(field.Keys) == 1 {
@@ -71,14 +80,16 @@ func (j explainer) items() ItemsExplanation {
 		const detected = "(the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by how the body begins"
 		if slices.ContainsFunc(j.Spec().ItemPaths(), func(path []string) bool { return len(path) > 0 }) {
 			x.Where += " " + detected + ")"
-			x.Otherwise += fmt.Sprintf("; of XML, the path begins with the root element, and each element of this name is an item; "+
-				"NDJSON or CSV fails the run (%s)", statusResponse)
+			x.Otherwise += fmt.Sprintf("; of XML, the path begins with the root element, and each element of this name is an item: %s; "+
+				"NDJSON or CSV fails the run (%s)", elementInWords, statusResponse)
 			break
 		}
 		x.Where += "; each line or row of NDJSON and CSV " + detected + tableInWords(response) +
 			"; a row of CSV is " + rowInWords(response) + ")"
 		if field == nil {
 			x.Otherwise += ", and so does XML"
+		} else {
+			x.Otherwise += "; XML is one item, an object with the root element as its member: " + elementInWords
 		}
 	}
 	return x
@@ -88,8 +99,7 @@ func (j explainer) items() ItemsExplanation {
 // consequence of having nothing.
 func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) string {
 	if j.Spec().Response.Format == rules.FormatXML {
-		return "each element of this name is an item, also a single one: a text, or an object if it has attributes (@name, with its " +
-			"text as #text) or children (a list if several have one name, and \"\" if empty); no such element, or status 204, is " + none
+		return "each element of this name is an item, also a single one: " + elementInWords + "; no such element, or status 204, is " + none
 	}
 	if j.Ruleset.Dialect.Switches().EmptyIsAbsent {
 		return fmt.Sprintf(`the elements of a list %s are the items; `+
@@ -121,8 +131,18 @@ func (j explainer) valuesOfItems(there, none string, lists []rules.ItemList) str
 	return text
 }
 
+// elementInWords says what an element of XML becomes.
+const elementInWords = "a text, or an object if it has attributes (@name, with its text as #text) or children (a list if several have " +
+	"one name, and \"\" if empty)"
+
 // wholeResponse says where the items are if dataField is a dot.
 const wholeResponse = "the elements of the response if it is a list, otherwise the response as one item"
+
+// isIndex reports whether a key of a path may be an index of a list.
+func isIndex(key string) bool {
+	_, err := strconv.ParseUint(key, 10, 32)
+	return err == nil
+}
 
 // placeOf returns the path of items as it is spelt or, if it has a delimiter other than a dot, with dots.
 func placeOf(text string, keys []string) string {
@@ -168,15 +188,18 @@ func tableInWords(r rules.ResponseFormat) string {
 	return out
 }
 
+// otherFields says what happens to a row of CSV that has another number of fields than there are columns.
+var otherFields = fmt.Sprintf("; a row with more or fewer fields fails the run (%s)", statusResponse)
+
 // rowInWords says what the item of a row of CSV is.
 func rowInWords(r rules.ResponseFormat) string {
 	switch {
 	case r.Columns != nil:
-		return "an object of texts"
+		return "an object of texts" + otherFields
 	case !r.Header:
-		return "a list of texts"
+		return "a list of texts, as many as it has fields"
 	}
-	return "an object of texts by the names in the first row"
+	return "an object of texts by the names in the first row" + otherFields
 }
 
 // A NeedExplanation is a value that items must have.
@@ -201,10 +224,11 @@ func (j explainer) needs(cutOff []string) (needs []NeedExplanation) {
 					return strings.Contains(part.Rule.Source, "number(state."+e.Rule.Target+")")
 				})
 			case rules.RoleKeep:
-				need.where = ", also on the last page"
+				need.where = " (also on the last page"
 				if cutOff != nil {
 					need.where += ", unless the list is " + wording.OrList(cutOff) + " there"
 				}
+				need.where += ")"
 			}
 			i := slices.IndexFunc(needs, func(had NeedExplanation) bool { return had.Path == need.Path })
 			if i < 0 {

@@ -91,6 +91,9 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	}
 	for i := range j.For {
 		v := &j.For[i]
+		if v.Values != nil && len(v.Values.Reads) > 0 {
+			sentences = append(sentences, j.valuesInWords(v, i == 0 && j.Parent == nil))
+		}
 		if v.Window == nil {
 			continue
 		}
@@ -101,17 +104,17 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 				"for.%s.from and, unless an expression formats it, like 2026-01-31T00:00:00.123456789Z.", v.Name))
 		}
 	}
-	order, nested, those := "in the order in which the values are listed", "", "them"
+	order, nested, those := "in the order in which the values are listed", "", ""
 	switch {
 	case x.Parent != "":
-		order, those = "in the order of the items of "+x.Parent, x.Together
+		order, those = "in the order of the items of "+x.Parent, ", but only "+x.Together
 	case j.For[0].Window != nil && len(j.For) == 1:
 		order = "from the first window to the last"
 	}
 	if len(j.For) > 1 {
 		nested = ", and the last variable changes first"
 	}
-	together := fmt.Sprintf("With --jobs N, up to N of %s run at the same time, beside other jobs.", those)
+	together := fmt.Sprintf("With --jobs N, up to N of them run at the same time%s, beside other jobs.", those)
 	if x.capped {
 		together = "Because of limits.partitions, they run one after another, also with --jobs."
 	}
@@ -123,11 +126,26 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, the items of the pages that it has got are written, "+
 			"and the run goes on (onPartitionError); "+
 			"the outcome of the job is then partial, however the others end (%s). "+
-			"So each error that fails the run, by the texts below, ends a partition only%s.%s",
+			"So each error that fails the run by another text, also one of the request for credentials, ends a partition only%s.%s",
 			failOnStatus(j.Ruleset.Dialect, rules.Partial), j.exceptChildren(), j.ifAllFail()))
 	}
 	return append(sentences,
 		"If one fails, the run fails with its exit status at once, without those that follow (onPartitionError).")
+}
+
+// valuesInWords says what happens if the values of a variable are nil or not a list. isFirst reports whether they are found
+// before the first request of the job.
+func (j explainer) valuesInWords(v *compile.ForVariable, isFirst bool) string {
+	status := statusResponse
+	if isFirst {
+		status = statusConfig
+	}
+	if j.MayLackValues(v) {
+		return fmt.Sprintf("If %s is nil or an empty list, there is no partition; another value that is not a list fails the run (%s).",
+			v.ID("values"), status)
+	}
+	return fmt.Sprintf("If %s is nil or not a list, the run fails (%s); if it is an empty list, there is no partition.",
+		v.ID("values"), status)
 }
 
 // afterChildren names the other children of its parent that run before the job, if there are any.
@@ -170,6 +188,9 @@ func (j explainer) maySeveral() bool {
 	return slices.ContainsFunc(j.For, func(v compile.ForVariable) bool { return len(v.Constants) != 1 })
 }
 
+// nilInJSON says what becomes of a value that is nil within a body of JSON, where it is not left out.
+const nilInJSON = "within an object or a list of a JSON body, it is null"
+
 // withoutValue says what happens without the values of items of ancestors that the job reads: requests lack a part, or
 // cannot be made, fields are null, no item passes, or none is chosen.
 func (j explainer) withoutValue() (sentences []string) {
@@ -206,7 +227,7 @@ func (j explainer) withoutValue() (sentences []string) {
 		says  string
 	}{
 		{inAddress, "If an item has no %s, or an empty one, its partition fails (" + statusResponse + ")."},
-		{sent, "If an item has no %s, that part of the request is left out (within an object: null), and audit.missing warns" + fails + "."},
+		{sent, "If an item has no %s, that part of the request is left out (" + nilInJSON + "), and audit.missing warns" + fails + "."},
 		{inFields, "If an item has no %s, fields read nil; if no item has it, audit.missing " + ofFields + "."},
 		{inFilters, "If no item has %s, and the filter that reads it leaves out items, audit.missing warns" + ofFilters + "."},
 		{inConditions, "If no item has %s, and there is no partition, audit.missing warns."},
@@ -299,16 +320,12 @@ func windowFacts(v *compile.ForVariable) []string {
 	case w.Granularity != (times.Span{}):
 		sentences[0] = fmt.Sprintf("%s.to is part of the window.", name)
 		if w.Granularity.Number == nil {
-			sentences[0] = fmt.Sprintf("%s.to is part of the window, with the whole %s that begins there: the API must take it so.",
+			sentences[0] = fmt.Sprintf("%s.to is part of the window, and so is the whole %s that begins there: the API must read it so.",
 				name, w.Granularity)
 		}
 		if w.Stepped() {
-			begin := ""
-			if w.Granularity.Number != 1 { // otherwise both are whole numbers
-				begin = fmt.Sprintf(", or the begin of the %s that has it", w.Granularity)
-			}
-			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window may be shorter: its %s.to is for.%[2]s.to%[3]s.",
-				w.Granularity, name, begin)
+			sentences[0] += fmt.Sprintf(" The next window begins %s after it. If the last window would end after for.%[2]s.to, its %[2]s.to is "+
+				"for.%[2]s.to as it is.", w.Granularity, name)
 		}
 		if w.Overlap != (times.Span{}) {
 			sentences[0] += fmt.Sprintf(" Each window but the first begins %s earlier: items of this overlap come twice.", w.Overlap)
@@ -332,15 +349,15 @@ func windowFacts(v *compile.ForVariable) []string {
 		sentences[0] += " A step of months from a day that a month lacks ends on its last day."
 	}
 	if w.Splits {
-		first := "where the first ends"
+		first := "there"
 		if w.Granularity != (times.Span{}) {
-			first = w.Granularity.String() + " after the end of the first"
+			first = w.Granularity.String() + " before it"
 		}
-		sentences = append(sentences, "The second half begins "+first+", near the middle, "+beginOfHalf(w)+" after "+name+".from. "+
-			"The pages of a window that is read in halves are not written: its halves have the same items. "+
-			"A window is written when it has ended, or when the run fails in it, and not page by page. "+
-			"One that is too small to be split is written as it is, with a warning. "+
-			"With --state, a window of which pages were saved goes on after them, and is not split any more (audit.window).")
+		sentences = append(sentences, "The second half begins at the middle of the window, rounded down to "+beginOfHalf(w)+" after "+
+			name+".from, but not to 0; the first half ends "+first+". The pages of a window that is read in halves are not written: its halves "+
+			"have the same items. A window is written when it has ended, or when the run fails in it, and not page by page. "+
+			"A window of at most "+smallestWindow(w)+" is not split, but written as it is, and the log warns (audit.window); so is, with "+
+			"--state, a window that a run continues after pages that were saved.")
 	}
 	return sentences
 }
@@ -449,7 +466,7 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 		case s.Items != "":
 			times = append(times, "the items of "+s.Items+j.condition(s))
 		case s.Window != nil:
-			times = append(times, "the windows of "+s.Name)
+			times = append(times, "the windows of for."+s.Name)
 		case s.Values != nil:
 			times = append(times, "the values of "+s.Name)
 		default:

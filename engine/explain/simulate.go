@@ -327,28 +327,28 @@ func (s *simulation) windowsInWords(v *compile.ForVariable) string {
 		return e.Value(&language.Machine{}, &s.page, language.MaxValueBytes)
 	})
 	shown := lists.Map(few, func(w map[string]any) string { return boundInWords(w["from"]) + " to " + boundInWords(w["to"]) })
-	subject := "The windows of " + v.Name + " are "
+	subject := "The windows of for." + v.Name + " are "
 	switch {
 	case err != nil && !errors.Is(err, errUnknownWindow):
 		begin := "The windows"
 		if firstRun {
 			begin = "Without kept values, the windows"
 		}
-		return s.redact(fmt.Sprintf("%s of %s cannot be computed, so the run fails before the first request of the job (%s): %s",
+		return s.redact(fmt.Sprintf("%s of for.%s cannot be computed, so the run fails before the first request of the job (%s): %s",
 			begin, v.Name, statusConfig, err)) + "."
 	case err != nil || n == 0 || open && n == 1:
 		return ""
 	case n == 1:
-		subject = "The only window of " + v.Name + " is "
+		subject = "The only window of for." + v.Name + " is "
 	case open:
 		shown = append(shown[:2], "and so on up to "+v.To.Rule.Source)
 	case n > 3:
 		shown[1] += ", …"
 		fallthrough
 	default:
-		subject = fmt.Sprintf("The %d windows of %s are ", n, v.Name)
+		subject = fmt.Sprintf("The %d windows of for.%s are ", n, v.Name)
 		if n == most {
-			subject = fmt.Sprintf("The first %d windows of %s are ", n, v.Name)
+			subject = fmt.Sprintf("The first %d windows of for.%s are ", n, v.Name)
 		}
 	}
 	if firstRun {

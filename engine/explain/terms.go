@@ -16,7 +16,7 @@ type TermExplanation struct {
 }
 
 // explainedNames are the fields of the page context that are explained if a rule reads them.
-var explainedNames = []string{"page", "first", "sent", "samePage", "emptyWindow", "polled", "key", "request", "uuid"}
+var explainedNames = []string{"page", "first", "sent", "prev", "samePage", "emptyWindow", "polled", "key", "request", "uuid"}
 
 // lacking are the names whose members a response, an item or the previous run may lack.
 var lacking = []string{"body", "header", "link", "item", "items", "kept", "first", "prev"}
@@ -135,7 +135,7 @@ func (u usedNames) terms() (terms []TermExplanation) {
 			"a member of a text: a comparison with it is false, unless it is == or !=, and it is in no list; arithmetic with it " +
 			"gives nil, and so does a function, unless its text says otherwise; a condition that is nil is false, and one that is " +
 			"neither true nor false fails the rule; " +
-			"a part of a request that is nil is left out, but within an object it is sent as null; the log names a path that " +
+			"a part of a request that is nil is left out (" + nilInJSON + "); the log names a path that " +
 			"page 1 lacks, unless it is a link or the rule tests whether it is there"})
 	}
 	return terms

@@ -79,8 +79,7 @@ func (t *textWriter) writeInputs() {
 			return fmt.Sprintf("%s (%s)", in.Name, in.Says)
 		}), ", "))
 		if slices.ContainsFunc(e.Inputs, func(in InputExplanation) bool { return in.optional }) {
-			t.writeParagraph(2, "An input that is left out is nil. A part of a request that is nil is left out, but within an object it is "+
-				"sent as null.")
+			t.writeParagraph(2, "An input that is left out is nil. A part of a request that is nil is left out ("+nilInJSON+").")
 		}
 		t.writeBlank()
 	}
@@ -328,7 +327,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	}
 	t.writeRequest("second request", x.Second)
 	if x.First.typed || x.FirstKept != nil && x.FirstKept.typed || x.Second != nil && x.Second.typed {
-		t.writeRow("", `in a body, a number, true, false, null or a list takes the place of "{value}" with its quotes`)
+		t.writeRow("", `in a body, a value that is not a text takes the place of "{value}" with its quotes`)
 	}
 	t.writeRow("items", x.Items.Where+origin(x.Items.From))
 	if x.Items.Otherwise != "" {

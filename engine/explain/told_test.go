@@ -18,16 +18,16 @@ func toldOf(t *testing.T, config string) string {
 // Windows are written with their bounds, as far as these are known before a run.
 func TestTheWindowsAreTold(t *testing.T) {
 	for _, c := range []struct{ name, window, want string }{
-		{"numbers", `"from": 1, "to": 25, "step": 10, "granularity": 1`, "The 3 windows of w are 1 to 10, 11 to 20, 21 to 25."},
+		{"numbers", `"from": 1, "to": 25, "step": 10, "granularity": 1`, "The 3 windows of for.w are 1 to 10, 11 to 20, 21 to 25."},
 		{"dates", `"from": "2026-01-01", "to": "2026-03-05", "step": "7d"`,
-			"The 9 windows of w are 2026-01-01T00:00:00Z to 2026-01-08T00:00:00Z, 2026-01-08T00:00:00Z to 2026-01-15T00:00:00Z, …, " +
+			"The 9 windows of for.w are 2026-01-01T00:00:00Z to 2026-01-08T00:00:00Z, 2026-01-08T00:00:00Z to 2026-01-15T00:00:00Z, …, " +
 				"2026-02-26T00:00:00Z to 2026-03-05T00:00:00Z."},
-		{"one window", `"from": 1, "to": 5`, "The only window of w is 1 to 5. w.to is not part of the window. Both are numbers."},
-		{"very many", `"from": 0, "to": 1000000, "step": 1`, "The first 10000 windows of w are 0 to 1, 1 to 2, …, 9999 to 10000."},
+		{"one window", `"from": 1, "to": 5`, "The only window of for.w is 1 to 5. w.to is not part of the window. Both are numbers."},
+		{"very many", `"from": 0, "to": 1000000, "step": 1`, "The first 10000 windows of for.w are 0 to 1, 1 to 2, …, 9999 to 10000."},
 		{"an end within a unit", `"from": "2026-01-01", "to": "2026-01-07T12:00:00Z", "step": "7d", "granularity": "1d"`,
-			"The only window of w is 2026-01-01T00:00:00Z to 2026-01-07T00:00:00Z."},
+			"The only window of for.w is 2026-01-01T00:00:00Z to 2026-01-07T00:00:00Z."},
 		{"an end that the run decides", `"from": "2026-01-01", "to": "now()", "step": "1d"`,
-			"The windows of w are 2026-01-01T00:00:00Z to 2026-01-02T00:00:00Z, 2026-01-02T00:00:00Z to 2026-01-03T00:00:00Z, and so on up to now()."},
+			"The windows of for.w are 2026-01-01T00:00:00Z to 2026-01-02T00:00:00Z, 2026-01-02T00:00:00Z to 2026-01-03T00:00:00Z, and so on up to now()."},
 	} {
 		config := `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [{"endpoint": "users", "for": {"w": {` + c.window + `}},
 			"params": {"from": {"expr": "w.from"}}}]}}`
@@ -40,8 +40,8 @@ func TestWindowsThatARunDecidesAreNotTold(t *testing.T) {
 	for _, window := range []string{`"from": "now()", "to": "now()", "step": "1d"`, `"from": 1, "to": {"input": "end"}`, `"from": {"input": "end"}, "to": 5`} {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "inputs": {"end": {}}, "config": {"jobs": [{"endpoint": "users",
 			"for": {"w": {`+strings.NewReplacer(`{"input": "end"}`, `"input.end"`).Replace(window)+`}}, "params": {"from": {"expr": "w.from"}}}]}}`, nil)
-		require.NotContains(t, x.String(), "of w are", window)
-		require.NotContains(t, x.String(), "of w is", window)
+		require.NotContains(t, x.String(), "of for.w are", window)
+		require.NotContains(t, x.String(), "of for.w is", window)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"a token", job(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, data),
 			"a response without access_token, such as HTML or one that is empty or cut off, fails the run (exit status 3)"},
 		{"windows that are a text", job("", `"for": {"w": {"from": 0, "to": "input.team", "step": 10}}`),
-			"The windows of w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
+			"The windows of for.w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
 			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.errorBody and audit.contract can fail the run; the others above are not sought."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
@@ -129,7 +129,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"fetching ahead with a limit on partitions", `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "pagenum"}}, "config": {"limits": {"partitions": 3}, "jobs": [` + users + `}]}}`,
 			"not by default, because the configuration has limits.partitions; --prefetch N"},
 		{"windows from a kept value", config("", users+`, "for": {"w": {"from": "kept.id", "to": 5}}, "params": {"w": {"expr": "w.from"}}, "incremental": {"cursor": "id"}}`),
-			"Without kept values, the windows of w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
+			"Without kept values, the windows of for.w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
 		{"a full page that is the last", config(`, "pagination": {"method": "offset", "limit": 2, "limitStop": {"count": 2}}`, users+"}"),
 			"Sends GET https://x.example/v1/users?limit=2&offset=0 (no api.authentication) once."},
 		{"a short page that is not the last", config(`, "pagination": {"method": "pagenum", "limit": 2, "limitStop": {"count": 2}}`, users+"}"),
@@ -142,7 +142,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"resolved against the address of the response; a value that is not a text fails the run (exit status 5)"},
 		{"another delimiter", config("", users+`, "response": {"format": "csv"}}`), "a header with another delimiter than a comma fails the run (exit status 5)"},
 		{"the halves of a window", config("", users+`, "for": {"w": {"from": 0, "to": 8, "step": 4, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
-			"The second half begins where the first ends, near the middle, whole seconds or a whole number after w.from."},
+			"The second half begins at the middle of the window, rounded down to whole seconds or a whole number after w.from, but not to 0; the first half ends there."},
 		{"a number in a text", config(`, "pagination": {"method": "pagenum", "stopRules": ["body.page >= body.pages"]}`, users+"}"), "a < b numbers are compared by their value, and so are a number and a text"},
 		{"params of a response", config(`, "pagination": {"method": "expression", "nextRequest": {"params": "body.next"}, "stopRules": ["body.done"]}`, users+"}"),
 			"each member replaces the param of the same name in its place, or follows the others; null removes the param; a list is sent as a[0]=1&a[1]=2, and an object as a[b]=1; a value that is not an object fails the run (exit status 5)"},
@@ -199,7 +199,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"a private address", config(`, "dialect": "keboola"`, users+"}"),
 			"At a private address, such as one of a local network, it fails the run (exit status 6), unless its host is that of api.baseUrl, or api.allowedOrigins has the address."},
 		{"the halves of a window whose end is included", config("", users+`, "for": {"w": {"from": 0, "to": 8, "granularity": 1, "splitWhen": "body.full"}}, "params": {"w": {"expr": "w.from"}}}`),
-			"The second half begins 1 after the end of the first, near the middle, a multiple of 1 after w.from."},
+			"The second half begins at the middle of the window, rounded down to a multiple of 1 after w.from, but not to 0; the first half ends 1 before it."},
 		{"the form of a time", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "2026-01-03", "step": "1d"}}, "params": {"w": {"expr": "w.from.Format('2006-01')"}}}`),
 			".Format(layout) a time as text; the layout is how 2 January 2006 at 15:04:05 is written in that form"},
 		{"the time", config(`, "pagination": {"method": "pagenum", "stopRules": ["date(items[-1].at) > now()"]}`, users+"}"),
@@ -210,7 +210,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 			"NDJSON or CSV fails the run (exit status 5)"},
 		{"a format that responses name, without dataField", config(`, "response": {"format": "auto"}`, users+"}"),
 			"each line or row of NDJSON and CSV (the format is that of Content-Type or, if it names none, JSON, NDJSON or XML by how the body begins; " +
-				"a row of CSV is an object of texts by the names in the first row) no list in an object, or status 204, is an empty page; several, " +
+				"a row of CSV is an object of texts by the names in the first row; a row with more or fewer fields fails the run (exit status 5)) no list in an object, or status 204, is an empty page; several, " +
 				"or another response, fail the run (exit status 5), and so does XML"},
 		{"a poll", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, users+"}"),
 			"samePage: every request after the first is a poll"},
@@ -306,7 +306,7 @@ func TestFactsOfChildrenAreTold(t *testing.T) {
 	text := toldOf(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [
 		{"id": "orders", "endpoint": "orders", "incremental": {"cursor": "at", "param": "since"}},
 		{"id": "lines", "endpoint": "lines", "for": {"order": {"items": "orders"}}, "params": {"group": {"expr": "order.group"}}}]}}`)
-	require.Contains(t, text, "If an item has no order.group, that part of the request is left out (within an object: null), and audit.missing warns or, "+
+	require.Contains(t, text, "If an item has no order.group, that part of the request is left out (within an object or a list of a JSON body, it is null), and audit.missing warns or, "+
 		"if no item has it, fails the run (exit status 9).")
 	require.Contains(t, text, "In a run without kept values of orders, as the first one is and each without --kept and --state, the file is replaced if no job of the tree fails")
 	require.Contains(t, text, "Saved for this job, and read by no other, in the --kept or --state file")
@@ -551,7 +551,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 		aws4     = `, "pagination": {"method": "offset", "limit": 2}, "authentication": {"type": "aws4", "region": "r", "service": "s", "accessKeyId": "a", "#secretAccessKey": "b"}`
 	)
 	for _, c := range []struct{ name, with, without, told string }{
-		{"skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}`), config("", users+parts+"}"), "and does not repeat partitions that are complete, or failed and were skipped (onPartitionError); after exit status 0"},
+		{"skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}`), config("", users+parts+"}"), "and does not repeat partitions that have ended, or failed and were skipped (onPartitionError); after exit status 0"},
 		{"evidence in a partition", config("", users+parts+"}"), config("", users+"}"), "and after evidence all partitions of the jobs that have it."},
 		{"a sorted query", config(aws4, users+"}"), config(`, "pagination": {"method": "offset", "limit": 2, "offsetParam": "a"}`, users+"}"), "first request GET https://x.example/v1/users?limit=2&offset=0"},
 		{"a filter", config("", users+`, "filter": "item.a"}`), config("", users+"}"), "an item is left out if this is false or nil; any other value than true fails the run (exit status 5)"},
@@ -568,7 +568,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 		{"a condition on items", config("", users+`}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users", "when": "user.n > 0"}}}`), config("", users+"}, "+posts+"}"), nilEntry},
 		{"a predicate", config(`, "pagination": {"method": "pagenum", "stopRules": ["any(items, .at < 'a')"]}`, users+"}"), config(paged, users+"}"), "a number and another text fail the rule; two texts"},
 		{"the last window of days", config("", users+`, "for": {"w": {"from": "2026-01-01", "to": "2026-03-05", "step": "7d", "granularity": "1d"}}, "params": {"k": {"expr": "w.from"}}}`),
-			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`), "with the whole 1d that begins there: the API must take it so."},
+			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`), "and so is the whole 1d that begins there: the API must read it so."},
 		{"an overlap that is asked for", config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3}}, "params": {"k": {"expr": "w.from"}}}`),
 			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "overlap": 1}}, "params": {"k": {"expr": "w.from"}}}`), "items of a partition occur in an earlier one"},
 		{"evidence of one of several jobs", config("", users+"}, "+posts+"}"), config(`, "dialect": "keboola"`, users+"}, "+posts+"}"), "Evidence of the audit stops no job"},
@@ -624,7 +624,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		{"an addition", config("", users+`, "fields": {"a": "item.b + ' '"}}`), config(paged, users+`, "fields": {"a": "item.b"}}`),
 			"a + b two texts are joined, and two numbers added; a text and a number fail the rule"},
 		{"a window that is continued", config(paged, users+split), config(paged, users+whole),
-			"With --state, a window of which pages were saved goes on after them, and is not split any more (audit.window)."},
+			"is not split, but written as it is, and the log warns (audit.window); so is, with --state, a window that a run continues after pages that were saved."},
 	} {
 		require.Contains(t, toldOf(t, c.with), c.told, c.name)
 		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
@@ -633,7 +633,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
 	require.Contains(t, short(config(paged, users+split)), "cannot be split further only warns unless an earlier run has written pages of it")
-	const skipped = "and does not repeat partitions that are complete, or failed and were skipped (onPartitionError); after exit status 0"
+	const skipped = "and does not repeat partitions that have ended, or failed and were skipped (onPartitionError); after exit status 0"
 	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
 	require.NotContains(t, short(config("", users+whole)), skipped)
 	const poll = "which repeats the previous request after a wait of more than 0 (nextRequest.after)"
@@ -661,8 +661,8 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 		{"requests ahead of GET", config(paged, users+"}"), config(paged, form), "by default, the next page while one of 64 KiB or more is read; --prefetch N requests"},
 		{"requests beyond the end", config(paged, users+"}"), config("", users+"}"), "also beyond the end, where an error changes nothing."},
 		{"the last window of days", config("", windows(`"to": "2026-03-05", "step": "7d", "granularity": "1d"`)),
-			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3, "granularity": 1}}, "params": {"k": {"expr": "w.from"}}}`),
-			"The last window may be shorter: its w.to is for.w.to, or the begin of the 1d that has it."},
+			config("", users+`, "for": {"w": {"from": 1, "to": 9, "step": 3}}, "params": {"k": {"expr": "w.from"}}}`),
+			"If the last window would end after for.w.to, its w.to is for.w.to as it is."},
 		{"a value that might not be text", config(`, "pagination": {"method": "expression", "nextRequest": {"params": {"c": "body.next"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
 			config(`, "pagination": {"method": "keyset", "idKey": "id", "param": "c"}`, users+`, "method": "POST"}`), "with its quotes"},
 		{"a text in an object", config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": body.next}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
@@ -673,7 +673,7 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 		{"an identifier that is increased", config(cursor+`, "increment": 1}`, users+"}"), config(cursor+"}", users+"}"), "its id is neither a number nor the text of one, on any page but the last"},
 		{"an identifier", config(cursor+"}", users+"}"), config(cursor+`, "increment": 1}`, users+"}"), "its id is neither a number nor a text, on any page but the last"},
 		{"a kept identifier", config(`, "pagination": {"method": "pagenum", "keep": {"id": "greatest(items, 'id', kept.id)"}}`, users+"}"), config(cursor+"}", users+"}"),
-			"its id is neither a number nor a text, also on the last page"},
+			"its id is neither a number nor a text (also on the last page)"},
 		{"a key", config("", users+`, "key": "id"}`), config("", users+"}"), "--merge The rows of the file stay, also in a run without kept values, but a row of the run replaces those with its key. An item without a value of its key fails the run (exit status 5)."},
 		{"the time of a run", config("", windows(`"to": "now()"`)), config("", windows(`"to": "2026-03-05"`)), "in for, the start of the run, or of the one that it continues;"},
 		{"a path in XML", config("", users+xml+`, "dataField": "a.b"}`), config("", users+`, "dataField": "a.b"}`), "at a.b of the response (XML), whose first name is that of the root element"},
@@ -715,7 +715,7 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 			config(paged, users+since+"}"), "the later requests have them, too, except for t, and a run"},
 		{"a kept value in all requests", config(paged, users+since+"}"), config(paged, users+"}"), "the later requests have them, too, and a run"},
 		{"values that a limited list must have", config(keeps(`"limitStop": {"count": 4}`), users+"}"), config(keeps(`"limit": 4`), users+"}"),
-			"also on the last page, unless the list is limited there"},
+			"(also on the last page, unless the list is limited there)"},
 		{"a partial job", config("", users+skip), config("", users+"}"), "the outcome of the job is then partial, however the others end (exit status 0"},
 		{"a job that may have no partition", config("", users+"}, "+posts+"}"), config("", users+"}"), "also if no row is written, or there is no partition;"},
 		{"a file that rows are added to", config("", users+"}"), config("", users+`, "emit": false}`),
@@ -763,4 +763,37 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 	}
 	require.Contains(t, toldOf(t, input(`"optional": true`)), leftOut)
 	require.NotContains(t, toldOf(t, input(`"default": 1`)), leftOut)
+}
+
+// What was missing or ambiguous in the fourteenth trial.
+func TestAFactOfTheFourteenthTrialIsToldWhereItApplies(t *testing.T) {
+	const (
+		users = `{"id": "users", "endpoint": "users"`
+		parts = `, "for": {"k": {"values": [1, 2]}}, "params": {"k": {"expr": "k"}}`
+		auto  = `, "response": {"format": "auto"}`
+		csv   = `, "response": {"format": "csv"`
+	)
+	config := configOf
+	values := func(expression string) string {
+		return `{"api": {"baseUrl": "https://x.example/"}, "inputs": {"a": {"optional": true}}, "config": {"jobs": [` + users + `, "for": {"k": {"values": ` +
+			expression + `}}, "params": {"k": {"expr": "k"}}}]}}`
+	}
+	for _, c := range []struct{ name, with, without, told string }{
+		{"an element of XML by its Content-Type", config("", users+auto+`, "dataField": "a.b"}`), config("", users+`, "dataField": "a.b"}`),
+			"each element of this name is an item: a text, or an object if it has attributes (@name, with its text as #text) or children"},
+		{"the root element", config("", users+auto+`, "dataField": "."}`), config("", users+auto+"}"), "XML is one item, an object with the root element as its member"},
+		{"fields of CSV", config("", users+csv+`}}`), config("", users+csv+`, "header": false}}`), "; a row with more or fewer fields fails the run (exit status 5)"},
+		{"a header alone", config("", users+csv+`}}`), config("", users+csv+`, "header": false}}`), "a header alone"},
+		{"an index", config("", users+`, "dataField": "a.1"}`), config("", users+`, "dataField": "a.b"}`), "(a number is a place in a list, from 0, or a member of that name)"},
+		{"values that are nil", values(`"split(input.a, ',')"`), values(`["a"]`),
+			"If for.k.values is nil or not a list, the run fails (exit status 2); if it is an empty list, there is no partition."},
+		{"values of an item that are nil", config("", users+`}, {"endpoint": "u", "for": {"o": {"items": "users"}, "k": {"values": "o.all"}}, "params": {"k": {"expr": "k"}}}`), values(`["a"]`),
+			"If for.k.values is nil or an empty list, there is no partition; another value that is not a list fails the run (exit status 5)."},
+		{"the flag about other jobs", config("", users+"}"), config("", users+`}, {"endpoint": "teams"}`), "--keep-going It has no effect, since there is one job, nor has --jobs."},
+		{"a limit for each partition", config(`, "pagination": {"method": "pagenum"}`, users+parts+"}"), config(`, "pagination": {"method": "pagenum"}`, users+"}"),
+			"--max-pages N A list, that of each partition, ends after N pages, unless another rule ends it on page N."},
+	} {
+		require.Contains(t, toldOf(t, c.with), c.told, c.name)
+		require.NotContains(t, toldOf(t, c.without), c.told, c.name)
+	}
 }
