@@ -21,17 +21,26 @@ import (
 // would let the item pass or let the list go on, the absence of the value has decided, and the rule fails: see
 // [lackCheck].
 
-// A marking has the names of the fields of the context, and of the variables of the state, whose reads are marked in a rule.
-type marking string
+// A marking says whose reads are marked in a rule.
+type marking struct {
+	roots     []string // fields of the context
+	variables []string // variables of the state
+	key       string   // differs from those of other markings
+}
 
-const (
-	marksNone  marking = ""
-	marksGiven marking = "kept input state sent job prev first" // for a condition on items, or the values of a variable
-	marksEnd   marking = "kept input"                           // for a rule that may end the list; variables of the state are added
+func newMarking(variables []string, roots ...string) *marking {
+	return &marking{roots, variables, strings.Join(roots, " ") + "," + strings.Join(variables, " ")}
+}
+
+var (
+	marksNone  = newMarking(nil)
+	marksEnd   = newMarking(nil, rules.ContextKept, rules.ContextInput) // for a variable of the state; see also marksOfEnds
+	marksGiven = newMarking(nil, rules.ContextKept, rules.ContextInput, rules.ContextState, rules.ContextSent, rules.ContextJob,
+		rules.ContextPrev, rules.ContextFirst) // for a condition on items, or the values of a variable
 )
 
-// markingOf returns the marking of a rule, and the check of its values, which is nil if nothing is marked.
-func (c *Compiler) markingOf(rule rules.Rule, set *rules.Ruleset) (marking, *lackCheck) {
+// markingOf returns the marking of a rule, and the check of its values. The check is nil if nothing is marked.
+func (c *Compiler) markingOf(rule rules.Rule, set *rules.Ruleset) (*marking, *lackCheck) {
 	switch {
 	case rule.SelectsItems():
 		return marksGiven, filterCheck
@@ -47,9 +56,19 @@ func (c *Compiler) markingOf(rule rules.Rule, set *rules.Ruleset) (marking, *lac
 	return marksNone, nil
 }
 
-// marksOfEnds returns the marking of the rules of a set that may end the list.
-func (c *Compiler) marksOfEnds(set *rules.Ruleset) marking {
-	return marking(strings.Join(append([]string{string(marksEnd)}, c.givenVariables(set)...), " "))
+// marksOfEnds returns the marking of the rules of a set that may end the list. It also has the variables of the state whose first
+// values are kept values or inputs.
+func (c *Compiler) marksOfEnds(set *rules.Ruleset) *marking {
+	if c.ends[set] == nil {
+		var variables []string
+		for _, r := range set.Rules {
+			if r.Role == rules.RoleInit && c.readsGiven(r, set) {
+				variables = append(variables, r.Target)
+			}
+		}
+		c.ends[set] = newMarking(variables, marksEnd.roots...)
+	}
+	return c.ends[set]
 }
 
 // mayEnd reports whether a rule may end the list.
@@ -71,16 +90,6 @@ func (c *Compiler) readsGiven(rule rules.Rule, set *rules.Ruleset) bool {
 	return slices.ContainsFunc(c.readsOf(rule, set), marksEnd.marks)
 }
 
-// givenVariables returns the variables of the state whose first values are kept values or inputs.
-func (c *Compiler) givenVariables(set *rules.Ruleset) (names []string) {
-	for _, r := range set.Rules {
-		if r.Role == rules.RoleInit && c.readsGiven(r, set) {
-			names = append(names, rules.ContextState+"."+r.Target)
-		}
-	}
-	return names
-}
-
 // decides reports whether a variable of the state decides which items the job obtains: a rule that may end the list or that
 // chooses items depends on it.
 func (c *Compiler) decides(name string, set *rules.Ruleset) bool {
@@ -99,28 +108,29 @@ func (c *Compiler) decides(name string, set *rules.Ruleset) bool {
 }
 
 // marks reports whether a read is marked.
-func (k marking) marks(r Read) bool {
-	names := strings.Fields(string(k))
+func (k *marking) marks(r Read) bool {
 	switch {
 	case r.Has || r.Open:
 		return false
 	case r.Past != "":
-		return slices.Contains(names, r.Past)
+		return slices.Contains(k.roots, r.Past)
+	case len(r.Path) == 0:
+		return false
 	}
-	return len(r.Path) > 0 && (slices.Contains(names, r.Root) || slices.Contains(names, r.Root+"."+r.Path[0]))
+	return slices.Contains(k.roots, r.Root) || r.Root == rules.ContextState && slices.Contains(k.variables, r.Path[0])
 }
 
 // A lackMarker marks the reads of a rule, and the places at which a lack decides.
 type lackMarker struct {
 	finder   *accessFinder // its locals are the let variables in force
-	marking  marking
+	marking  *marking
 	lets     map[string]bool // whether a let variable may be a lack
 	elements []bool          // whether the elements of the predicates in force may be lacks
 	made     int             // number of let variables that were added
 }
 
 // markLacks marks the reads of a rule as marking says.
-func (l *Language) markLacks(node *ast.Node, marking marking) {
+func (l *Language) markLacks(node *ast.Node, marking *marking) {
 	k := &lackMarker{finder: &accessFinder{language: l, locals: map[string]int{}}, marking: marking, lets: map[string]bool{}}
 	k.mark(node)
 }
@@ -323,7 +333,7 @@ func (k *lackMarker) isChosen(node ast.Node) bool {
 		}
 	}
 	read, ok := k.finder.read(base)
-	return ok && read.Is(rules.ContextKept) && slices.Contains(strings.Fields(string(k.marking)), rules.ContextKept)
+	return ok && read.Is(rules.ContextKept)
 }
 
 // isKept reports whether an operand is a kept value, or a member of one with a constant key.
@@ -336,7 +346,7 @@ func (k *lackMarker) isKept(node ast.Node) bool {
 func (k *lackMarker) varies(node ast.Node) (varies bool) {
 	f := &accessFinder{language: k.finder.language, locals: map[string]int{}}
 	f.found = func(a access) {
-		varies = varies || a.read.Past != "" || !slices.Contains(strings.Fields(string(marksGiven)), a.read.Root)
+		varies = varies || a.read.Past != "" || !slices.Contains(marksGiven.roots, a.read.Root)
 	}
 	f.walk(&node)
 	for inner := range nodes(node) {

@@ -57,7 +57,8 @@ type code struct {
 type Compiler struct {
 	language *Language
 	config   *conf.Config
-	cache    map[string]cached // by the source, its variables, and its marking
+	cache    map[string]cached           // by the source, its variables, and its marking
+	ends     map[*rules.Ruleset]*marking // of rules that may end the list
 }
 
 type cached struct {
@@ -67,7 +68,7 @@ type cached struct {
 
 // NewCompiler returns a compiler of expressions in a language.
 func NewCompiler(l *Language) *Compiler {
-	return &Compiler{language: l, config: l.checker(), cache: map[string]cached{}}
+	return &Compiler{language: l, config: l.checker(), cache: map[string]cached{}, ends: map[*rules.Ruleset]*marking{}}
 }
 
 // Expression compiles a rule of a ruleset. Besides the fields that all rules may read, it may read the
@@ -87,11 +88,11 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 	return &Expression{Rule: rule, Reads: code.reads, check: check, code: code}, nil
 }
 
-// compile returns the code of a source, which may name the given variables of for. Its reads of the names in the marking
-// are marked: see [marking]. The error is a fault, or an error of the expression language.
-func (c *Compiler) compile(source string, variables []string, marking marking) (*code, error) {
+// compile returns the code of a source, which may name the given variables of for. Its reads are marked as
+// the marking says. The error is a fault, or an error of the expression language.
+func (c *Compiler) compile(source string, variables []string, marking *marking) (*code, error) {
 	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
-	key := strings.Join(append(variables, source, string(marking)), "\x00")
+	key := strings.Join(append(variables, source, marking.key), "\x00")
 	entry, known := c.cache[key]
 	if !known {
 		entry.code, entry.err = c.translate(source, variables, marking)
@@ -106,7 +107,7 @@ func (c *Compiler) compile(source string, variables []string, marking marking) (
 }
 
 // translate takes a source from text to a program.
-func (c *Compiler) translate(source string, variables []string, marking marking) (*code, error) {
+func (c *Compiler) translate(source string, variables []string, marking *marking) (*code, error) {
 	if len(source) > maxSource {
 		return nil, &Fault{Message: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(source), maxSource)}
 	}
