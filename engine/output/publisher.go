@@ -24,8 +24,8 @@ import (
 // configuration, and every item is in its file exactly once.
 //
 // A Publisher is an [engine.Sink]. [Publisher.Run] also publishes the results of failed runs. A program that
-// passes pages to it in another way, such as by [engine.Engine.RunTo], must then call [Publisher.End], and after
-// success [checkpoint.Store.End], as Run does: without them, nothing is published, or the state does not end.
+// passes pages to it in another way, such as by [engine.Engine.RunTo], must then call [Publisher.End] and
+// [Publisher.Finish], as Run does: without them, nothing is published, or the state does not end.
 type Publisher struct {
 	*run
 	pipes        pipes        // pipes and devices, which the targets and the trace write to
@@ -159,14 +159,11 @@ func (p *Publisher) Engine() *engine.Engine { return p.engine }
 // Recording returns the file of [PublisherOptions.RecordFile], or nil if the run is not recorded.
 func (p *Publisher) Recording() *Recording { return p.runFiles.recording }
 
-// Run runs the engine and publishes its results. After success, the next run with the state is the
-// next increment.
+// Run runs the engine, publishes its results and closes all files. After success, the next run with
+// the state is the next increment.
 func (p *Publisher) Run(ctx context.Context) (*engine.Result, error) {
 	result, err := p.engine.Run(ctx, p.Page)
-	if err = p.End(result, err); err == nil {
-		err = p.store.End()
-	}
-	return result, err
+	return result, p.Finish(p.End(result, err))
 }
 
 // Page writes the items of a page. The last page of a file also publishes the file. With a state,
@@ -327,6 +324,17 @@ func (p *Publisher) refusedRoots(result *engine.Result) map[string]bool {
 		}
 	}
 	return refused
+}
+
+// Finish ends the state, unless the run has failed, and closes all files. The caller has reported
+// the result, and passes the error of the run, which may be nil. Finish returns this error joined with
+// its own errors.
+func (p *Publisher) Finish(failed error) error {
+	err := errors.Join(failed, files.WriteError(p.pipes.close()))
+	if err == nil {
+		err = p.store.End()
+	}
+	return errors.Join(err, p.Close())
 }
 
 // Close closes all files, also the files of the store, and returns the first error.

@@ -254,15 +254,41 @@ func TestAPublisherIsASink(t *testing.T) {
 			e := loadFlaky(t, server.URL, "x,x").With(engine.WithParallelJobs(2))
 			p, err := Open(e, checkpoint.Stateless(), o)
 			require.NoError(t, err)
-			_, err = p.Engine().RunTo(t.Context(), p)
-			require.NoError(t, err)
-			require.NoError(t, p.Close())
+			result, err := p.Engine().RunTo(t.Context(), p)
+			require.NoError(t, p.Finish(p.End(result, err)))
 		}
 		if order == Queued {
 			require.Equal(t, "a1 a2 a3 a4 b1 b2 b3 b4", idsOf(t, filepath.Join(dir, "x.csv")))
 		}
 		require.Equal(t, 9, bytes.Count(stream.Bytes(), newline))
 	}
+}
+
+// TestARunThatHasNotReportedDoesNotEndItsState: the next run has nothing left to extract, and reports the success.
+func TestARunThatHasNotReportedDoesNotEndItsState(t *testing.T) {
+	api := &flakyAPI{}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	dir := t.TempDir()
+	open := func() (*engine.Engine, *checkpoint.Store) {
+		e := loadFlaky(t, server.URL, "x,y")
+		store, err := checkpoint.Open(filepath.Join(dir, "state"), "test", e.Fingerprint())
+		require.NoError(t, err)
+		return e, store
+	}
+	for _, unreported := range []error{errors.New("the disk is full"), nil} {
+		e, store := open()
+		p, err := Open(e, store, PublisherOptions{Dir: dir})
+		require.NoError(t, err)
+		result, err := p.Engine().RunTo(t.Context(), p)
+		require.NoError(t, p.End(result, err))
+		require.ErrorIs(t, p.Finish(unreported), unreported)
+		require.EqualValues(t, 10, api.requests.Load())
+	}
+	_, store := open()
+	defer store.Close()
+	_, ended := store.Follows()
+	require.True(t, ended)
 }
 
 // TestAListThatShrankMayBeRefused publishes a file in each way in which a program may run, after

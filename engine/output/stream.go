@@ -146,5 +146,6 @@ func (ps *pipes) close() (first error) {
 	for _, file := range ps.files {
 		first = cmp.Or(first, file.Close())
 	}
+	ps.files = nil
 	return first
 }

@@ -182,7 +182,7 @@ func (x *extraction) runLoaded(l *loaded) error {
 }
 
 // extract runs the jobs and writes their pages.
-func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err error) {
+func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) error {
 	x.logWarnings(logger, l.Warnings())
 	if x.discarded != "" {
 		logger.Warn(fmt.Sprintf("standard output is closed or %s: %s will be discarded", os.DevNull, x.discarded), "event", "discarded")
@@ -211,14 +211,9 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 	}
 	l.Engine, l.skipped = out.Engine(), out.Skipped
 	state.logResume(l)
-	defer func() {
-		if err == nil { // if End fails, the next run finishes the publication
-			err = state.store.End()
-		}
-	}()
 	tape, err := x.startRecording(l, out)
 	if err != nil {
-		return errors.Join(err, out.Close())
+		return out.Finish(err)
 	}
 	return x.runJobs(l, out, tape, logger, bar)
 }
@@ -265,16 +260,16 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 	tape.log(logger)
 	files := out.Files()
 	unwritten := x.writeResult(files, result)
-	err = errors.Join(err, out.Close())
 	if l.forgets {
 		warnForgotten(logger, result)
 	}
 	logSummary(logger, result, time.Since(start), err)
 	if err = errors.Join(err, unwritten); err != nil {
 		logRepeated(logger, files)
-		return err
+	} else {
+		err = x.refuseEndings(l, result, files)
 	}
-	return x.refuseEndings(l, result, files)
+	return out.Finish(err)
 }
 
 // takesTurns reports whether a run has one page at a time, unless its pages are large.
