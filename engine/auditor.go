@@ -21,6 +21,11 @@ func (a Auditor) Accepts(job JobResult) bool {
 	if accept := a.engine.options.run.accept; accept != nil {
 		return accept(job)
 	}
+	return a.AcceptsByDefault(job)
+}
+
+// AcceptsByDefault reports whether a run without [WithAccept] accepts how a rule ended a job.
+func (a Auditor) AcceptsByDefault(job JobResult) bool {
 	return a.engine.cfg.Dialect.Switches().AcceptEvidence || len(job.Evidence()) == 0
 }
 

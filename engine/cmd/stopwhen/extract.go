@@ -162,8 +162,9 @@ func (x *extraction) runLoaded(l *loaded) error {
 		return err
 	}
 	defer closeLog()
+	auditor := l.Auditor()
 	options := []engine.RunOption{
-		engine.WithAccept(func(job engine.JobResult) bool { return x.failing(l, job) == nil }),
+		engine.WithAccept(func(job engine.JobResult) bool { return x.failing(auditor, job) == nil }),
 		engine.WithLogger(logger), engine.WithPrefetch(x.pagesAhead()), engine.WithParallelJobs(x.parallel), engine.WithTimeout(x.timeout),
 		engine.WithLargeResponse(x.threads.useAll),
 	}
@@ -314,7 +315,7 @@ func (x *extraction) refuseEndings(l *loaded, result *engine.Result, files []out
 		if !job.Refused {
 			continue
 		}
-		for _, outcome := range x.failing(l, job) {
+		for _, outcome := range x.failing(l.Auditor(), job) {
 			ending := fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason)
 			switch outcome {
 			case failOnSuspect:
@@ -356,7 +357,7 @@ func doubts(findings []engine.Finding, incomplete string) string {
 }
 
 // failing returns the outcomes of --fail-on that a job ended with.
-func (x *extraction) failing(l *loaded, job engine.JobResult) []string {
+func (x *extraction) failing(auditor engine.Auditor, job engine.JobResult) []string {
 	var failing []string
 	failsOn := func(outcome string) bool { return slices.Contains(x.failOn, outcome) }
 	if failsOn(string(job.Outcome)) {
@@ -366,7 +367,7 @@ func (x *extraction) failing(l *loaded, job engine.JobResult) []string {
 	case len(job.Findings) > 0 && failsOn(failOnSuspect):
 		failing = append(failing, failOnSuspect)
 	case len(job.Evidence()) > 0 && !failsOn(failOnNone) &&
-		(failsOn(failOnEvidence) || !l.With(engine.WithAccept(nil)).Auditor().Accepts(job)):
+		(failsOn(failOnEvidence) || !auditor.AcceptsByDefault(job)):
 		failing = append(failing, failOnEvidence)
 	}
 	return failing
