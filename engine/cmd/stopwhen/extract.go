@@ -162,9 +162,7 @@ func (x *extraction) runLoaded(l *loaded) error {
 		return err
 	}
 	defer closeLog()
-	auditor := l.Auditor()
 	options := []engine.RunOption{
-		engine.WithAccept(func(job engine.JobResult) bool { return x.failing(auditor, job) == nil }),
 		engine.WithLogger(logger), engine.WithPrefetch(x.pagesAhead()), engine.WithParallelJobs(x.parallel), engine.WithTimeout(x.timeout),
 		engine.WithLargeResponse(x.threads.useAll),
 	}
@@ -184,6 +182,8 @@ func (x *extraction) runLoaded(l *loaded) error {
 
 // extract runs the jobs and writes their pages.
 func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) error {
+	auditor := l.Auditor()
+	l.Engine = l.With(engine.WithAccept(func(job engine.JobResult) bool { return x.failing(auditor, job) == nil }))
 	x.logWarnings(logger, l.Warnings())
 	if x.discarded != "" {
 		logger.Warn(fmt.Sprintf("standard output is closed or %s: %s will be discarded", os.DevNull, x.discarded), "event", "discarded")
