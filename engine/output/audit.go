@@ -7,14 +7,14 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // results has the results of the jobs that are complete, with the findings about their files.
 type results struct {
 	*run
-	ended    map[string]engine.JobResult // by job
-	found    []engine.JobResult          // results of the jobs with such findings, each with all of its findings so far
-	returned int                         // number of them whose errors refusal has returned
+	ended map[string]engine.JobResult // by job
+	found []string                    // jobs with such findings
 }
 
 // has reports whether a job is complete.
@@ -63,7 +63,7 @@ func (rs *results) find(job string, found *engine.Finding) bool {
 	ended.Findings = append(ended.Findings, *found)
 	ended.Refused = !rs.engine.Auditor().Accepts(ended)
 	rs.ended[job] = ended
-	rs.found = append(rs.found, ended)
+	rs.found = lists.AppendNew(rs.found, job)
 	return !ended.Refused
 }
 
@@ -72,8 +72,8 @@ func (rs *results) find(job string, found *engine.Finding) bool {
 func (rs *results) addTo(result *engine.Result, share func(one, other string) bool) {
 	for i := range result.Jobs {
 		job := &result.Jobs[i]
-		for _, found := range rs.found {
-			switch {
+		for _, name := range rs.found {
+			switch found := rs.ended[name]; {
 			case found.Job == job.Job:
 				job.Findings, job.Refused = found.Findings, job.Refused || found.Refused
 				job.StartsOver = job.StartsOver || found.Refused
@@ -84,10 +84,11 @@ func (rs *results) addTo(result *engine.Result, share func(one, other string) bo
 	}
 }
 
-// refusal returns the errors of the jobs that the run refuses for their files and that it has not
-// returned before, or nil.
-func (rs *results) refusal() error {
-	found := rs.found[rs.returned:]
-	rs.returned = len(rs.found)
+// refused returns the errors of the jobs that the run refuses for their files, or nil.
+func (rs *results) refused() error {
+	var found []engine.JobResult
+	for _, name := range rs.found {
+		found = append(found, rs.ended[name])
+	}
 	return engine.NewResult(found).Err()
 }

@@ -24,8 +24,8 @@ import (
 // configuration, and every item is in its file exactly once.
 //
 // A Publisher is an [engine.Sink]. [Publisher.Run] also publishes the results of failed runs. A program that
-// passes pages to it in another way, such as by [engine.Engine.RunTo], must then call [Publisher.End] and
-// [Publisher.Finish], as Run does: without them, nothing is published, or the state does not end.
+// passes pages to it in another way, such as by [engine.Engine.RunTo], must then call [Publisher.End], check
+// [engine.Result.Err], and call [Publisher.Finish]: otherwise nothing is published, or the state does not end.
 type Publisher struct {
 	*run
 	pipes        pipes        // pipes and devices, which the targets and the trace write to
@@ -163,7 +163,8 @@ func (p *Publisher) Recording() *Recording { return p.runFiles.recording }
 // the state is the next increment.
 func (p *Publisher) Run(ctx context.Context) (*engine.Result, error) {
 	result, err := p.engine.Run(ctx, p.Page)
-	return result, p.Finish(p.End(result, err))
+	err = p.End(result, err)
+	return result, p.Finish(errors.Join(err, p.results.refused()))
 }
 
 // Page writes the items of a page. The last page of a file also publishes the file. With a state,
@@ -206,7 +207,7 @@ func (p *Publisher) Skipped(page *engine.Page) { p.runFiles.trace.skip(page) }
 func (p *Publisher) Commit(_ context.Context, job engine.JobResult) error {
 	err := p.endTargets()
 	p.endJob(job)
-	return files.WriteError(cmp.Or(errors.Join(err, p.publishDue()), p.results.refusal()))
+	return files.WriteError(errors.Join(err, p.publishDue()))
 }
 
 // publishJobs publishes the items of the complete jobs.
@@ -237,11 +238,12 @@ func (p *Publisher) endTargets() error {
 }
 
 // End finishes the output of a run, given its result and its error, which may be nil. It publishes
-// the items of all complete jobs, and returns the error of the run joined with its own errors. If the
-// values of a job for the next run could not be saved, the result has the values of the previous run
-// instead. End logs which files are not published, and why.
+// the items of all complete jobs, and returns the error of the run joined with its own errors. The
+// result receives the findings about files, so that [engine.Result.Err] also names the jobs that the run
+// refuses for them. If the values of a job for the next run could not be saved, the result has the
+// values of the previous run instead. End logs which files are not published, and why.
 func (p *Publisher) End(result *engine.Result, failed error) error {
-	err := errors.Join(failed, files.WriteError(p.end(result, failed)), p.results.refusal(), files.WriteError(p.publications.unmerged.err))
+	err := errors.Join(failed, files.WriteError(p.end(result, failed)), files.WriteError(p.publications.unmerged.err))
 	p.kept.restore(result)
 	err = cmp.Or(err, files.WriteError(p.targets.settle())) // with both, the same error would be repeated
 	err = errors.Join(err, files.WriteError(p.runFiles.publish(err == nil && !rejects(result))))

@@ -301,7 +301,8 @@ func TestAListThatShrankMayBeRefused(t *testing.T) {
 	run := func(p *Publisher) (*engine.Result, error) { return p.Run(t.Context()) }
 	sink := func(p *Publisher) (*engine.Result, error) {
 		result, err := p.Engine().RunTo(t.Context(), p)
-		return result, errors.Join(err, p.End(result, nil))
+		err = p.End(result, err)
+		return result, errors.Join(err, result.Err())
 	}
 	for _, test := range []struct {
 		name      string

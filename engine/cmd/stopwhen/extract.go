@@ -257,7 +257,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 		return out.Page(ctx, page)
 	})
 	bar.done()
-	err = withoutRefusals(out.End(result, errors.Join(signalError(ctx, withoutRefusals(err)), tape.end())))
+	err = out.End(result, errors.Join(signalError(ctx, withoutRefusals(err)), tape.end()))
 	tape.log(logger)
 	files := out.Files()
 	unwritten := x.writeResult(files, result)
