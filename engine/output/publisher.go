@@ -23,9 +23,9 @@ import (
 // With a state file, a failed or killed run is resumed by the next run with the same
 // configuration, and every item is in its file exactly once.
 //
-// A Publisher is an [engine.Sink]. [Publisher.Run] also publishes the results of failed runs. A program that
-// passes pages to it in another way, such as by [engine.Engine.RunTo], must then call [Publisher.End], check
-// [engine.Result.Err], and call [Publisher.Finish]: otherwise nothing is published, or the state does not end.
+// [Publisher.Run] also publishes the results of failed runs. A program that passes pages to [Publisher.Page]
+// itself, such as those of a run on many machines, must then call [Publisher.End], check [engine.Result.Err],
+// and call [Publisher.Finish]: otherwise not all is published, or the state does not end.
 type Publisher struct {
 	*run
 	pipes        pipes        // pipes and devices, which the targets and the trace write to
@@ -46,8 +46,6 @@ type run struct {
 	options PublisherOptions
 	log     *slog.Logger
 }
-
-var _ engine.Sink = (*Publisher)(nil)
 
 // Open prepares a run whose files belong to a store. It completes a publication that an earlier
 // run has begun, and checks that the engine can continue from the state. Two runs must not use the
@@ -202,27 +200,14 @@ func (p *Publisher) page(page *engine.Page) error {
 // program that passes pages without the engine must call it as well.
 func (p *Publisher) Skipped(page *engine.Page) { p.runFiles.trace.skip(page) }
 
-// Commit marks a job as complete, and writes its items that waited for other jobs. A file is
-// published when all of its jobs are complete.
-func (p *Publisher) Commit(_ context.Context, job engine.JobResult) error {
-	err := p.endTargets()
-	p.endJob(job)
-	return files.WriteError(errors.Join(err, p.publishDue()))
-}
-
 // publishJobs publishes the items of the complete jobs.
 func (p *Publisher) publishJobs(result *engine.Result) error {
 	for _, job := range result.Completed() {
-		p.endJob(job)
+		if p.results.end(job) {
+			p.groups.endJob(job.Job)
+		}
 	}
 	return p.publishDue()
-}
-
-// endJob records that a job is complete.
-func (p *Publisher) endJob(job engine.JobResult) {
-	if p.results.end(job) {
-		p.groups.endJob(job.Job)
-	}
 }
 
 // publishDue publishes the groups that can be published.

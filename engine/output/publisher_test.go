@@ -242,9 +242,8 @@ func TestADirectoryInThePlaceOfAFileIsFoundByOpen(t *testing.T) {
 	}
 }
 
-// TestAPublisherIsASink: with RunTo it publishes what its own Run publishes, also from queues
-// and streams that wait for the end of the run.
-func TestAPublisherIsASink(t *testing.T) {
+// TestItemsThatWaitForTheEndArePublished writes two jobs to one file and to one stream, in order and at once.
+func TestItemsThatWaitForTheEndArePublished(t *testing.T) {
 	server := httptest.NewServer(&flakyAPI{})
 	defer server.Close()
 	for _, order := range []Order{Sequential, Queued} {
@@ -254,8 +253,8 @@ func TestAPublisherIsASink(t *testing.T) {
 			e := loadFlaky(t, server.URL, "x,x").With(engine.WithParallelJobs(2))
 			p, err := Open(e, checkpoint.Stateless(), o)
 			require.NoError(t, err)
-			result, err := p.Engine().RunTo(t.Context(), p)
-			require.NoError(t, p.Finish(p.End(result, err)))
+			_, err = p.Run(t.Context())
+			require.NoError(t, err)
 		}
 		if order == Queued {
 			require.Equal(t, "a1 a2 a3 a4 b1 b2 b3 b4", idsOf(t, filepath.Join(dir, "x.csv")))
@@ -280,7 +279,7 @@ func TestARunThatHasNotReportedDoesNotEndItsState(t *testing.T) {
 		e, store := open()
 		p, err := Open(e, store, PublisherOptions{Dir: dir})
 		require.NoError(t, err)
-		result, err := p.Engine().RunTo(t.Context(), p)
+		result, err := p.Engine().Run(t.Context(), p.Page)
 		require.NoError(t, p.End(result, err))
 		require.ErrorIs(t, p.Finish(unreported), unreported)
 		require.EqualValues(t, 10, api.requests.Load())
@@ -299,8 +298,8 @@ func TestAListThatShrankMayBeRefused(t *testing.T) {
 	defer server.Close()
 	strict := engine.WithAccept(func(job engine.JobResult) bool { return len(job.Findings) == 0 })
 	run := func(p *Publisher) (*engine.Result, error) { return p.Run(t.Context()) }
-	sink := func(p *Publisher) (*engine.Result, error) {
-		result, err := p.Engine().RunTo(t.Context(), p)
+	pages := func(p *Publisher) (*engine.Result, error) {
+		result, err := p.Engine().Run(t.Context(), p.Page)
 		err = p.End(result, err)
 		return result, errors.Join(err, result.Err())
 	}
@@ -317,7 +316,7 @@ func TestAListThatShrankMayBeRefused(t *testing.T) {
 		{"a file of two jobs", "x,x", Sequential, strings.Repeat("{}\n", 17), run, true},
 		{"a file of two jobs that are interleaved", "x,x", Queued, strings.Repeat("{}\n", 17), run, true},
 		{"half as many rows of two jobs", "x,x", Queued, strings.Repeat("{}\n", 16), run, false},
-		{"a sink", "x,y", Sequential, strings.Repeat("{}\n", 9), sink, true},
+		{"pages that the program passes", "x,y", Sequential, strings.Repeat("{}\n", 9), pages, true},
 		{"a large file with few rows", "x,y", Sequential, strings.Repeat(" ", maxCounted) + "\n", run, false},
 		{"a large file", "x,y", Sequential, strings.Repeat(strings.Repeat(" ", maxCounted/8)+"\n", 9), run, true},
 	} {
