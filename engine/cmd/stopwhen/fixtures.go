@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,12 +24,11 @@ responses of an API, and the expected result. Run one with
 			if err != nil {
 				return err
 			}
+			var b strings.Builder
 			for _, c := range cases {
-				if _, err := fmt.Fprintf(a.stdout, "%s\n    %s\n", c.Name, c.Title); err != nil {
-					return printError(err)
-				}
+				fmt.Fprintf(&b, "%s\n    %s\n", c.Name, c.Title)
 			}
-			return nil
+			return a.writeText(b.String())
 		},
 	}
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/rules/printable"
+	"github.com/stopwhen/stopwhen/rules/secret"
 )
 
 // checkFixes refuses flags of a report together with --fix, and --apply without a fix or a file.
@@ -25,6 +26,7 @@ func (c *stressCommand) checkFixes(cmd *cobra.Command, args []string) error {
 	return refuse([]misuse{
 		{c.apply && c.fixes == nil, "--apply makes the changes of fixes: name their behaviours with --fix, as in --fix cappedPages"},
 		{c.apply && (len(args) == 0 || args[0] == "-"), "--apply changes a file: name the file of the configuration"},
+		{c.apply && c.fixture != "", "--apply changes a file, and --fixture changes its text before; leave one of them out"},
 	})
 }
 
@@ -39,10 +41,10 @@ func (c *stressCommand) fix(ctx context.Context, l *loaded, r *stress.Report) er
 	if err != nil {
 		return &usageError{fmt.Sprintf("%s: %v", l.name, err)}
 	}
+	before, _ := secret.Mask(string(l.text)) // the redactor does not find a secret of several lines in a difference
+	after, _ := secret.Mask(text)
 	var b strings.Builder
-	for line := range strings.Lines(string(diff.Diff(l.name, l.text, l.name, []byte(text)))) {
-		b.WriteString(printable.Text(strings.TrimRight(line, "\r\n")) + "\n")
-	}
+	b.Write(bytes.ReplaceAll(diff.Diff(l.name, []byte(before), l.name, []byte(after)), []byte("\r\n"), []byte("\n")))
 	for _, e := range combined.Effects {
 		for _, group := range []struct {
 			word  string
@@ -53,12 +55,8 @@ func (c *stressCommand) fix(ctx context.Context, l *loaded, r *stress.Report) er
 			}
 		}
 	}
-	if _, err := fmt.Fprint(c.stdout, b.String()); err != nil || !c.apply {
+	if err := printError(c.writeFile(c.out, c.redactor.Text(printable.Lines(b.String())))); err != nil || !c.apply {
 		return err
 	}
-	path, err := filepath.EvalSymlinks(l.name)
-	if err != nil {
-		return err
-	}
-	return files.Write(path, []byte(text), 0o644)
+	return files.WriteError(c.writeFile(l.name, text))
 }

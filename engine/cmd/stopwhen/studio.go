@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,8 +73,8 @@ func (c *studioCommand) Run(cmd *cobra.Command, args []string) error {
 	}
 	ctx, stop := c.catchSignals()
 	defer stop()
-	if _, err := fmt.Fprintln(c.stdout, server.Address()); err != nil {
-		return printError(err)
+	if err := c.writeText(server.Address() + "\n"); err != nil {
+		return err
 	}
 	if !c.noBrowser {
 		openBrowser(ctx, server.Launch())
