@@ -33,7 +33,7 @@ func productionBlocks(t *testing.T, language string) (blocks []string) {
 }
 
 // The script of the page is run as it is shown: in the first night, after a refusal, when rows have
-// been added, and when nothing is new. Every row is in the file once.
+// been added, and when nothing is new. Every row is in the file once, also those of a list that keeps no values.
 func TestTheNightlyScriptExtractsEveryRowOnce(t *testing.T) {
 	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	var rows, refusals atomic.Int64
@@ -57,7 +57,8 @@ func TestTheNightlyScriptExtractsEveryRowOnce(t *testing.T) {
 		"users.env":  "API_TOKEN=s3cret\n",
 		"users.json": `{"api": {"baseUrl": "` + api.URL + `/", "authentication": {"type": "bearer", "#token": {"env": "API_TOKEN"}},
 			"pagination": {"method": "offset", "limit": 2, "keep": {"last": "greatest(items, 'id', kept.last)"}}},
-			"config": {"jobs": [{"endpoint": "users", "dataField": "data", "params": {"since_id": {"expr": "kept.last"}}}]}}`,
+			"config": {"jobs": [{"endpoint": "users", "dataField": "data", "params": {"since_id": {"expr": "kept.last"}}},
+				{"endpoint": "whole", "dataField": "data", "pagination": {"method": "offset", "limit": 2}}]}}`,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
@@ -77,12 +78,14 @@ func TestTheNightlyScriptExtractsEveryRowOnce(t *testing.T) {
 		log, _ := os.ReadFile(filepath.Join(dir, "run.log"))
 		require.Equal(t, int(c.status), cmd.ProcessState.ExitCode(), "night %d: %s%s", night, output, log)
 		require.Equal(t, c.status != 0, len(output) > 0, "only a failure is mailed: %s", output)
-		text, _ := os.ReadFile(filepath.Join(dir, "data", "users.ndjson"))
 		var want strings.Builder
 		for id := range c.written {
 			fmt.Fprintf(&want, "{\"id\":%d}\n", id+1)
 		}
-		require.Equal(t, want.String(), string(text), "night %d", night)
+		for _, list := range []string{"users", "whole"} {
+			text, _ := os.ReadFile(filepath.Join(dir, "data", list+".ndjson"))
+			require.Equal(t, want.String(), string(text), "night %d", night)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ input. Items of pages fetched before a failure are written, too.`,
 	f := cmd.Flags()
 	f.StringVar(&c.record, "record", "", "`FILE` for a recording of all requests and responses (HAR); - is standard output")
 	f.BoolVar(&c.explainOnly, "explain", false, "print the compiled rules without making requests")
-	a.showFirst(cmd, "Flags for a run every night", "out", "state", "append", "fail-on", "env")
+	a.showFirst(cmd, "Flags for a run every night", "out", "state", "fail-on", "env")
 	return cmd
 }
 
