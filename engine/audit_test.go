@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // TestTheZooIsNotSuspect runs the configurations of the cookbook. Their lists are
@@ -34,18 +35,13 @@ func TestTheZooIsNotSuspect(t *testing.T) {
 
 // TestASinglePageDrawsNoWarning runs a list whose only page has no next link.
 func TestASinglePageDrawsNoWarning(t *testing.T) {
-	for _, c := range allCases(t) {
-		if c.Name != "audit/single-page-without-a-link-is-complete" {
-			continue
-		}
-		var log strings.Builder
-		e, err := loadCase(c, serve(t, c), &log)
-		require.NoError(t, err)
-		_, err = e.Run(t.Context(), discard)
-		require.NoError(t, err)
-		require.Contains(t, log.String(), "response.param.end")
-		require.NotContains(t, log.String(), "WARN")
-		return
-	}
-	t.Fatal("the case is missing")
+	c, err := fixtures.Find("audit/single-page-without-a-link-is-complete")
+	require.NoError(t, err)
+	var log strings.Builder
+	e, err := loadCase(c, serve(t, c), &log)
+	require.NoError(t, err)
+	_, err = e.Run(t.Context(), discard)
+	require.NoError(t, err)
+	require.Contains(t, log.String(), "response.param.end")
+	require.NotContains(t, log.String(), "WARN")
 }

@@ -92,7 +92,9 @@ func (c *commits) beginOutput(root string, o *checkpoint.Output) error {
 }
 
 // positionDue reports whether the position after the next page is to be noted.
-func (c *commits) positionDue() bool { return c.marksEveryPage || time.Since(c.noted) >= noteInterval }
+func (c *commits) positionDue() bool {
+	return c.marksEveryPage || c.options.noteEveryPage || time.Since(c.noted) >= noteInterval
+}
 
 // save notes the position after a page, and commits it to the state if a commit is due.
 func (c *commits) save(page *engine.Page) error {

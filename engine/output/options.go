@@ -81,6 +81,8 @@ type PublisherOptions struct {
 
 	// Log receives messages about the files. If it is nil, nothing is logged.
 	Log *slog.Logger
+
+	noteEveryPage bool // whether the position after every page is noted, however soon it follows; for tests
 }
 
 // Order is the order in which the pages of several jobs arrive.

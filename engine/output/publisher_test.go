@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -89,16 +88,15 @@ func TestARunThatFailedAnywhereResumes(t *testing.T) {
 	}
 }
 
-// A slowAPI serves a list of four pages, each later than pages are noted, and fails with its third one until it is mended.
-type slowAPI struct {
+// A brokenAPI serves a list of four pages, and fails with its third one until it is mended.
+type brokenAPI struct {
 	pages []string // numbers of the pages that were requested
 	third string   // the third page
 }
 
-func (a *slowAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *brokenAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	page := r.URL.Query().Get("page")
 	a.pages = append(a.pages, page)
-	time.Sleep(noteInterval + 5*time.Millisecond)
 	switch page {
 	case "3":
 		fmt.Fprint(w, a.third)
@@ -117,7 +115,7 @@ func TestARunThatFailsRequestsNoPageAgain(t *testing.T) {
 		"a page on which a rule fails": `{"data": [{"id": "a3"}], "failed": true}`,
 	} {
 		for _, format := range []string{"ndjson", "ndjson.gz"} {
-			api := &slowAPI{third: third}
+			api := &brokenAPI{third: third}
 			server := httptest.NewServer(api)
 			f, err := ParseFormat(format)
 			require.NoError(t, err)
@@ -128,7 +126,7 @@ func TestARunThatFailsRequestsNoPageAgain(t *testing.T) {
 				require.NoError(t, err)
 				store, err := checkpoint.Open(filepath.Join(dir, "state"), "test", nil)
 				require.NoError(t, err)
-				p, err := Open(e, store, PublisherOptions{Options: Options{Format: f}, Dir: dir})
+				p, err := Open(e, store, PublisherOptions{Options: Options{Format: f}, Dir: dir, noteEveryPage: true})
 				require.NoError(t, err)
 				_, failed := p.Run(t.Context())
 				require.NoError(t, p.Close())
