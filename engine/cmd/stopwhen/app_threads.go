@@ -4,7 +4,6 @@ import (
 	"os"
 	goruntime "runtime"
 	"sync/atomic"
-	_ "time/tzdata" // time zones for systems that have none: containers and Windows
 
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 )

@@ -66,7 +66,7 @@ func (x *extraction) parseItemFlags(cmd *cobra.Command) error {
 const maxCatalog = 16 << 20
 
 // checkFormatOfItems checks that items can be written in their format to where they go.
-func (x *extraction) checkFormatOfItems(l *loaded, _ []streamUse) error {
+func (x *extraction) checkFormatOfItems(l *loaded) error {
 	var dataTypes []string
 	for _, f := range output.Destinations(l.Engine, "", x.items.Format) {
 		dataTypes = append(dataTypes, f.DataType)

@@ -26,14 +26,19 @@ func (x *extraction) checkPaths(l *loaded, read ...streamUse) error {
 	if err := x.nameKeptFile(); err != nil {
 		return err
 	}
-	for _, check := range []func(*loaded, []streamUse) error{
-		x.checkStandardStreams, x.checkOut, x.checkFormatOfItems, x.checkPurposes, x.checkWritable,
-	} {
-		if err := check(l, read); err != nil {
-			return err
-		}
+	if err := x.checkStandardStreams(); err != nil {
+		return err
 	}
-	return nil
+	if err := x.checkOut(); err != nil {
+		return err
+	}
+	if err := x.checkFormatOfItems(l); err != nil {
+		return err
+	}
+	if err := x.checkPurposes(l, read); err != nil {
+		return err
+	}
+	return x.checkWritable(l)
 }
 
 // nameStandardStreams replaces other names of standard output, such as /dev/stdout, by
@@ -79,7 +84,7 @@ func (x *extraction) isStdout(path string) bool {
 
 // checkStandardStreams checks that standard output has one purpose, and that it is open for
 // writing.
-func (x *extraction) checkStandardStreams(*loaded, []streamUse) error {
+func (x *extraction) checkStandardStreams() error {
 	items := streamUse{"the items", x.out}
 	switch {
 	case x.writesNowhere():
@@ -166,7 +171,7 @@ var dataEndings = []string{
 }
 
 // checkOut checks that --out names a directory.
-func (x *extraction) checkOut(*loaded, []streamUse) error {
+func (x *extraction) checkOut() error {
 	out := x.out
 	if !x.writesFiles() {
 		if x.appendRows {
@@ -368,7 +373,7 @@ func isConfig(path string) bool {
 
 // checkWritable checks that the files of a run can be written. It leaves them as they
 // are.
-func (x *extraction) checkWritable(l *loaded, _ []streamUse) error {
+func (x *extraction) checkWritable(l *loaded) error {
 	for _, u := range x.outputs() {
 		if err := probeExisting(u.path); err != nil {
 			return err
