@@ -9,7 +9,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -18,9 +17,6 @@ func stressOf(c *fixtures.Case) (*stress.Report, error) {
 	text := strings.ReplaceAll(string(c.Config), "{base}", "https://api.example.com")
 	options := []engine.Option{
 		engine.WithPlaceholders(), engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
-	}
-	if i := slices.Index(c.Args, "--dialect"); i >= 0 && i+1 < len(c.Args) {
-		options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
 	}
 	e, err := engine.Load(c.ConfigName, []byte(text), options...)
 	if err != nil {

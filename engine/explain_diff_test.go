@@ -14,7 +14,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -25,9 +24,6 @@ func readConfigs(t *testing.T, visit func(name, file string, text []byte, option
 	read := 0
 	for _, c := range allCases(t) {
 		options := []engine.Option{engine.WithPlaceholders(), engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse)}
-		if i := slices.Index(c.Args, "--dialect"); i >= 0 {
-			options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
-		}
 		text := []byte(strings.ReplaceAll(string(c.Config), "{base}", "https://api.example.com"))
 		if _, err := engine.Load(c.ConfigName, text, options...); err == nil {
 			read++

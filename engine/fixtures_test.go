@@ -23,7 +23,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -370,11 +369,6 @@ func loadCase(c *fixtures.Case, server *fixtures.Server, log *strings.Builder) (
 		engine.WithClock(server.Clock()), engine.WithLogger(slog.New(unquoted{handler, &sync.Mutex{}, log})), engine.WithVerdictValues(),
 		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
 		engine.WithEnv(func(name string) (string, bool) { return "secret-of-" + name, strings.HasPrefix(name, "FIXTURE_") }),
-	}
-	for i, arg := range c.Args {
-		if arg == "--dialect" {
-			options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
-		}
 	}
 	if server.Kept() != nil {
 		var kept map[string]map[string]any

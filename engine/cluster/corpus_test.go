@@ -92,7 +92,7 @@ var obtainsTokens = regexp.MustCompile(`"type": *"(oauth2|login|oauth20\.login)"
 // severalTasks reports whether a case has several tasks that can run in any order: no
 // response takes time, or answers a request that another one answers too.
 func severalTasks(c *fixtures.Case) bool {
-	if len(c.Args) > 0 || c.Exit == 2 || !*everyCase && !partitioned.Match(c.Config) {
+	if c.Exit == 2 || !*everyCase && !partitioned.Match(c.Config) {
 		return false
 	}
 	known := map[string]bool{}

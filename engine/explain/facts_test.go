@@ -35,11 +35,6 @@ func explainedCase(c *fixtures.Case) (*Explanation, []*compile.Job, bool) {
 		return nil, nil, false
 	}
 	options := rules.Options{Env: func(name string) (string, bool) { return "of-" + name, true }}
-	for i, arg := range c.Args {
-		if arg == "--dialect" {
-			options.Dialect = rules.Dialect(c.Args[i+1])
-		}
-	}
 	cfg, found := rules.Decode(source, root, options)
 	if found.Err() != nil {
 		return nil, nil, false

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/engine/workbench/internal/syntax"
 	"github.com/stopwhen/stopwhen/fixtures"
@@ -25,13 +24,7 @@ func TestEveryConfiguredExpressionIsFound(t *testing.T) {
 		if n%3 > 0 {
 			continue
 		}
-		var options []engine.Option
-		for i, arg := range c.Args {
-			if arg == "--dialect" {
-				options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
-			}
-		}
-		d := New(options...).Open(c.ConfigName, string(fixtures.Play(c).ConfigText()))
+		d := New().Open(c.ConfigName, string(fixtures.Play(c).ConfigText()))
 		x, err := d.Explain(0)
 		if err != nil || x.Data.Dialect == rules.Keboola {
 			continue

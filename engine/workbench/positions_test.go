@@ -15,7 +15,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
@@ -76,11 +75,6 @@ func TestDiagnosticsAreThoseOfCheck(t *testing.T) {
 			d := open(c, text)
 			options := []engine.Option{
 				engine.WithPlaceholders(), engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
-			}
-			for i, arg := range c.Args {
-				if arg == "--dialect" {
-					options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
-				}
 			}
 			e, err := engine.Load(c.ConfigName, []byte(text), options...)
 			var want engine.Diagnostics

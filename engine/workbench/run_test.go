@@ -14,7 +14,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -32,13 +31,7 @@ func allCases(t *testing.T) map[*fixtures.Case]string {
 
 // open opens the configuration of a case.
 func open(c *fixtures.Case, text string) *workbench.Document {
-	var options []engine.Option
-	for i, arg := range c.Args {
-		if arg == "--dialect" {
-			options = append(options, engine.WithDialect(rules.Dialect(c.Args[i+1])))
-		}
-	}
-	return workbench.New(options...).Open(c.ConfigName, text)
+	return workbench.New().Open(c.ConfigName, text)
 }
 
 // limitsOf returns the limits of a run of a case.

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -139,9 +138,6 @@ func (s *loader) serveCase(l *loaded) error {
 	}
 	if l.server, err = fixtures.Serve(c); err != nil {
 		return fmt.Errorf("cannot serve the API of case %s: %w", c.Name, err)
-	}
-	if i := slices.Index(c.Args, "--dialect"); i >= 0 && i+1 < len(c.Args) && s.dialect == "" {
-		s.dialect = c.Args[i+1]
 	}
 	if text := l.server.Kept(); text != nil {
 		kept, err := checkpoint.ParseKept(text)

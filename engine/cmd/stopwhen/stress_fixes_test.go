@@ -130,7 +130,7 @@ func (f *fixTrial) requireApplied(t *testing.T, one subject, args []string, repo
 		require.JSONEq(t, string(want), string(is))
 		requireComments(t, string(text), changed, combined.Changes)
 		if path == before {
-			e, err := engine.Load(path, []byte(changed), f.options(one)...)
+			e, err := engine.Load(path, []byte(changed), loading()...)
 			require.NoError(t, err)
 			after, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true})
 			require.NoError(t, err)

@@ -44,10 +44,9 @@ var (
 
 // A subject is a configuration whose verdicts are compared with runs of the command.
 type subject struct {
-	name    string
-	root    value.Object // {base} stands for the address of the API
-	dialect []string     // flags for the dialect
-	like    bool         // whether the models resemble the responses of the case
+	name string
+	root value.Object // {base} stands for the address of the API
+	like bool         // whether the models resemble the responses of the case
 }
 
 // TestVerdictsAreTrueOverSockets plays the rows of stress as HTTP servers on the loopback
@@ -159,9 +158,6 @@ func matchingSubjects(t *testing.T, names *regexp.Regexp, like bool) []subject {
 		if inner, wrapped := one.root.Get("parameters"); wrapped {
 			one.root, _ = value.Members(inner)
 		}
-		if i := slices.Index(c.Args, "--dialect"); i >= 0 {
-			one.dialect = c.Args[i : i+2]
-		}
 		all = append(all, one)
 	}
 	return all
@@ -229,25 +225,21 @@ func (s *stage) play(t *testing.T, one subject) {
 func (s *stage) load(t *testing.T, one subject) (*engine.Engine, []string) {
 	t.Helper()
 	text := s.written(t, withoutCredentials(one.root))
-	args := slices.Clone(one.dialect)
+	var args []string
 	for _, m := range variable.FindAllStringSubmatch(string(text), -1) {
 		t.Setenv(m[1], "value-of-"+m[1])
 		args = append(args, "--env", m[1])
 	}
-	e, err := engine.Load("config.json", text, s.options(one)...)
+	e, err := engine.Load("config.json", text, loading()...)
 	require.NoError(t, err)
 	return e, args
 }
 
-// options returns the options with which a configuration of a subject is loaded.
-func (s *stage) options(one subject) []engine.Option {
-	options := []engine.Option{
+// loading returns the options with which a configuration of a subject is loaded.
+func loading() []engine.Option {
+	return []engine.Option{
 		engine.WithEnv(func(name string) (string, bool) { return "value-of-" + name, true }), engine.WithFormat(".yaml", yaml.Parse),
 	}
-	if one.dialect != nil {
-		options = append(options, engine.WithDialect(rules.Dialect(one.dialect[1])))
-	}
-	return options
 }
 
 // recorded returns the pages of a case, as if they came from the stage.

@@ -97,7 +97,7 @@ func isKeboola(c *fixtures.Case) bool {
 	if inner, wrapped := root.Get("parameters"); wrapped {
 		root, _ = value.Members(inner)
 	}
-	return memberOf(objectAt(root, "api"), "dialect") == string(rules.Keboola) || slices.Contains(c.Args, string(rules.Keboola))
+	return memberOf(objectAt(root, "api"), "dialect") == string(rules.Keboola)
 }
 
 // compare says how a case compares, and fails if the imported configuration does something else than

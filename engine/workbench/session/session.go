@@ -117,7 +117,7 @@ func (s *Session) cases(context.Context, request) (any, error) {
 	}
 	var out []caseInfo
 	for _, c := range list {
-		if len(c.Exchanges) > 0 && c.Kept == nil && len(c.Args) == 0 {
+		if len(c.Exchanges) > 0 && c.Kept == nil {
 			out = append(out, caseInfo{c.Name, c.Title})
 		}
 	}
