@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,16 +123,37 @@ func TestACheckpointOfAListIsChecked(t *testing.T) {
 	}
 	for text, refused := range map[string]string{
 		`{"version": 2}`: "it has version 2, this program reads version 1",
-		`{"version": 1, "done": true, "result": {"job": "users"}}`:           `the outcome of job "users" is ""`,
-		`{"version": 1, "result": {"job": "users", "partitions": {}}}`:       `the checkpoint of a single list of job "users" holds a result for all partitions`,
-		`{"version": 1, "result": {"job": "users"}, "elapsed": -1}`:          "the running time is -1ns",
-		`{"version": 1, "result": {"job": "users"}, "restarts": -1}`:         "the number of restarts is -1",
-		`{"version": 1, "result": {"job": "users", "pages": -1}}`:            "the number of pages is -1",
-		`{"version": 1, "result": {"job": "users"}, "context": {"page":-1}}`: "the number of pages is -1",
+		`{"version": 1, "done": true, "result": {"job": "users"}}`:     `the outcome of job "users" is ""`,
+		`{"version": 1, "result": {"job": "users", "partitions": {}}}`: `the checkpoint of a single list of job "users" holds a result for all partitions`,
+		`{"version": 1, "result": {"job": "users"}, "elapsed": -1}`:    "the running time is -1ns",
+		`{"version": 1, "result": {"job": "users"}, "restarts": -1}`:   "the number of restarts is -1",
+		`{"version": 1, "result": {"job": "users", "pages": -1}}`:      "the number of pages is -1",
 	} {
 		t.Run(refused, func(t *testing.T) {
 			_, err := Checkpoint(json.RawMessage(text)).CheckList(secrets, "users")
 			require.EqualError(t, err, refused)
 		})
+	}
+	for _, name := range []string{
+		"page", "count", "bytes", "status", "sameItems", "repeatedItems", "emptyPages",
+		"total.pages", "total.items", "total.bytes", "total.seconds",
+		"first.page", "first.count", "first.total.items", "prev.page", "prev.total.seconds",
+	} {
+		for _, n := range []string{"-1", "9007199254740994"} {
+			t.Run(name+" "+n, func(t *testing.T) {
+				place, path := "context", strings.Split(name, ".")
+				if path[0] == "prev" {
+					place, path = "last", path[1:]
+				}
+				number := n
+				if strings.HasSuffix(name, "seconds") {
+					number += ".0"
+				}
+				value := strings.Join(path, `": {"`) + `": ` + number + strings.Repeat("}", len(path))
+				text := `{"version": 1, "result": {"job": "users"}, "` + place + `": {"` + value + "}"
+				_, err := Checkpoint(json.RawMessage(text)).CheckList(secrets, "users")
+				require.ErrorContains(t, err, name+" is ")
+			})
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -155,9 +156,26 @@ func (s *state) check(job string) error {
 	if s.Elapsed < 0 {
 		return fmt.Errorf("the running time is %v", s.Elapsed)
 	}
-	c := &s.Context.Value
-	return checkCounts(count{"restarts", s.Restarts}, count{"items of a page", s.LargestPage}, count{"pages", c.Page},
-		count{"items of a page", c.Count}, count{"bytes of a page", c.Bytes},
-		count{"equal pages", c.SameItems}, count{"empty pages", c.EmptyPages},
-		count{"pages", c.Total.Pages}, count{"items", c.Total.Items}, count{"bytes", c.Total.Bytes})
+	c := s.Context.Value
+	c.Prev = s.Last.Value
+	if err := checkNumbers("", reflect.ValueOf(c), rules.ContextFields()); err != nil {
+		return err
+	}
+	return checkCounts(count{"restarts", s.Restarts}, count{"items of a page", s.LargestPage})
+}
+
+// checkNumbers returns an error if a number in an object of the page context is out of range. Those that no checkpoint
+// has are zero. The prefix comes before the names of the fields.
+func checkNumbers(prefix string, object reflect.Value, fields []rules.ContextField) error {
+	for _, f := range fields {
+		switch v := reflect.Indirect(object.FieldByIndex(f.Index)); {
+		case v.CanInt() && (v.Int() < 0 || v.Int() > maxCount), v.CanFloat() && (v.Float() < 0 || v.Float() > maxCount):
+			return fmt.Errorf("%s%s is %v", prefix, f.Name, v)
+		case v.Kind() == reflect.Struct:
+			if err := checkNumbers(prefix+f.Name+".", v, f.Fields); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
