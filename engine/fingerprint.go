@@ -118,7 +118,11 @@ func (f *fingerprint) job(job *compile.Job) {
 		if r.Role.Scope() == rules.ScopeItem {
 			part = "items"
 		}
-		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.OnError.Do, r.OnError.OnSuccess,
+		var on any = r.OnError.On == rules.OnSuccess // as in states of earlier builds
+		if r.OnError.On == rules.OnAny {
+			on = r.OnError.On
+		}
+		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.OnError.Do, on,
 			r.Stop.Drop, r.Sending.First, r.Sending.Subsequent)
 	}
 }

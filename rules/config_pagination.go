@@ -270,7 +270,7 @@ var stateFields = []Field{
 
 var onErrorFields = []Field{
 	{Name: "when", Kind: KindExpression, Required: true, Doc: "expression over status, header() and body of the response"},
-	{Name: "on", Kind: KindText, Default: onErrorStatus, Values: []string{onErrorStatus, onSuccess, onAny}, QuietDefault: true,
+	{Name: "on", Kind: KindText, Default: OnError, Values: []string{OnError, OnSuccess, OnAny}, QuietDefault: true,
 		Doc: "the responses that it judges: " +
 			"`error`, those of other statuses than " + requests.PageStatuses + ", `success`, those of these statuses, " +
 			"for an API that reports errors with status 200, or `any`, all of them"},
@@ -280,9 +280,9 @@ var onErrorFields = []Field{
 
 // The responses that an onError rule judges.
 const (
-	onErrorStatus = "error"
-	onSuccess     = "success"
-	onAny         = "any"
+	OnError   = "error"
+	OnSuccess = "success"
+	OnAny     = "any"
 )
 
 // errorActions are the actions of onError rules.

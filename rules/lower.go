@@ -239,7 +239,7 @@ func addAuditRules(set *Ruleset) {
 func (l *lowerer) addIgnoredErrors(set *Ruleset) {
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
-			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: RoleOnError, OnError: Handling{Do: ErrorContinue},
+			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: RoleOnError, OnError: Handling{Do: ErrorContinue, On: OnError},
 			Source:  fmt.Sprintf("status == %d", status),
 			Message: "a response with status {status} is read as a page", Clause: fmt.Sprintf("a response has status %d", status),
 			Origin: l.configured(diag.Join(l.cfg.path, "api.http.ignoreErrors")),

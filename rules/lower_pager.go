@@ -406,20 +406,12 @@ func (p *pager) addErrorRules() {
 		if when.Value == nil {
 			continue
 		}
-		rule := Rule{
+		p.add(Rule{
 			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: RoleOnError, Outcome: Complete,
-			OnError: Handling{Do: ErrorAction(object.get("do").text())},
+			OnError: Handling{Do: ErrorAction(object.get("do").text()), On: object.get("on").text()},
 			Source:  when.text(), Clause: when.text(),
 			Message: p.message(message), CustomMessage: message.text() != "", Origin: p.lowerer.configured(when.path()),
-		}
-		on := object.get("on").text()
-		if on != onSuccess {
-			p.add(rule)
-		}
-		rule.OnError.OnSuccess = true
-		if on != onErrorStatus {
-			p.add(rule)
-		}
+		})
 	}
 }
 

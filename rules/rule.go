@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
 // Rule is one expression of a job, with its use and its origin. Lowering turns every configuration
@@ -81,8 +82,13 @@ const (
 
 // Handling holds the fields of rules with role [RoleOnError].
 type Handling struct {
-	Do        ErrorAction
-	OnSuccess bool // the rule judges responses with a status of success, instead of error responses
+	Do ErrorAction
+	On string // the responses that it judges: [OnError], [OnSuccess] or [OnAny]
+}
+
+// Judges reports whether the rule is for a response with a status.
+func (h Handling) Judges(status int) bool {
+	return h.On == OnAny || (h.On == OnSuccess) == requests.IsPage(status)
 }
 
 // Sending holds the fields of rules that are parts of requests: see [Role.Builds].

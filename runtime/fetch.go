@@ -123,9 +123,8 @@ func (r *listRun) exchange(
 	return call, response, err
 }
 
-// onError evaluates the onError rules on a response. A rule is either for responses that can be pages, or for
-// error responses. The first rule that is for this response and is met decides. If a rule before it cannot be
-// evaluated, nothing is decided, and the run fails.
+// onError evaluates the onError rules on a response. The first rule that is for this response and is met decides. If a
+// rule before it cannot be evaluated, nothing is decided, and the run fails.
 func (r *listRun) onError(request requests.Request, sentAt time.Time, response *transport.Response) errorAction {
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
@@ -137,7 +136,7 @@ func (r *listRun) onError(request requests.Request, sentAt time.Time, response *
 	c.Sent = r.sender.sentFacts(request, r.sender.shown(request))
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, trigger := range r.job.OnErrors {
-		if trigger.Rule.OnError.OnSuccess != requests.IsPage(response.Status) {
+		if !trigger.Rule.OnError.Judges(response.Status) {
 			continue
 		}
 		ok, err := trigger.EvalBool(&r.workspace.machine, &c)

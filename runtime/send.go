@@ -50,7 +50,7 @@ func (s *sender) encode(request requests.Request) (call transport.Call, withheld
 	}
 	call.Job, call.Partition = s.job.ID(), s.partition
 	call.Origins = s.origins
-	call.JudgesPages = slices.ContainsFunc(s.job.OnErrors, func(t *compile.Trigger) bool { return t.Rule.OnError.OnSuccess })
+	call.JudgesPages = slices.ContainsFunc(s.job.OnErrors, func(t *compile.Trigger) bool { return t.Rule.OnError.On != rules.OnError })
 	if s.converter != nil {
 		call.MayBeEmpty = s.converter.MayBeEmpty
 		if _, own := call.Header["Accept"]; !own {

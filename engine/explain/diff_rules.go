@@ -63,7 +63,7 @@ func (r *RuleExplanation) identity() string {
 		message = in.Message
 	}
 	return fmt.Sprintf("%q", []any{
-		in.Role, in.Target, in.Source, r.Outcome, in.OnError.Do, in.OnError.OnSuccess, in.Stop.Drop, in.Guard,
+		in.Role, in.Target, in.Source, r.Outcome, in.OnError.Do, in.OnError.On, in.Stop.Drop, in.Guard,
 		in.Sending.First, in.Sending.Subsequent, in.Sending.Common, in.Stop.ExpectsRead, message, r.Never != "",
 	})
 }

@@ -59,6 +59,8 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 			"once. Ends normally when there is no next request: nextRequest.url is nil. Bounds: one page: nextRequest.url is nil."},
 		{"a rule about pages", `{"method": "pagenum", "onError": [{"on": "success", "when": "body.error != nil", "do": "fail"}]}`,
 			"Fails when a response with status 200, 201, 203 or 204 matches body.error is present."},
+		{"a rule about any response", `{"method": "pagenum", "onError": [{"on": "any", "when": "body.error != nil", "do": "fail"}]}`,
+			"Fails when a response of any status matches body.error is present."},
 		{"a wait that a response decides", `{"method": "expression", "nextRequest": {"after": "body.wait"}, "stopRules": ["body.done"]}`,
 			"or a response has the same body as the previous one, unless the request is a poll."},
 		{"a poll", `{"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, "Ends normally when body.done is true. Bounds:"},
@@ -75,6 +77,12 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 			require.Contains(t, explained(t, c.pagination).Summary, c.want)
 		})
 	}
+}
+
+func TestARuleOnAnyResponseIsOneRule(t *testing.T) {
+	x := explained(t, `{"method": "pagenum", "onError": [{"on": "any", "when": "status == 410", "do": "stop"}]}`)
+	require.Len(t, x.OnError, 1)
+	require.Equal(t, rules.OnAny, x.OnError[0].On)
 }
 
 func TestExplainSaysWhatOnErrorRulesDo(t *testing.T) {

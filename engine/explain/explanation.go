@@ -222,7 +222,7 @@ type RuleExplanation struct {
 	Outcome      rules.Outcome `json:"outcome,omitempty" doc:"what the end means for the list"`
 	Status       int           `json:"status,omitempty" doc:"exit status of a run that fails because of the rule; absent: it fails no run"`
 	Do           string        `json:"do,omitempty" doc:"of an onError rule: what it does"`
-	Success      bool          `json:"success,omitempty" doc:"of an onError rule: it judges only responses that are pages by their status"`
+	On           string        `json:"on,omitempty" doc:"of an onError rule: the responses that it judges: error, success or any"`
 	Drop         bool          `json:"drop,omitempty" doc:"the page's items are not emitted"`
 	Clause       string        `json:"says" doc:"the rule in words"`
 	Message      string        `json:"message,omitempty" doc:"for the log; expressions in braces are evaluated"`

@@ -220,7 +220,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	r, redact := e.Rule, j.redact
 	x := RuleExplanation{
 		ID: r.ID, Source: redact(r.Source), ValueInWords: redact(r.ValueInWords),
-		Outcome: r.Outcome, Do: string(r.OnError.Do), Success: r.OnError.OnSuccess, Drop: r.Stop.Drop,
+		Outcome: r.Outcome, Do: string(r.OnError.Do), On: r.OnError.On, Drop: r.Stop.Drop,
 		clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
 		First: r.Sending.First, FirstOnly: r.Role.Builds() && !r.Sending.Subsequent, perPartition: r.Sending.PerPartition,
 		Guard: r.Guard, rule: r, Status: statusOf(r), calls: e.Calls(),

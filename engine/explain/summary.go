@@ -74,8 +74,11 @@ func (x *JobExplanation) endClauses() map[string][]string {
 	}
 	for _, r := range x.OnError {
 		prefix := "an error response matches "
-		if r.Success {
+		switch r.On {
+		case rules.OnSuccess:
 			prefix = "a response with status " + requests.PageStatuses + " matches "
+		case rules.OnAny:
+			prefix = "a response of any status matches "
 		}
 		switch {
 		case r.Never != "":

@@ -43,9 +43,10 @@ func (t *textWriter) common(x *JobExplanation) []commonSection {
 func (t *textWriter) writeErrors(x *JobExplanation) {
 	var success, failed []RuleExplanation
 	for _, r := range x.OnError {
-		if r.Success {
+		if r.On != rules.OnError {
 			success = append(success, r)
-		} else {
+		}
+		if r.On != rules.OnSuccess {
 			failed = append(failed, r)
 		}
 	}
@@ -156,7 +157,7 @@ func (x *JobExplanation) nextRun() string {
 func (x *JobExplanation) unretried() string {
 	for _, r := range x.OnError {
 		switch {
-		case r.Success:
+		case r.On == rules.OnSuccess:
 		case r.Do == string(rules.ErrorRetry):
 			return ""
 		case r.Source == "true":
