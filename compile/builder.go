@@ -162,7 +162,7 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 		if !rule.Sending.Common {
 			b.Origins = append(b.Origins, origin)
 		}
-	case rules.RoleEndpoint:
+	case rules.RoleEndpoint: // unlike the address of a later request, it may not be empty
 		r.Endpoint, err = addressOf(v)
 	case rules.RoleParam:
 		if rule.Sending.Common {
@@ -174,12 +174,12 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 				return err
 			}
 		}
-		r.Params, err = merge(r.Params, rule.Target, v)
-	case rules.RoleBody:
+		err = b.job.applyPart(rule, v, r)
+	case rules.RoleBody: // unlike that of a part of a later request, the target is a name, which may have dots, and not a path
 		body, _ := r.Body.(rules.Object)
 		r.Body, err = merge(body, rule.Target, v)
 	case rules.RoleHeader:
-		r.Headers, err = mergeHeaders(r.Headers, rule.Target, v)
+		err = b.job.applyPart(rule, v, r)
 	}
 	return err
 }
