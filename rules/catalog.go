@@ -40,8 +40,9 @@ func (c *Catalog) method(name string, dialect Dialect) (m Method, known bool) {
 	}
 	differing := dialect.row().methods
 	if i := slices.IndexFunc(differing, func(k keboolaMethod) bool { return k.name == name }); i >= 0 {
-		return differing[i].apply(m), true
+		m, known = differing[i].apply(m), true
 	}
+	m.Stops = stopsIn(dialect, m.Stops)
 	return m, known
 }
 

@@ -77,7 +77,7 @@ func (c *Catalog) checkGuard(g Guard) error {
 
 // isShared reports whether a stopping rule that all methods share has the id.
 func isShared(id string) bool {
-	return slices.ContainsFunc(sharedStops, func(row sharedStop) bool { return row.ID == id })
+	return slices.ContainsFunc(sharedStops, func(row StopRule) bool { return row.ID == id })
 }
 
 // addition collects the mistakes in an addition to a catalog.

@@ -1,9 +1,5 @@
 package rules
 
-import (
-	"slices"
-)
-
 // A keboolaMethod is a method in dialect keboola: how it differs from the row of its name in
 // [builtinMethods].
 type keboolaMethod struct {
@@ -84,8 +80,8 @@ var keboolaStops = map[string]string{
 	"nextPageFlag":     `phpTruthy(at(${nextPageFlag.field}) ?? ${nextPageFlag.ifNotSet}) == ${nextPageFlag.stopOn}`,
 }
 
-// apply returns the method in dialect keboola. m is the method of the specification, if there is one of
-// this name.
+// apply returns the method in dialect keboola, but for the differences of stopping rules: see [stopsIn]. m is the method of
+// the specification, if there is one of this name.
 func (k keboolaMethod) apply(m Method) Method {
 	if k.only != nil {
 		m = *k.only
@@ -105,13 +101,7 @@ func (k keboolaMethod) apply(m Method) Method {
 	for i := range m.Next.Params {
 		k.replace(&m.Next.Params[i].Value)
 	}
-	for i := range m.Stops {
-		if source, differs := keboolaStops[m.Stops[i].ID]; differs {
-			m.Stops[i].When = source
-		}
-	}
 	m.Stops = append(m.Stops, k.more...)
-	m.Stops = slices.DeleteFunc(m.Stops, func(row StopRule) bool { return row.When == Off })
 	return m
 }
 

@@ -48,7 +48,7 @@ func TestBothTablesOfMethodsAgree(t *testing.T) {
 }
 
 func TestEachStopOfTheOtherDialectIsInATable(t *testing.T) {
-	known := slices.Concat(lists.Map(sharedStops, func(row sharedStop) string { return row.ID }),
+	known := slices.Concat(lists.Map(sharedStops, func(row StopRule) string { return row.ID }),
 		lists.Map(builtinGuards, func(g Guard) string { return g.ID }))
 	for _, m := range builtinMethods {
 		known = append(known, lists.Map(m.Stops, func(row StopRule) string { return row.ID })...)

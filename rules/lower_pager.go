@@ -69,10 +69,8 @@ func (p *pager) addEndRules() {
 	if p.outer != nil {
 		p.outer.addEndRules()
 	}
-	for _, shared := range sharedStops {
-		row := shared.StopRule
-		row.Only, row.When = Conditions{IsSet(shared.Setting)}, p.inDialect(row)
-		p.addRow(row, p.lowerer.configured(p.settings.get(shared.Setting).path()))
+	for _, row := range stopsIn(p.lowerer.dialect, sharedStops) {
+		p.addRow(row, p.lowerer.configured(p.settings.get(row.Only[0].Setting).path()))
 	}
 	for _, row := range p.method.Stops {
 		p.addRow(row, p.methodOrigin())
@@ -104,16 +102,10 @@ func (p *pager) addRow(row StopRule, origin Origin) {
 	}
 }
 
-// inDialect returns the expression of a guard or of a shared stopping rule as the dialect has it. It is [Off] if the
-// rule is not in force there.
-func (p *pager) inDialect(row StopRule) string {
-	return cmp.Or(p.lowerer.dialect.row().stops[row.ID], row.When)
-}
-
 // rule makes the rule of a row of a table, with the values of its settings. It reports false if the rule is
 // not in force.
 func (p *pager) rule(row StopRule, values settings, origin Origin) (Rule, bool) {
-	if row.When == Off || !values.allMet(row.Only) {
+	if !values.allMet(row.Only) {
 		return Rule{}, false
 	}
 	condition := values.expandSource(row.When)
@@ -265,13 +257,14 @@ func (p *pager) addGuardRules() {
 		level.readIgnoredPaths()
 	}
 	for _, g := range p.lowerer.cfg.catalog.guards {
-		p.addGuard(g)
+		for _, g.StopRule = range stopsIn(p.lowerer.dialect, []StopRule{g.StopRule}) {
+			p.addGuard(g)
+		}
 	}
 }
 
 // addGuard adds a guard, unless it is not in force.
 func (p *pager) addGuard(g Guard) {
-	g.When = p.inDialect(g.StopRule)
 	name := "guards." + g.ID
 	configured, origin := p.guardSetting(name), Origin{By: Author{Kind: AuthorDefault}}
 	if configured.given() {

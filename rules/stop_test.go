@@ -9,8 +9,8 @@ import (
 func TestSharedStopsNameTheirSetting(t *testing.T) {
 	for _, row := range sharedStops {
 		a := addition{name: row.ID, fields: paginationFields}
-		row.Only = Conditions{IsSet(row.Setting)}
-		a.checkStopRule("stop", row.StopRule)
+		a.checkStopRule("stop", row)
+		require.Len(t, row.Only, 1)
 		require.NoError(t, a.err())
 	}
 }
