@@ -6,7 +6,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
 // PartValues are the values of [Job.NextParts], in their order. The request can be made again from them and the
@@ -26,21 +25,6 @@ func (j *Job) Advance(m *language.Machine, c *rules.Context) (state map[string]a
 	maps.Copy(state, changed)
 	parts, more, err = evaluateParts(j.NextParts, m, c, state)
 	return state, parts, more, err
-}
-
-// CheckAddress returns an error if the request that [Builder.Apply] returned has no valid
-// address. It names the rule that sets the address.
-func (b *Builder) CheckAddress(request requests.Request) error {
-	_, err := request.URL()
-	if err == nil {
-		return nil
-	}
-	for _, part := range b.job.NextParts {
-		if part.Rule.Role.Addresses() {
-			return &language.RuleError{Rule: part.Rule, Err: err}
-		}
-	}
-	return err
 }
 
 // resolvesAgainstResponse reports whether the next address is resolved against

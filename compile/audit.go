@@ -65,3 +65,13 @@ func (a Analysis) AuditTriggers() []*Trigger {
 
 // AuditTrigger returns the compiled form of a rule of the audit, which is the same in every job.
 func AuditTrigger(rule *rules.Rule) *Trigger { return sharedAuditCompiler().trigger(rule) }
+
+// Weight returns the weight of a finding of a rule of the audit.
+func (t *Trigger) Weight(m *language.Machine, c *rules.Context) rules.Weight {
+	if t.Proof != nil {
+		if proven, err := t.Proof.EvalBool(m, c); err == nil && proven {
+			return rules.WeightEvidence
+		}
+	}
+	return rules.WeightHint
+}

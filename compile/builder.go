@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -122,13 +121,6 @@ func (b *Builder) setByInputs(e *language.Expression, inputs map[string]any) (an
 	return v, nil
 }
 
-// BaseReads reports whether the base address depends on an input.
-func (a Analysis) BaseReads(input string) bool {
-	return slices.ContainsFunc(a.job.Computed, func(e *language.Expression) bool {
-		return e.Rule.Role == rules.RoleBaseURL && e.ReadsFunc(readsInput(input))
-	})
-}
-
 // quoteAddress returns an error that quotes an address, without the user name and the password in it.
 func quoteAddress(address string, err error) error {
 	if u, invalid := url.Parse(address); invalid == nil && u.User != nil {
@@ -224,4 +216,19 @@ func (b *Builder) apply(parts []*language.Expression, values PartValues, request
 		}
 	}
 	return request.Under(b.common), nil
+}
+
+// CheckAddress returns an error if the request that [Builder.Apply] returned has no valid
+// address. It names the rule that sets the address.
+func (b *Builder) CheckAddress(request requests.Request) error {
+	_, err := request.URL()
+	if err == nil {
+		return nil
+	}
+	for _, part := range b.job.NextParts {
+		if part.Rule.Role.Addresses() {
+			return &language.RuleError{Rule: part.Rule, Err: err}
+		}
+	}
+	return err
 }

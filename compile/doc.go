@@ -34,11 +34,12 @@
 //   - job.go compiles the rules of a job; message.go their messages, item_rules.go what changes items,
 //     partition.go the variables of for and the links of parents and children, audit.go the audit,
 //     credential.go the credentials, and derived.go which values may have parts of secrets.
-//   - check.go warns about rules that are probably mistakes. The warnings, and those who request pages
-//     ahead or explain a job, ask an Analysis (analysis.go): kept.go how kept values are used,
+//   - check.go warns about rules that are probably mistakes, and check_kept.go about those of kept values. The warnings,
+//     and those who request pages ahead or explain a job, ask an Analysis (analysis.go): kept.go how kept values are used,
 //     kept_continue.go whether a list continues from them, kept_sent.go whether requests send them, ends.go whether
-//     a list ends, prefetch.go what is known before a response, and surface.go what a job reads of one.
-//   - builder.go makes the first request, advance.go the next ones; part.go puts values into them.
+//     a list ends and which rules end it, prefetch.go what is known before a response, and surface.go what a job reads of one.
+//   - builder.go makes the requests, advance.go the state and the parts of the next one; part.go puts values into them.
+//   - kept_values.go has the values for the next run.
 //
 // # Decisions
 //

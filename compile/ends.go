@@ -1,6 +1,8 @@
 package compile
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -78,4 +80,136 @@ func (a Analysis) NilAddress() *rules.Rule {
 		return nil
 	}
 	return &a.job.NextParts[i].Rule
+}
+
+// varies reports whether an expression can differ from page to page: it depends on a value that changes, or on a variable
+// whose next value depends on the variable itself.
+func (j *Job) varies(e *language.Expression) bool {
+	return slices.ContainsFunc(variablesOf(j.Next).Resolve(e.Reads), func(r language.Read) bool {
+		known := r.Phase()
+		return known != rules.PhaseJob && known != rules.PhaseFirst
+	})
+}
+
+// WhyNever says why a trigger can never be met. It returns "" if it can.
+func (a Analysis) WhyNever(t *Trigger) string {
+	if a.Prover().Condition(t.Expression) != language.Never {
+		return ""
+	}
+	if a.job.comparesAbsentLimit(t) {
+		return "no page size is set (limit)"
+	}
+	return "it is never true"
+}
+
+// comparesAbsentLimit reports whether a trigger reads the page size, although the job has no page size.
+func (j *Job) comparesAbsentLimit(t *Trigger) bool {
+	none := j.Ruleset.Limit == nil && j.Ruleset.LimitParam == ""
+	return none && t.ReadsAny(rules.ContextLimit)
+}
+
+// Unreached returns the rules that are never the reason to stop, each with an explanation.
+func (a Analysis) Unreached() map[*Trigger]string {
+	u := a.findShadowed()
+	u.assumePageLimit()
+	u.assumeOnlyPage()
+	return u.why
+}
+
+// An unreachedSearch is the search for rules that are never the reason to stop.
+type unreachedSearch struct {
+	Analysis
+	why    map[*Trigger]string         // why a rule is never the reason; empty if it may be
+	bounds map[*Trigger]language.Bound // of the rules that limit something
+	first  map[string]*Trigger         // the rule with the smallest bound, by the unit of the bound
+}
+
+// findShadowed begins the search with the rules that are never met, and those that another rule shadows: an equal one that
+// comes first, or one with a smaller bound.
+func (a Analysis) findShadowed() unreachedSearch {
+	u := unreachedSearch{a, map[*Trigger]string{}, map[*Trigger]language.Bound{}, map[string]*Trigger{}}
+	earlier := map[string]*Trigger{}
+	for _, s := range a.job.Stops {
+		source := s.Formatted()
+		if equal := earlier[source]; equal != nil {
+			u.why[s] = equal.Rule.ID + " says the same and comes first"
+		}
+		u.why[s] = cmp.Or(a.WhyNever(s), u.why[s])
+		if u.why[s] != "" || s.Rule.Outcome == rules.Split { // the smallest windows are not split
+			continue
+		}
+		earlier[source] = s
+		u.addBound(s)
+	}
+	for s, b := range u.bounds {
+		if first := u.first[b.Unit]; first != s && !s.HasAlternative() {
+			u.why[s] = u.stopsBefore(first)
+		}
+	}
+	return u
+}
+
+// addBound adds the bound of a rule, if it has one.
+func (u unreachedSearch) addBound(s *Trigger) {
+	b, ok := u.Prover().Bound(s.Expression)
+	if !ok {
+		return
+	}
+	u.bounds[s] = b
+	if first := u.first[b.Unit]; first == nil || b.Most < u.bounds[first].Most {
+		u.first[b.Unit] = s
+	}
+}
+
+// assumePageLimit finds the rules that are never met on the pages up to the smallest limit of pages.
+func (u unreachedSearch) assumePageLimit() {
+	first := u.first["pages"]
+	if first == nil {
+		return
+	}
+	p := u.Prover()
+	p.Assume = onPagesUpTo(u.bounds[first].Most)
+	for _, s := range u.job.Stops {
+		if u.why[s] == "" && s != first && s.Rule.Outcome != rules.Split && p.Condition(s.Expression) == language.Never {
+			u.why[s] = u.stopsBefore(first)
+		}
+	}
+}
+
+// assumeOnlyPage finds the rules that come after one that ends every list on page 1.
+func (u unreachedSearch) assumeOnlyPage() {
+	only, ok := u.OnlyPage()
+	if !ok || only.Rule.Outcome == rules.Split {
+		return
+	}
+	for _, s := range u.job.Stops[slices.Index(u.job.Stops, only)+1:] {
+		if u.why[s] == "" && s.Rule.Outcome != rules.Split {
+			u.why[s] = only.AfterPage1()
+		}
+	}
+}
+
+// stopsBefore says at what bound a rule stops before others.
+func (u unreachedSearch) stopsBefore(first *Trigger) string {
+	return fmt.Sprintf("%s stops at %s already", first.Rule.ID, u.bounds[first])
+}
+
+// OnlyLater reports whether a guard is never met on page 1, because it compares pages or requests, or counts pages.
+func (a Analysis) OnlyLater(guard *Trigger) bool {
+	p := a.Prover()
+	bound, _ := p.Bound(guard.Expression)
+	p.Assume = onPagesUpTo(1)
+	return bound.Most > 1 || p.Condition(guard.Expression) == language.Never ||
+		len(guard.Reads) > 0 && !guard.ReadsFunc(func(r language.Read) bool { return !r.FalseOnPage1() })
+}
+
+// onPagesUpTo returns the values that fields of the context have on the first n pages.
+func onPagesUpTo(n float64) map[string]rules.Range {
+	assume := map[string]rules.Range{}
+	for _, field := range rules.ContextFields() {
+		if field.UpToPage {
+			assume[field.Name] = rules.Range{Low: field.Range.Low, High: n}
+		}
+	}
+	return assume
 }

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/requests"
@@ -68,37 +67,6 @@ type Trigger struct {
 	*language.Expression
 	Message *Message
 	Proof   *language.Expression // if it is true, the finding of a rule of the audit is evidence; may be nil
-}
-
-// StatedCounts returns the totals and numbers of pages that the API states and a stopping rule reads. It recognizes them by
-// their names, by the name of the enclosing object, or, in the rule of a setting, by the conversion to a number.
-func (t *Trigger) StatedCounts() (counts []language.Read) {
-	isSetting := t.Rule.Origin.By.Kind == rules.AuthorMethod || t.Rule.Stop.Signal == rules.SignalTotal
-	converts := isSetting && slices.Contains(t.Calls(), "number")
-	for _, read := range t.Reads {
-		names := slices.Concat(read.Path, read.Args)
-		if len(names) == 0 || read.Root == rules.ContextTotal {
-			continue
-		}
-		name := names[len(names)-1]
-		if name == "value" && len(names) > 1 { // {"total": {"value": 57, "relation": "eq"}}
-			name = names[len(names)-2]
-		}
-		if converts || apinames.Key(name).Is(apinames.SignTotal) || apinames.Key(name).Is(apinames.SignPages) {
-			counts = append(counts, read)
-		}
-	}
-	return counts
-}
-
-// Weight returns the weight of a finding of a rule of the audit.
-func (t *Trigger) Weight(m *language.Machine, c *rules.Context) rules.Weight {
-	if t.Proof != nil {
-		if proven, err := t.Proof.EvalBool(m, c); err == nil && proven {
-			return rules.WeightEvidence
-		}
-	}
-	return rules.WeightHint
 }
 
 // A Probe is an expression whose value on each page is shown to the user.

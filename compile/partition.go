@@ -189,6 +189,13 @@ func readsInput(input string) func(language.Read) bool {
 	}
 }
 
+// BaseReads reports whether the base address depends on an input.
+func (a Analysis) BaseReads(input string) bool {
+	return slices.ContainsFunc(a.job.Computed, func(e *language.Expression) bool {
+		return e.Rule.Role == rules.RoleBaseURL && e.ReadsFunc(readsInput(input))
+	})
+}
+
 // InputUse reports whether windows of the job or an ancestor end at an input, and whether the input is read
 // anywhere else, or for windows that do not continue from the last run.
 func (a Analysis) InputUse(input string) (endsWindows, elsewhere bool) {

@@ -260,3 +260,24 @@ func (a Analysis) Decisive() []language.Read {
 	}
 	return found
 }
+
+// StatedCounts returns the totals and numbers of pages that the API states and a stopping rule reads. It recognizes them by
+// their names, by the name of the enclosing object, or, in the rule of a setting, by the conversion to a number.
+func (t *Trigger) StatedCounts() (counts []language.Read) {
+	isSetting := t.Rule.Origin.By.Kind == rules.AuthorMethod || t.Rule.Stop.Signal == rules.SignalTotal
+	converts := isSetting && slices.Contains(t.Calls(), "number")
+	for _, read := range t.Reads {
+		names := slices.Concat(read.Path, read.Args)
+		if len(names) == 0 || read.Root == rules.ContextTotal {
+			continue
+		}
+		name := names[len(names)-1]
+		if name == "value" && len(names) > 1 { // {"total": {"value": 57, "relation": "eq"}}
+			name = names[len(names)-2]
+		}
+		if converts || apinames.Key(name).Is(apinames.SignTotal) || apinames.Key(name).Is(apinames.SignPages) {
+			counts = append(counts, read)
+		}
+	}
+	return counts
+}
