@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -98,7 +99,14 @@ func playAhead(t *testing.T, option engine.RunOption) {
 			anyOrder := *c
 			anyOrder.AnyOrder = true
 			server := serve(t, &anyOrder)
-			got := runCase(c, server, func(e *engine.Engine) *engine.Engine { return e.With(option) }, deliver)
+			var pages, requests atomic.Int64
+			seen := map[engine.EventKind]*atomic.Int64{engine.EventPage: &pages, engine.EventRequest: &requests}
+			observed := engine.WithObserver(observerFunc(func(e engine.Event) { seen[e.Kind].Add(1) }), slices.Collect(maps.Keys(seen))...)
+			got := runCase(c, server, func(e *engine.Engine) *engine.Engine { return e.With(option, observed) }, deliver)
+			if c.Exit == 0 && !strings.Contains(string(c.Config), "splitWhen") { // a page whose window is split is not delivered
+				require.EqualValues(t, strings.Count(got.trace, "\n"), pages.Load())
+			}
+			require.GreaterOrEqual(t, requests.Load(), pages.Load())
 			for _, problem := range server.Problems() {
 				require.NotContains(t, problem, "never requested")
 				if strings.Contains(problem, "unexpected") {

@@ -70,94 +70,72 @@ func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 		name, pagination, job string
 		bodies                []string
 		header                http.Header
-		want                  string // of the messages; "": there is no finding
+		says                  string // a part of the messages
+		findings              string // their ids and weights
 	}{
 		{"an error beside items of more than 1 MiB", pageNumber, users, []string{large + `, "errors": ["shard 3 failed"]}`, `{"data": []}`},
-			nil, "body.errors"},
-		{"items of more than 1 MiB", pageNumber, users, []string{large + `, "errors": []}`, `{"data": []}`}, nil, ""},
-		{"a complete list", pageNumber, users, []string{full, `{"data": []}`}, nil, ""},
-		{"a total", pageNumber, users, []string{`{"total": 5, "data": [{"id": 1}]}`, `{"total": 5, "data": []}`}, nil, "total is 5"},
-		{"a total of the first page", pageNumber, users, []string{`{"meta": {"total": {"value": "5"}}, "data": [{"id": 1}]}`, `{"data": []}`},
-			nil, "body.meta.total of page 1 is 5"},
-		{"the count of a page is not a total", pageNumber, users, []string{`{"count": 1, "data": [{"id": 1}]}`, `{"count": 0, "data": []}`}, nil,
-			""},
-		{"a header", pageNumber, users, []string{full, `{"data": []}`}, http.Header{"X-Total-Count": {"7"}}, "X-Total-Count is 7"},
-		{"a flag", pageNumber, users, []string{full, `{"paging": {"has_more": true}, "data": []}`}, nil, "has_more"},
+			nil, "body.errors", "audit.errorBody evidence"},
+		{"items of more than 1 MiB", pageNumber, users, []string{large + `, "errors": []}`, `{"data": []}`}, nil, "", ""},
+		{"a complete list", pageNumber, users, []string{full, `{"data": []}`}, nil, "", ""},
 		{"a link", pageNumber, users, []string{full, `{"links": {"next": {"href": "https://api.test/users?cursor=abc"}}, "data": []}`}, nil,
-			"next"},
+			"body.links.next points to another page", "audit.token evidence"},
 		{"the Link header", pageNumber, users, []string{full, `{"data": []}`},
-			http.Header{"Link": {`<https://api.test/users?cursor=abc>; rel="next"`}}, "Link"},
+			http.Header{"Link": {`<https://api.test/users?cursor=abc>; rel="next"`}}, "the Link header points to another page", "audit.token evidence"},
 		{"pages under the key total, as in jqGrid", pageNumber, users,
 			[]string{`{"total": 3, "records": 5, "data": [{"id": 1}, {"id": 2}]}`, `{"total": 3, "records": 5, "data": []}`}, nil,
-			"body.records is 5"},
+			"body.records is 5", "audit.total evidence"},
 		{"all pages under the key total", pageNumber, users,
 			[]string{`{"total": 2, "records": 3, "data": [{"id": 1}, {"id": 2}]}`, `{"total": 2, "records": 3, "data": [{"id": 3}]}`,
-				`{"total": 2, "records": 3, "data": []}`}, nil, ""},
+				`{"total": 2, "records": 3, "data": []}`}, nil, "", ""},
 		{"a header with JSON", pageNumber, users, []string{full, `{"data": []}`}, http.Header{"X-Pagination": {`{"TotalCount": 7}`}},
-			"X-Pagination.TotalCount is 7"},
+			"X-Pagination.TotalCount is 7", "audit.total evidence"},
 		{"a header with JSON and all items", pageNumber, users, []string{full, `{"data": []}`},
-			http.Header{"X-Pagination": {`{"TotalCount": 2, "HasNext": false}`}}, ""},
+			http.Header{"X-Pagination": {`{"TotalCount": 2, "HasNext": false}`}}, "", ""},
 		{"exceededTransferLimit", pageNumber, users, []string{full, `{"exceededTransferLimit": true, "data": []}`}, nil,
-			"exceededTransferLimit"},
-		{"a number of pages", pageNumber, users, []string{`{"totalPages": 9, "data": [{"id": 1}]}`, `{"totalPages": 9, "data": []}`}, nil, "9"},
-		{"an absent list", pageNumber, users, []string{`{"dat": [{"id": 1}]}`}, nil, "did you mean dat?"},
+			"body.exceededTransferLimit says", "audit.more evidence"},
 		{"a list whose key has the delimiter", pageNumber, `{"endpoint": "users", "dataField": {"path": "a/b", "delimiter": "/"}}`,
-			[]string{`{"a/b": [{"id": 1}]}`}, nil, "no response has a/b (dataField); a/b is one key: set a delimiter that it does not have"},
-		{"no list at all", pageNumber, `{"endpoint": "users"}`, []string{`{"a": 1}`}, nil, "set dataField"},
-		{"an empty list of errors beside the list", pageNumber, `{"endpoint": "x"}`, []string{`{"errors": [], "result": {"rows": [{"id": 1}]}}`}, nil,
-			"no response has a list of items in its root other than body.errors: set dataField to the path of the items; did you mean result.rows?"},
+			[]string{`{"a/b": [{"id": 1}]}`}, nil, "no response has a/b (dataField); a/b is one key: set a delimiter that it does not have", "audit.missing evidence"},
+		{"no list at all", pageNumber, `{"endpoint": "users"}`, []string{`{"a": 1}`}, nil, "set dataField to the path of the items", "audit.missing hint"},
 		{"an empty list of warnings", pageNumber, `{"endpoint": "x"}`, []string{`{"result": {"rows": [{"id": 1}]}, "Warnings": []}`}, nil,
-			"did you mean result.rows?"},
+			"did you mean result.rows?", "audit.missing evidence"},
 		{"an empty list of messages", pageNumber, `{"endpoint": "x"}`, []string{`{"messages": [], "result": {"rows": [{"id": 1}]}}`}, nil,
-			"did you mean result.rows?"},
+			"did you mean result.rows?", "audit.missing evidence"},
 		{"an empty list of errors on two pages", cursorToken, `{"endpoint": "x"}`,
 			[]string{`{"errors": [], "result": {"rows": [{"id": 1}]}, "next": "a"}`, `{"errors": [], "result": {"rows": []}}`}, nil,
-			"did you mean result.rows?"},
-		{"an empty list of errors, and no list", pageNumber, `{"endpoint": "x"}`, []string{`{"errors": [], "result": {"rows": []}}`}, nil, ""},
-		{"an empty list of errors, and values", pageNumber, `{"endpoint": "x"}`, []string{`{"errors": [], "result": {"tags": ["a"]}}`}, nil, ""},
+			"did you mean result.rows?", "audit.missing evidence"},
+		{"an empty list of errors, and values", pageNumber, `{"endpoint": "x"}`, []string{`{"errors": [], "result": {"tags": ["a"]}}`}, nil, "", ""},
 		{"an empty list of errors, and a total of 0", pageNumber, `{"endpoint": "x"}`,
-			[]string{`{"errors": [], "total": 0, "meta": {"fields": {"all": [{"name": "a"}]}}}`}, nil, ""},
+			[]string{`{"errors": [], "total": 0, "meta": {"fields": {"all": [{"name": "a"}]}}}`}, nil, "", ""},
 		{"an empty list of errors that the job lists", pageNumber, `{"endpoint": "runs/1/errors"}`,
-			[]string{`{"errors": [], "run": {"steps": [{"id": 1}]}}`}, nil, ""},
+			[]string{`{"errors": [], "run": {"steps": [{"id": 1}]}}`}, nil, "", ""},
 		{"an empty list of messages that the job lists", pageNumber, `{"endpoint": "channels/1/messages"}`,
-			[]string{`{"messages": [], "channel": {"members": [{"id": 1}]}}`}, nil, ""},
+			[]string{`{"messages": [], "channel": {"members": [{"id": 1}]}}`}, nil, "", ""},
 		{"an empty list of errors that dataField names", pageNumber, `{"endpoint": "x", "dataField": "errors"}`,
-			[]string{`{"errors": [], "run": {"steps": [{"id": 1}]}}`}, nil, ""},
-		{"an empty list of users", pageNumber, `{"endpoint": "x"}`, []string{`{"users": [], "group": {"owners": [{"id": 1}]}}`}, nil, ""},
+			[]string{`{"errors": [], "run": {"steps": [{"id": 1}]}}`}, nil, "", ""},
+		{"an empty list of users", pageNumber, `{"endpoint": "x"}`, []string{`{"users": [], "group": {"owners": [{"id": 1}]}}`}, nil, "", ""},
 		{"one of several lists", pageNumber, `{"endpoint": "users", "dataField": [{"path": "data"}, {"path": "more"}]}`,
-			[]string{full, `{"data": []}`}, nil, "more"},
-		{"an absent link", `{"method": "response.url", "urlKey": "links.nxt"}`, users,
-			[]string{`{"data": [{"id": 1}], "links": {"next": "https://api.test/users?p=2"}}`}, nil,
-			"did you mean body.links.next?"},
-		{"items that return", pageNumber, users, []string{full, `{"data": [{"id": 2}, {"id": 3}]}`, `{"data": []}`}, nil, "2"},
-		{"a page that returns", pageNumber, users, []string{full, `{"data": [{"id": 3}]}`, full, `{"data": []}`}, nil, "page 3"},
+			[]string{full, `{"data": []}`}, nil, "no response has more (dataField)", "audit.missing hint"},
+		{"a page that returns", pageNumber, users, []string{full, `{"data": [{"id": 3}]}`, full, `{"data": []}`}, nil,
+			"page 3 has the same 2 items as page 1", "audit.repeated hint, audit.ignoredParam hint"},
 		{"one item that has changed", pageNumber, users, []string{`{"data": [{"id": 1, "n": 1}, {"id": 2}]}`,
-			`{"data": [{"id": 1, "n": 2}, {"id": 3}]}`, `{"data": []}`}, nil, ""},
-		{"an error", pageNumber, users, []string{full, `{"error": {"message": "Rate limit exceeded"}}`}, nil, "Rate limit exceeded"},
-		{"errors next to the data", pageNumber, users, []string{`{"data": [{"id": 1}], "errors": [{"message": "partial"}]}`, `{"data": []}`},
-			nil, "errors"},
+			`{"data": [{"id": 1, "n": 2}, {"id": 3}]}`, `{"data": []}`}, nil, "", ""},
 		{"an error of a page after one with nulls", pageNumber,
 			`{"endpoint": "users", "dataField": [{"path": "data"}, {"path": "more"}]}`,
 			[]string{`{"data": [null, null], "more": []}`, `{"data": [{"id": 1}], "more": [], "message": "Rate limit exceeded"}`,
-				`{"data": [], "more": []}`}, nil, "the body of page 2 reports an error"},
-		{"a complaint", pageNumber, users, []string{full, `{"message": "Too many requests, try again later"}`}, nil, "Too many requests"},
-		{"a list that has moved", pageNumber, users, []string{full, `{"items": [{"id": 3}]}`, `{}`}, nil, "body.items"},
-		{"a cursor may repeat the last item", cursor, users, []string{full, `{"data": [{"id": 2}, {"id": 3}]}`, `{"data": []}`}, nil, ""},
+				`{"data": [], "more": []}`}, nil, "the body of page 2 reports an error", "audit.errorBody evidence"},
+		{"a list that has moved", pageNumber, users, []string{full, `{"items": [{"id": 3}]}`, `{}`}, nil, "a list at body.items", "audit.moved evidence"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			job := jobsOf(t, c.pagination, c.job)[0]
 			loop := runtime.Loop{Client: clientOf(&pages{bodies: c.bodies, header: c.header})}
 			result, err := loop.Run(t.Context(), job, func(context.Context, *runtime.Page) error { return nil })
 			require.NoError(t, err)
-			if c.want == "" {
-				require.Empty(t, result.Findings)
-				return
-			}
-			var texts []string
+			var messages, findings []string
 			for _, f := range result.Findings {
-				texts = append(texts, f.ID+" "+f.Message+" "+f.Because)
+				messages, findings = append(messages, f.Message), append(findings, f.ID+" "+string(f.Weight))
 			}
-			require.Contains(t, strings.Join(texts, "\n"), c.want)
+			require.Equal(t, c.findings, strings.Join(findings, ", "))
+			require.Contains(t, strings.Join(messages, "\n"), c.says)
 		})
 	}
 }
