@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -34,13 +33,11 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	record := r.newRecord(request, f, shown)
 	r.describePage(reading, f)
 	c.Sent = r.sender.sentFacts(request, shown)
-	requestDigest, previous := digestOf(shown), r.state.Request
-	c.Polled = request.After > 0 && c.Prev != nil && requestDigest == previous
-	record.RepeatOf = r.compare(reading, requestDigest)
-	r.remember(requestDigest)
-	r.watcher.Notice(evidence.Page{
-		Reading: reading, Header: f.Header, Trailer: f.Trailer, Sent: shown, Request: requestDigest, Previous: previous,
-		Landed: r.landed(f),
+	r.remember()
+	requestDigest := digestOf(shown)
+	record.RepeatOf = r.watcher.Notice(evidence.Page{
+		Reading: reading, Header: f.Header, Trailer: f.Trailer, Sent: shown, Request: requestDigest, Waited: request.After > 0,
+		Landed: r.landed(f), Moves: func() bool { return r.nextRequestMoves(requestDigest) },
 	})
 	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
 	return &Page{
@@ -79,10 +76,9 @@ func (r *listRun) nextPage(c *rules.Context, response *transport.Response, sentA
 	c.Now = func() time.Time { return sentAt }
 }
 
-// remember adds the page and the digest of its request to the state, for the rules on later pages.
-func (r *listRun) remember(requestDigest document.Digest) {
+// remember adds the page to the state, for the rules on later pages.
+func (r *listRun) remember() {
 	c := r.pageContext()
-	r.state.Request = requestDigest
 	r.state.Last.Value = r.past(r.workspace.readsPrev)
 	if c.First == nil && r.workspace.readsFirst == r.workspace.readsPrev {
 		c.First = r.state.Last.Value
@@ -155,63 +151,6 @@ func bodyOf(response *transport.Response, data []byte) format.Body {
 	return format.Body{
 		Status: response.Status, ContentType: response.Header.Get("Content-Type"), Data: data, Mapping: response.Mapping,
 		Unframed: response.Unframed,
-	}
-}
-
-// compare compares a response and its items with earlier responses, and counts the repetitions in the
-// context. It returns the number of an earlier page with the same request and response, or 0.
-func (r *listRun) compare(reading document.Reading, request document.Digest) (repeats int) {
-	c := r.pageContext()
-	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
-	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Analysis().CanEnd() && r.nextRequestMoves(request)
-	c.EmptyPages++
-	if c.Count > 0 || r.job.Analysis().EndsByRequest() {
-		c.EmptyPages = 0
-	}
-	repeats = r.earlierPage(request.With(reading.Content))
-	r.countSameItems(reading, request)
-	r.compareWithFirst(reading.Content)
-	r.state.Content, r.state.ItemsDigest, r.state.Spelling = reading.Content, reading.ItemsDigest, reading.Spelling
-	r.state.IdentityDigest = reading.IdentityDigest
-	return repeats
-}
-
-// earlierPage returns the number of an earlier page with the same request and response, or 0.
-func (r *listRun) earlierPage(exchange document.Digest) (page int) {
-	c := r.pageContext()
-	earlier, known := r.state.Exchanges.Get(exchange)
-	c.RepeatedExchange = known
-	if !known {
-		r.state.Exchanges.Put(exchange, uint64(c.Page))
-	}
-	return int(earlier)
-}
-
-// countSameItems counts consecutive pages with the same items, and warns of them.
-// A page with changed items for the same request does not count: it may tell of progress.
-func (r *listRun) countSameItems(page document.Reading, request document.Digest) {
-	c := r.pageContext()
-	switch {
-	case c.Count == 0:
-		c.SameItems = 0
-	case c.Prev != nil && (page.ItemsDigest == r.state.ItemsDigest ||
-		page.IdentityDigest == r.state.IdentityDigest && request != r.state.Request):
-		c.SameItems++
-		if !c.SamePage && !c.Polled && !r.switches.QuietSameItems {
-			r.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))
-		}
-	default:
-		c.SameItems = 1
-	}
-}
-
-// compareWithFirst warns of a page that equals the first page.
-func (r *listRun) compareWithFirst(content document.Digest) {
-	c := r.pageContext()
-	if c.Page == 1 {
-		r.state.FirstContent = content
-	} else if c.Page > 2 && content == r.state.FirstContent && c.Count > 0 && !c.SamePage && !c.Polled {
-		r.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
 }
 

@@ -92,8 +92,7 @@ func (r *listRun) pageContext() *rules.Context { return &r.state.Context.Value }
 func (r *listRun) reset() {
 	last := r.state
 	r.state = state{
-		Result: last.Result, Restarts: last.Restarts, Memory: last.Memory.Restarted(), FirstContent: last.FirstContent,
-		Computed: last.Computed,
+		Result: last.Result, Restarts: last.Restarts, Memory: last.Memory.Restarted(), Computed: last.Computed,
 	}
 	r.setContext()
 }

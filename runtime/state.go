@@ -12,7 +12,6 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
@@ -45,14 +44,6 @@ type state struct {
 
 	Restarts int `json:"restarts,omitempty"`
 	evidence.Memory
-
-	Request        document.Digest   `json:"request"`       // the last request
-	Content        document.Digest   `json:"content"`       // the last response
-	ItemsDigest    document.Digest   `json:"list"`          // the list of items in the last response
-	IdentityDigest document.Digest   `json:"same,omitzero"` // its identifiers: see [document.Reading]
-	Spelling       document.Spelling `json:"spelling"`      // the escapes of the last response
-	FirstContent   document.Digest   `json:"firstContent"`  // the first response
-	Exchanges      evidence.Recall   `json:"exchanges"`     // the page of each request with its response
 }
 
 // checkpoint returns the checkpoint after the page that is being delivered, or nil for a page on

@@ -1,6 +1,8 @@
-// Package evidence finds signs that a list may be incomplete although a rule has ended it.
+// Package evidence compares the pages of a list for the rules, and finds signs that a list may be
+// incomplete although a rule has ended it.
 //
-// A [Watcher] compares each page with earlier ones. It notices repeated items and requests, a list
+// A [Watcher] compares each page with earlier ones. Guards and other rules read the result as
+// [rules.Comparisons], such as samePage. The watcher also notices repeated items and requests, a list
 // that has moved, a body that reports an error, and paths that no response has. The audit rules of
 // the configuration read its facts when the list ends. [Seen] and [MissingPaths] collect signs that
 // appear only across all partitions of a job.
@@ -35,7 +37,7 @@
 // the memory that its findings need, such as errorSearch with errorMemory. Most other files notice one kind of sign
 // each:
 //
-//   - Repeats: repeat.go items and requests that return, cursor.go a cursor that is the wrong item, repeat_key.go keys that
+//   - Repeats: repeat.go pages, items and requests that return, cursor.go a cursor that is the wrong item, repeat_key.go keys that
 //     occur twice, and size.go a page size that gets lost.
 //   - Lists: moved.go a list at another path, other_places.go where else the items may be, missing_list.go a page
 //     without a list between others, nested.go lists within items, overlap.go items that several

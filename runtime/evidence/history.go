@@ -5,12 +5,24 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
 // A Memory is all that a [Watcher] remembers from page to page. It is part of the checkpoint of the list.
 type Memory struct {
 	History     History `json:"noticed"`
 	LargestPage int     `json:"largestPage,omitempty"` // number of items on the largest page
+	PreviousPages
+}
+
+// PreviousPages are what the next page is compared with, for the rules; see [rules.Comparisons].
+type PreviousPages struct {
+	Request        document.Digest   `json:"request"`       // the last request
+	Content        document.Digest   `json:"content"`       // the last response
+	ItemsDigest    document.Digest   `json:"list"`          // the list of items in the last response
+	IdentityDigest document.Digest   `json:"same,omitzero"` // its identifiers: see [document.Reading]
+	Spelling       document.Spelling `json:"spelling"`      // the escapes of the last response
+	Exchanges      Recall            `json:"exchanges"`     // the page of each request with its response
 }
 
 // Restarted returns the memory of a list that begins again, which has the same page size.

@@ -11,28 +11,34 @@ import (
 
 // A Page is a page of a list as it has arrived.
 type Page struct {
-	Reading  document.Reading
-	Header   http.Header
-	Trailer  http.Header     // headers that follow the body; nil if there are none
-	Sent     trace.Request   // the request for the page, without its secrets
-	Request  document.Digest // of the request for the page
-	Previous document.Digest // of the request for the page before it; zero if there is none
-	Landed   string          // the address after redirects, without its secrets; empty if there was none
+	Reading document.Reading
+	Header  http.Header
+	Trailer http.Header     // headers that follow the body; nil if there are none
+	Sent    trace.Request   // the request for the page, without its secrets
+	Request document.Digest // of the request for the page
+	Waited  bool            // whether the request was made after a wait (nextRequest.after)
+	Landed  string          // the address after redirects, without its secrets; empty if there was none
+
+	// Moves reports whether the next request will differ from this one, or will repeat it after a wait, as a poll. It is called
+	// only for an empty page that equals the last one.
+	Moves func() bool
 }
 
-// Notice compares a page with the facts about its list, and logs oddities that affect the rules.
-func (w *Watcher) Notice(page Page) {
+// Notice compares a page with the facts about its list, sets the [rules.Comparisons] of the context, and logs oddities that
+// affect the rules. It returns the number of an earlier page with the same request and response, or 0.
+func (w *Watcher) Notice(page Page) (repeatOf int) {
 	p, c := &w.list, w.list.context
 	p.latestPage = latestPage{
-		reading: page.Reading, header: page.Header, trailers: page.Trailer, request: page.Request, before: page.Previous, sent: page.Sent,
+		reading: page.Reading, header: page.Header, trailers: page.Trailer, request: page.Request, before: w.previous.Request, sent: page.Sent,
 	}
+	c.Comparisons, repeatOf = w.repeats().compare(page.Waited)
+	c.EmptyWindow = c.SamePage && c.Count == 0 && p.request != p.before && p.subject.job.Analysis().CanEnd() && page.Moves()
 	w.signs.resumed, w.signs.found = nil, nil
 	if c.Page == 1 {
 		w.history.firstPage.First = page.Sent
 	}
 	p.facts.DuplicateKey = cmp.Or(p.facts.DuplicateKey, p.reading.DuplicateKey)
 	p.facts.Stuck = c.SamePage && p.request == p.before && c.Count > 0 && !c.Polled
-	c.RepeatedRequest = false
 	if !c.Polled {
 		w.noticeRepeats()
 	}
@@ -50,9 +56,11 @@ func (w *Watcher) Notice(page Page) {
 	w.warnOfShortPage()
 	*p.largest = max(*p.largest, c.Count)
 	w.warnOfRules()
+	return repeatOf
 }
 
-// noticeRepeats compares the items and the request of a page with those of earlier pages.
+// noticeRepeats compares the items and the request of a page with those of all earlier pages. It sets the RepeatedItems and the
+// RepeatedRequest of the context.
 func (w *Watcher) noticeRepeats() {
 	p, repeats, cursors := &w.list, w.repeats(), w.cursors()
 	isRepeat := repeats.noticeRepeat()

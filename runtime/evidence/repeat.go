@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
@@ -10,7 +11,8 @@ import (
 // A repeatSearch finds requests, items and whole pages that return.
 type repeatSearch struct {
 	comparison
-	memory *repeatMemory
+	memory   *repeatMemory
+	previous *PreviousPages
 }
 
 // A repeatMemory is what a [repeatSearch] remembers of earlier pages.
@@ -22,6 +24,39 @@ type repeatMemory struct {
 	Ambiguous  bool   `json:"ambiguous,omitempty"` // whether a page has different items with one identifier
 	LastItem   uint64 `json:"lastItem,omitempty"`  // identifier of the last item of the latest page, or 0
 	FirstList  uint64 `json:"firstList,omitempty"` // listView.firstList of page 1, or 0 if it has no items
+}
+
+// compare compares a page with the one before it, and its exchange with all earlier ones. waited says whether its request was made
+// after a wait. It returns the comparisons, with RepeatedItems as on the page before, and the number of an earlier page with the
+// same request and response, or 0.
+func (s repeatSearch) compare(waited bool) (now rules.Comparisons, repeatOf int) {
+	c, last, page := s.context, s.previous, &s.reading
+	follows, sameRequest := c.Prev != nil, s.request == last.Request
+	now = rules.Comparisons{
+		SamePage: follows && (page.Content == last.Content || page.Spelling.Same(last.Spelling)),
+		Polled:   follows && sameRequest && waited, RepeatedItems: c.RepeatedItems,
+	}
+	switch {
+	case c.Count == 0:
+		if !s.subject.job.Analysis().EndsByRequest() {
+			now.EmptyPages = c.EmptyPages + 1
+		}
+	case follows && (page.ItemsDigest == last.ItemsDigest || page.IdentityDigest == last.IdentityDigest && !sameRequest):
+		// Changed items for the same request may tell of progress.
+		now.SameItems = c.SameItems + 1
+		if !now.SamePage && !now.Polled && !s.subject.job.Ruleset.Dialect.Switches().QuietSameItems {
+			s.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))
+		}
+	default:
+		now.SameItems = 1
+	}
+	exchange := s.request.With(page.Content)
+	earlier, known := last.Exchanges.Get(exchange)
+	if now.RepeatedExchange = known; !known {
+		last.Exchanges.Put(exchange, uint64(c.Page))
+	}
+	*last = PreviousPages{s.request, page.Content, page.ItemsDigest, page.IdentityDigest, page.Spelling, last.Exchanges}
+	return now, int(earlier)
 }
 
 // noticeRepeat notices a page with the items of an earlier one, even if they have other content. It reports whether the page has
@@ -51,6 +86,9 @@ func (s repeatSearch) noticeRepeat() bool {
 	}
 	if earlier.page() == 1 && f.FirstAgain == 0 {
 		f.FirstAgain, f.FirstParams = c.Page, difference(s.first.First, s.sent)
+	}
+	if earlier.page() == 1 && c.Page > 2 && !c.SamePage {
+		s.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
 	return true
 }

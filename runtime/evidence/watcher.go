@@ -7,8 +7,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// A Watcher finds signs, page by page, that a list may be incomplete. The audit rules judge them at
-// the end of the list. Its searches, such as [errorSearch], share the last page, and each has its own part of
+// A Watcher compares each page with earlier ones, for the rules, and finds signs that a list may be incomplete. The audit rules
+// judge them at the end of the list. Its searches, such as [errorSearch], share the last page, and each has its own part of
 // the history.
 //
 // The order of the calls matters. A list that continues begins with [Watcher.Resume]. SetValues comes before the first
@@ -19,6 +19,7 @@ type Watcher struct {
 	machine   *language.Machine
 	list      listView
 	history   *history
+	previous  *PreviousPages
 	signs     signState
 	since     since     // the kept value that the request sends
 	nilValues NilCounts // which values of the job's own request are nil
@@ -42,7 +43,7 @@ type WatcherOptions struct {
 // NewWatcher returns the watcher of a list.
 func NewWatcher(o WatcherOptions) Watcher {
 	h := &o.Memory.History.content
-	return Watcher{machine: o.Machine, tooLate: o.SplitTooLate, history: h, list: listView{
+	return Watcher{machine: o.Machine, tooLate: o.SplitTooLate, history: h, previous: &o.Memory.PreviousPages, list: listView{
 		subject: o.Subject, facts: &h.Facts, largest: &o.Memory.LargestPage, context: o.Context, redactor: o.Redactor, warn: o.Warn,
 	}}
 }
@@ -52,7 +53,7 @@ func NewWatcher(o WatcherOptions) Watcher {
 func (w *Watcher) comparison() comparison { return comparison{&w.list, &w.history.firstPage} }
 
 func (w *Watcher) repeats() repeatSearch {
-	return repeatSearch{w.comparison(), &w.history.repeatMemory}
+	return repeatSearch{w.comparison(), &w.history.repeatMemory, w.previous}
 }
 
 func (w *Watcher) cursors() cursorSearch { return cursorSearch{w.repeats(), &w.history.cursorMemory} }
