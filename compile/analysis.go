@@ -12,7 +12,8 @@ import (
 // used by many goroutines at once.
 type Analysis struct{ job *Job }
 
-// Analysis returns the analysis of the job. The call costs nothing: each question is answered when it is asked.
+// Analysis returns the analysis of the job. A question is answered each time that it is asked, except for those that the loop asks
+// on each page, which compilation answers: see findEnds and findPaging.
 func (j *Job) Analysis() Analysis { return Analysis{j} }
 
 // Prover returns a prover of facts about the expressions of the job.
@@ -33,9 +34,16 @@ func (a Analysis) NextReads(root string) bool {
 
 // RequestsByPosition reports whether the requests name positions in the list: they differ, and read nothing
 // of the responses.
-func (a Analysis) RequestsByPosition() bool {
+func (a Analysis) RequestsByPosition() bool { return a.job.byPosition }
+
+// DerivesPaging reports whether the variables of the state or the parts of requests may have parts of secrets.
+func (a Analysis) DerivesPaging() bool { return a.job.derivesPaging }
+
+// findPaging determines the results of [Analysis.RequestsByPosition] and [Analysis.DerivesPaging], of a job whose parents are known.
+func (j *Job) findPaging() {
 	ofResponse := []string{rules.ContextBody, rules.ContextItems, rules.ContextHeader, rules.ContextLink}
-	return len(a.job.Next) > 0 && !slices.ContainsFunc(ofResponse, a.NextReads)
+	j.byPosition = len(j.Next) > 0 && !slices.ContainsFunc(ofResponse, j.Analysis().NextReads)
+	j.derivesPaging = j.Analysis().MayDerive(slices.Concat(j.Init, j.Next, j.FirstParts, j.NextParts)...)
 }
 
 // EndsByCountAlone reports whether the requests depend on no response and begin at the first item, so that only numbers of items

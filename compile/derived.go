@@ -30,11 +30,6 @@ func (j *Job) isDerived(variable string) bool {
 	return false
 }
 
-// DerivesPaging reports whether the variables of the state or the parts of requests may have parts of secrets.
-func (a Analysis) DerivesPaging() bool {
-	return a.MayDerive(a.job.Init...) || a.MayDerive(a.job.Next...) || a.MayDerive(a.job.FirstParts...) || a.MayDerive(a.job.NextParts...)
-}
-
 // noteSecrets notes which variables have a secret among their constant values.
 func (j *Job) noteSecrets(secrets []string) {
 	for i := range j.For {

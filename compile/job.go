@@ -45,6 +45,8 @@ type ListRules struct {
 
 	ends          bool // a rule other than a guard may end the list
 	endsByRequest bool // a rule of the configuration may end the list by its requests alone
+	byPosition    bool // see [Analysis.RequestsByPosition]
+	derivesPaging bool // see [Analysis.DerivesPaging]
 }
 
 // Partitioning holds what divides a job into partitions: its variables, and its parent and children, which
@@ -128,6 +130,7 @@ func compileJobs(cfg *rules.Config, lowered *rules.Lowered, o Options) ([]*Job, 
 	}
 	link(jobs)
 	for _, job := range jobs {
+		job.findPaging()
 		(&compilation{shared: shared, set: job.Ruleset, diags: diags}).checkKept(job)
 	}
 	for _, set := range lowered.UnusedScrollers {
