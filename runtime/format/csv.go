@@ -58,8 +58,9 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 		if err != nil {
 			return csvError(err)
 		}
-		if c.original.Header == 0 && header != nil && slices.Equal(row, header) {
-			c.original.Header, _ = r.FieldPos(0)
+		if isHeader(row, header) {
+			line, _ := r.FieldPos(0)
+			row, c.original.Header = header, cmp.Or(c.original.Header, line)
 		}
 		if !first {
 			out = append(out, ',')
@@ -76,6 +77,12 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	}
 	c.scratch = out
 	return to.write(append(out, ']'))
+}
+
+// isHeader reports whether a row equals the header, apart from a byte order mark, as files that were joined have it.
+func isHeader(row, header []string) bool {
+	return header != nil && len(row) == len(header) && slices.Equal(row[1:], header[1:]) &&
+		strings.TrimPrefix(row[0], string(byteOrderMark)) == header[0]
 }
 
 // delimiter returns the character between fields.
