@@ -88,8 +88,9 @@ func (c *Client) bodyError(call Call, r *http.Response, err error) error {
 // EndsWithConnection reports whether only the end of the connection marks the end of a body, as in
 // HTTP/1.0. Then a truncated body looks complete.
 //
-// The length of a decompressed body is always unknown. If the connection was closed after it, the
-// body may have been truncated between two members or frames.
+// The length of a decompressed body is always unknown. If the connection was closed after it, and
+// no length marked the end of the compressed body, it may have been truncated between two members
+// or frames.
 func EndsWithConnection(r *http.Response) bool {
 	return r.ProtoMajor == 1 && r.ContentLength < 0 && len(r.TransferEncoding) == 0 && (!r.Uncompressed || r.Close)
 }

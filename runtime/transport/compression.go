@@ -34,7 +34,8 @@ func Negotiated(next http.RoundTripper) http.RoundTripper {
 // transport.
 //
 // Reading a body returns an error if the content does not match the headers, is damaged, or ends
-// early. The error comes after the last byte at the latest.
+// early, also before its first byte if the status is one of success. The error comes after the last
+// byte at the latest.
 func Decompressed(next http.RoundTripper) http.RoundTripper { return decompressingOf(next) }
 
 func decompressingOf(next http.RoundTripper) *decompressingTransport {
@@ -63,9 +64,14 @@ func (t *decompressingTransport) RoundTrip(r *http.Request) (*http.Response, err
 	if len(encodings) == 0 || !known {
 		return response, nil
 	}
+	isSufficient := response.StatusCode >= http.StatusMultipleChoices // without a body
+	isUnframed := EndsWithConnection(response)
 	for _, e := range slices.Backward(encodings) { // the last encoding was applied last
-		response.Body = e.decompress(response.Body)
+		content := e.decompress(response.Body)
+		content.mayBeNothing = isSufficient || e.omitsEmpty && !isUnframed
+		response.Body = content
 	}
+	response.Close = response.Close && response.ContentLength < 0 // otherwise, the length marks the end: see EndsWithConnection
 	response.Header.Del("Content-Encoding")
 	response.Header.Del("Content-Length")
 	response.ContentLength, response.Uncompressed = -1, true

@@ -164,6 +164,73 @@ func TestABodyThatIsCutBetweenMembersOrFramesIsRequestedAgain(t *testing.T) {
 	}
 }
 
+// A stream has at least a header. A body without one is not empty content, but was cut off, except that a compressor of zstd
+// writes no frame for it (TestAResponseWithoutABodyHasNoEncoding).
+func TestACompressedBodyWithoutAByteIsCutOff(t *testing.T) {
+	for _, c := range []struct{ name, head, body string }{
+		{"gzip", "HTTP/1.0 200 OK\r\nContent-Encoding: gzip", ""},
+		{"zstd", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Encoding: zstd", ""},
+		{"zstd, and no byte of its gzip", "HTTP/1.0 200 OK\r\nContent-Encoding: gzip, zstd", zstded("")},
+		{"no chunk of gzip", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: gzip", "0\r\n\r\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			address, _ := serveRaw(t, c.head+"\r\n\r\n"+c.body)
+			client, _ := clientFor(t, address)
+			_, err := client.Exchange(t.Context(), Call{Method: "GET", URL: address})
+			require.ErrorIs(t, err, failure.ErrTransient)
+			require.ErrorContains(t, err, "the response was cut off after 0 bytes")
+		})
+	}
+}
+
+// A response without content has no stream of its encoding if its length says so, or if its status is sufficient.
+func TestACompressedBodyMayBeEmpty(t *testing.T) {
+	for _, c := range []struct {
+		name, head, body string
+		status           int
+	}{
+		{"of length 0", "200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0", "", 200},
+		{"a stream without content", "200 OK\r\nContent-Encoding: gzip", zipped(""), 200},
+		{"a frame without content", "200 OK\r\nContent-Encoding: zstd", zstded(""), 200},
+		{"an error", "404 Not Found\r\nContent-Encoding: zstd", "", 404},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			address, n := serveRaw(t, "HTTP/1.1 "+c.head+"\r\nConnection: close\r\n\r\n"+c.body)
+			client, _ := clientFor(t, address)
+			r, err := client.Exchange(t.Context(), Call{Method: "GET", URL: address})
+			require.NoError(t, err)
+			require.Equal(t, c.status, r.Status)
+			require.Empty(t, r.Body)
+			require.EqualValues(t, 1, n.Load())
+		})
+	}
+}
+
+func TestALengthMarksTheEndOfACompressedBody(t *testing.T) {
+	const text = "1\n2"
+	for _, c := range []struct {
+		name, encoding, body, framing string
+		unframed                      bool
+	}{
+		{"gzip", "gzip", zipped(text), fmt.Sprintf("Content-Length: %d", len(zipped(text))), false},
+		{"zstd", "zstd", zstded(text), fmt.Sprintf("Content-Length: %d", len(zstded(text))), false},
+		{"plain", "identity", text, fmt.Sprintf("Content-Length: %d", len(text)), false},
+		{"twice", "gzip, zstd", zstded(zipped(text)), fmt.Sprintf("Content-Length: %d", len(zstded(zipped(text)))), false},
+		{"chunks", "gzip", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(zipped(text)), zipped(text)), "Transfer-Encoding: chunked", false},
+		{"gzip without a length", "gzip", zipped(text), "Server: test", true},
+		{"plain without a length", "identity", text, "Server: test", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			address, _ := serveRaw(t, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Encoding: "+c.encoding+"\r\n"+c.framing+"\r\n\r\n"+c.body)
+			client, _ := clientFor(t, address)
+			r, err := client.Exchange(t.Context(), Call{Method: "GET", URL: address})
+			require.NoError(t, err)
+			require.Equal(t, text, string(r.Body))
+			require.Equal(t, c.unframed, r.Unframed)
+		})
+	}
+}
+
 func TestTheBodyLimitCountsDecompressedBytes(t *testing.T) {
 	bomb := strings.Repeat("a", 1<<20)
 	for name, body := range map[string]string{
@@ -500,7 +567,7 @@ func random(bytes int) string {
 func TestEveryCutOfACompressedBodyIsAnError(t *testing.T) {
 	const page = `{"data": [{"id": 1}, {"id": 2}, {"id": 3}, {"id": 4}]}`
 	for i, whole := range []string{zipped(page), zstded(page)} {
-		for size := 1; size < len(whole); size++ {
+		for size := range len(whole) {
 			_, err := io.ReadAll(allEncodings[i].decompress(io.NopCloser(strings.NewReader(whole[:size]))))
 			require.Error(t, err, "%s, the first %d bytes", allEncodings[i].name, size)
 		}

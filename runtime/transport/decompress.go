@@ -23,6 +23,8 @@ type encoding struct {
 	names []string // names in the header Content-Encoding
 	magic string   // first bytes of every body that is not empty
 	pool  sync.Pool
+
+	omitsEmpty bool // whether a common compressor writes no byte if it has nothing to compress
 }
 
 // allEncodings lists the supported encodings.
@@ -32,7 +34,7 @@ var allEncodings = []*encoding{
 		pool: sync.Pool{New: func() any { return newDecompressor(&gzipMembers{}) }},
 	},
 	{
-		name: "zstd", names: []string{"zstd"}, magic: "\x28\xb5\x2f\xfd",
+		name: "zstd", names: []string{"zstd"}, magic: "\x28\xb5\x2f\xfd", omitsEmpty: true, // that of klauspost/compress
 		pool: sync.Pool{New: func() any { return newDecompressor(zstdFrames{newZstd()}) }},
 	},
 }
@@ -113,13 +115,14 @@ func (e *encoding) decompress(body io.ReadCloser) *decompressed {
 
 // A decompressed is a body that is decompressed as it is read.
 type decompressed struct {
-	encoding *encoding
-	source   bodySource
-	isFile   bool          // whether the body is a compressed file: no header says so
-	from     *decompressor // nil before the first read and after the end
-	opened   bool          // whether the decompressor reads the body
-	begun    bool          // whether some content was decompressed
-	err      error         // error that ended the body; nil before its end
+	encoding     *encoding
+	source       bodySource
+	isFile       bool          // whether the body is a compressed file: no header says so
+	mayBeNothing bool          // whether a body without a byte is accepted, as empty content
+	from         *decompressor // nil before the first read and after the end
+	opened       bool          // whether the decompressor reads the body
+	begun        bool          // whether some content was decompressed
+	err          error         // error that ended the body; nil before its end
 }
 
 // A bodySource is a body as it arrives, before decompression.
@@ -173,7 +176,7 @@ func (d *decompressed) Read(p []byte) (n int, err error) {
 		d.borrow()
 	}
 	if !d.opened {
-		d.opened, err = true, d.from.Reset(d.from.from)
+		d.opened, err = true, d.open()
 	}
 	if err == nil {
 		n, err = d.from.Read(p)
@@ -183,6 +186,14 @@ func (d *decompressed) Read(p []byte) (n int, err error) {
 		err = d.end(err)
 	}
 	return n, err
+}
+
+// open starts decompression. A stream begins with a header, so a body without a byte was cut off, unless it may be nothing.
+func (d *decompressed) open() error {
+	if _, err := d.from.from.Peek(1); errors.Is(err, io.EOF) && !d.mayBeNothing {
+		return io.ErrUnexpectedEOF
+	}
+	return d.from.Reset(d.from.from)
 }
 
 // end records the error that ended the body, and returns the decompressor to the pool. A body that
