@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/wording"
@@ -154,9 +155,11 @@ func (e entry) exchange() (Exchange, error) {
 			x.Error += ", which has " + wording.Counted(size, "byte")
 		}
 	}
-	// An archive holds the decoded body; these headers describe the encoded one.
-	for _, name := range []string{"Content-Encoding", "Content-Length", "Transfer-Encoding"} {
-		x.ResponseHeader.Del(name)
+	// An archive holds the decoded body; these headers may describe the encoded one.
+	x.ResponseHeader.Del("Content-Encoding")
+	x.ResponseHeader.Del("Transfer-Encoding")
+	if x.ResponseHeader.Get("Content-Length") != strconv.Itoa(len(x.ResponseBody)) {
+		x.ResponseHeader.Del("Content-Length")
 	}
 	return x, nil
 }

@@ -93,7 +93,9 @@ type Original struct {
 	Lines    bool     // whether the response is NDJSON or CSV
 	Elements bool     // whether the response is XML
 	Ended    bool     // whether the response is NDJSON or CSV and ends with the end of a line
-	Open     bool     // whether it is NDJSON or CSV and ends within a line, with its connection, so that it may be cut off
+	Open     bool     // whether it is NDJSON or CSV and ends within a line
+	Unframed bool     // whether only the end of the connection marked the end of a response in NDJSON or CSV
+	Wide     bool     // whether a response in NDJSON or CSV has a character of several bytes
 	Columns  []string // the header of a response in CSV; nil without one
 	Header   int      // the first line of a response in CSV that is a row, although it equals the header; 0: none is
 }

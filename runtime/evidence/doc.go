@@ -46,7 +46,7 @@
 //   - Errors: error.go bodies that report errors (error_items.go in the list or in its place,
 //     error_only.go and error_single.go in its only item, error_last.go in the last line,
 //     error_text.go in a text, error_csv.go in the header of CSV, error_header.go in headers and trailers),
-//     error_change.go statuses that change,
+//     error_end.go lines without an end, error_change.go statuses that change,
 //     and bare_page.go a page without any member of page 1.
 //   - Paths: absence.go paths that no response has, missing_paths.go paths of a parent's items
 //     that no item has, detail.go items of a parent whose list was read in their place, warn.go oddities of a page

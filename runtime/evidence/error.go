@@ -25,7 +25,7 @@ type errorSearch struct {
 // An errorMemory is what an [errorSearch] remembers of earlier pages.
 type errorMemory struct {
 	Alone      *singleItem `json:"alone,omitempty"`      // the only item of page 1, until a page with several items follows
-	Ended      bool        `json:"ended,omitempty"`      // whether a page in NDJSON or CSV ends with the end of a line
+	Lines      lineEnds    `json:"lines,omitzero"`       // how pages in NDJSON or CSV end
 	HadOthers  bool        `json:"hadOthers,omitempty"`  // whether a page has items that are not objects
 	Kinds      bool        `json:"kinds,omitempty"`      // whether the items of page 1 are of several kinds; see [haveKinds]
 	Replaced   []string    `json:"replaced,omitempty"`   // the first header with rows, if response.columns replaces it
@@ -74,19 +74,6 @@ func (s errorSearch) notice() {
 		s.noticeErrorWithoutItems()
 		s.noticeChange()
 	}
-}
-
-// noticeOpenEnd notices a page in NDJSON or CSV that may be cut off: it ends within a line, and only the connection ends it.
-// That is certain if another page ends with a whole line.
-func (s errorSearch) noticeOpenEnd() {
-	if s.reading.Open {
-		text := "its last line has no end, and only the connection ends the response, so it may be cut off"
-		if s.memory.Ended {
-			text += "; an earlier page ends with a whole line"
-		}
-		s.reportError(text, mayBeItemIf(!s.memory.Ended))
-	}
-	s.memory.Ended = s.memory.Ended || s.reading.Ended
 }
 
 // hasCertainError reports whether an error is known that is certainly one.

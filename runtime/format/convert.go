@@ -3,11 +3,14 @@ package format
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
@@ -166,6 +169,7 @@ type bodySource struct {
 
 	contentType string
 	unframed    bool
+	wide        bool // whether a character that was read has several bytes
 }
 
 func newSource(b Body) *bodySource {
@@ -176,15 +180,29 @@ func newSource(b Body) *bodySource {
 
 // end notes how the body ends.
 func (c *Converter) end(from *bodySource) {
-	n := len(from.data)
-	c.original.Ended = n > 0 && (from.data[n-1] == '\n' || from.data[n-1] == '\r')
-	c.original.Open = n > 0 && !c.original.Ended && from.unframed
+	if n := len(from.data); n > 0 { // a CR may be half of the end of a line
+		last := from.data[n-1]
+		c.original.Ended, c.original.Open = last == '\n', last != '\n' && last != '\r'
+	}
+	c.original.Unframed, c.original.Wide = from.unframed, from.wide
 }
 
 // advance sets the offset of the next byte.
 func (s *bodySource) advance(to int) {
+	s.wide = s.wide || hasWide(s.data[s.at:to])
 	s.at = to
 	s.mapping.Pass(s.skip+to, s.skip+to)
+}
+
+// hasWide reports whether a piece of UTF-8 has a byte of a character of several bytes.
+func hasWide(piece []byte) bool {
+	const eight = 8
+	for ; len(piece) >= eight; piece = piece[eight:] {
+		if binary.NativeEndian.Uint64(piece)&0x8080808080808080 != 0 {
+			return true
+		}
+	}
+	return slices.ContainsFunc(piece, func(b byte) bool { return b >= utf8.RuneSelf })
 }
 
 // Read implements [io.Reader].
