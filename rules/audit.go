@@ -294,7 +294,7 @@ var auditTable = audits([]Rule{
 			`"read the objects that have the lists as items, and add a job that reads the list of each" : ` +
 			`"add a job with " + list.nestedFor}`},
 	{ID: "audit.window", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, Splits: true,
-		Proof: Proof{If: ProofCondition{`list.windowKept`, "an earlier run has written pages of it"}}},
+		Proof: Proof{If: ProofCondition{`list.windowKept`, "an earlier run has written pages of this window"}}},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, ` +
@@ -318,8 +318,8 @@ var auditTable = audits([]Rule{
 			"obtained them, too; check the expressions that read it, or merge the rows by their key"},
 	{ID: "audit.stays", Audit: &Auditing{Requires: FactList, About: AboutKept | AboutFirst, Adds: true},
 		Source: `list.keptStays != ""`,
-		Clause: "a kept value on which the items depend is nil or empty after a list with items, so that the one of the run before " +
-			"stays, and requests send no other that has moved on",
+		Clause: "a list with items gives no value, or an empty one, to keep for the next requests, and none of the other kept values " +
+			"that they send has changed, so that the next run obtains these items again",
 		Message: "{list.keptStays} is nil or empty after a list with items, so it stays as it was, and the next run obtains these items " +
 			"again: check its expression under keep; the last page may lack what the end of the list has"},
 	{ID: "audit.since", Audit: &Auditing{Requires: FactList, Also: afterAnyOther, About: AboutSent, Adds: true},

@@ -3,15 +3,12 @@ package rules
 import (
 	"fmt"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/lists"
-	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 )
@@ -61,9 +58,9 @@ type AuthType struct {
 	Optional []string // its other keys
 	Scope    Scope    // the scope of its expressions for parts of requests
 
-	summary func(*Auth) string                // describes the credentials
-	places  func(*Auth) []string              // where requests have them; nil: in the headers of Parts
-	request func(a *Auth, base string) string // describes the request that obtains them, which is repeated to renew them; nil: none
+	summary func(*Auth, *Config) string     // describes the credentials
+	places  func(*Auth) []string            // where requests have them; nil: in the headers of Parts
+	request func(a *Auth, c *Config) string // describes the request that obtains them, which is repeated to renew them; nil: none
 }
 
 // inQuery says where a query has a parameter of the credentials.
@@ -71,19 +68,19 @@ const inQuery = "after the other parameters or in place of one of the same name"
 
 var authTypes = []AuthType{
 	{Name: AuthBasic, Doc: "a user name and a password (RFC 7617)", Required: []string{"username", "#password"},
-		summary: func(*Auth) string {
-			return "the user name in username and the password in #password, as base64 of both with a colon between them, " +
-				"in the header Authorization: Basic"
+		summary: func(a *Auth, c *Config) string {
+			return "the user name " + a.shownKey(c, "username") + " and the password in #password, as base64 of both with a colon " +
+				"between them, in the header Authorization: Basic"
 		},
 		places: func(*Auth) []string { return []string{authorization + "Basic ***"} }},
 	{Name: AuthBearer, Doc: "a token in the header Authorization (RFC 6750)", Required: []string{"#token"},
-		summary: func(*Auth) string { return "a fixed token, in the header Authorization: Bearer" },
+		summary: func(*Auth, *Config) string { return "a fixed token, in the header Authorization: Bearer" },
 		places:  bearerPlaces},
 	{Name: AuthHeader, Doc: "a key in a header", Required: []string{"name", "#value"},
-		summary: func(a *Auth) string { return "a fixed key, in the header " + a.Values["name"] },
+		summary: func(a *Auth, _ *Config) string { return "a fixed key, in the header " + a.Values["name"] },
 		places:  func(a *Auth) []string { return []string{a.Values["name"] + ": ***"} }},
 	{Name: AuthQuery, Doc: "a key in the query", Required: []string{"name", "#value"},
-		summary: func(a *Auth) string {
+		summary: func(a *Auth, _ *Config) string {
 			return "a fixed key, in the query parameter " + a.Values["name"] + ", " + inQuery
 		},
 		places: func(a *Auth) []string { return []string{"the parameter " + a.Values["name"] + "=***"} }},
@@ -91,28 +88,22 @@ var authTypes = []AuthType{
 		"grant", "clientId", "#clientSecret", "clientAuth", "#refreshToken", "username", "#password",
 		"scopes", "params", "renewBefore", "allowHttp",
 	},
-		summary: func(a *Auth) string {
+		summary: func(a *Auth, _ *Config) string {
 			return fmt.Sprintf("a token of OAuth 2.0 (grant %s), in the header Authorization: Bearer, %s", a.Values["grant"], a.renewed())
 		},
 		places: bearerPlaces, request: (*Auth).tokenRequest},
 	{Name: AuthLogin, Doc: "what the response of a login gives", Required: []string{"loginRequest", "apiRequest"},
 		Optional: []string{"expires", "renewBefore"}, Scope: ScopeLogin,
-		summary: func(a *Auth) string {
+		summary: func(a *Auth, _ *Config) string {
 			place := ""
 			if slices.ContainsFunc(a.parts, func(p authPart) bool { return p.Role == RoleParam }) {
 				place = " (those in the query are " + inQuery + ")"
 			}
-			return fmt.Sprintf("the values that the response of %s %s gives%s, %s", a.Login.Method, a.Login.label(), place, a.renewed())
+			return fmt.Sprintf("values of the response of a login%s, %s", place, a.renewed())
 		},
-		request: func(a *Auth, base string) string {
-			place := a.Login.label()
-			if place == a.Login.Endpoint && !strings.Contains(place, "{") {
-				place = resolved(base, place)
-			}
-			return a.Login.Method + " " + fromBase(place) + sends(a.Login.sent()...)
-		}},
+		request: (*Auth).loginRequest},
 	{Name: AuthSign, Doc: "a signature that expressions compute", Optional: []string{"params", "headers"}, Scope: ScopeSign,
-		summary: func(a *Auth) string {
+		summary: func(a *Auth, _ *Config) string {
 			text := "the values of these expressions, computed for each attempt, whose time is now(): " +
 				"params are added to the query, " + inQuery + ", then headers are set"
 			if !a.Independent {
@@ -122,9 +113,10 @@ var authTypes = []AuthType{
 		}},
 	{Name: AuthAWS4, Doc: "AWS Signature Version 4", Required: []string{"region", "service", "accessKeyId", "#secretAccessKey"},
 		Optional: []string{"#sessionToken"},
-		summary: func(*Auth) string {
-			return "AWS Signature Version 4 in the header Authorization, computed for each attempt over the method, the path, " +
-				"the query (sent sorted), the body and the headers Host, Content-Type and X-Amz-*"
+		summary: func(a *Auth, c *Config) string {
+			return fmt.Sprintf("AWS Signature Version 4 (region %s, service %s) in the header Authorization, computed for each attempt "+
+				"over the method, the path, the query (sent sorted), the body and the headers Host, Content-Type and X-Amz-*",
+				a.shownKey(c, "region"), a.shownKey(c, "service"))
 		},
 		places: awsPlaces},
 }
@@ -292,14 +284,6 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 	return false
 }
 
-// Summary describes the credentials and says when they are renewed, without secret values. It is empty for an unknown type.
-func (a *Auth) Summary() string {
-	if summary := findAuthType(a.Type).summary; summary != nil {
-		return summary(a)
-	}
-	return ""
-}
-
 // Places returns where requests have the credentials, without their values: "Authorization: Bearer ***".
 func (a *Auth) Places() (places []string) {
 	if ofType := findAuthType(a.Type).places; ofType != nil {
@@ -329,80 +313,6 @@ func awsPlaces(a *Auth) []string {
 	return headers
 }
 
-// Request describes the request that obtains the credentials: its method, its address and the names of what
-// it sends, without values. It returns an empty string for credentials that need no request. A constant address
-// is resolved against baseURL.
-func (a *Auth) Request(baseURL string) string {
-	if request := findAuthType(a.Type).request; request != nil {
-		return request(a, baseURL)
-	}
-	return ""
-}
-
-// tokenRequest describes the request for a token of OAuth 2.0.
-func (a *Auth) tokenRequest(base string) string {
-	place := a.tokenPlace()
-	if _, computed := a.Computed["tokenUrl"]; !computed {
-		place = resolved(base, place)
-	}
-	return "POST " + fromBase(place) +
-		sends(sent{"in the body, a URL-encoded form", a.tokenParams()},
-			sent{"in the header Authorization: Basic, as user name and password", a.clientInHeader()})
-}
-
-// resolved resolves an address against base, if that is possible.
-func resolved(base, place string) string {
-	if address, err := requests.Resolve(base, place); err == nil {
-		return address
-	}
-	return place
-}
-
-// fromBase says that an address without an origin is relative.
-func fromBase(address string) string {
-	if strings.Contains(address, "://") {
-		return address
-	}
-	return address + " (relative to api.baseUrl)"
-}
-
-// sent are names of values that a request sends, and the place where it has them.
-type sent struct {
-	place string
-	names []string
-}
-
-// sends lists what a request sends: " with user, password in the body".
-func sends(all ...sent) string {
-	var phrases []string
-	for _, s := range all {
-		if len(s.names) > 0 {
-			phrases = append(phrases, strings.Join(s.names, ", ")+" "+s.place)
-		}
-	}
-	if phrases == nil {
-		return ""
-	}
-	return " with " + strings.Join(phrases, "; ")
-}
-
-// sent returns what the requests of a job send, by place.
-func (j *Job) sent() []sent {
-	names := func(o Object) []string {
-		return lists.Map(o, func(m value.Member) string { return strings.TrimPrefix(m.Name, "#") })
-	}
-	params := sent{"in the query", names(j.Params)}
-	if j.Body == nil && j.Method != http.MethodGet {
-		params.place = "in the body"
-	}
-	body := sent{"in the body", names(j.Body)}
-	if j.Method == http.MethodPost {
-		body.place = "in the body, which is JSON"
-		params.place = strings.Replace(params.place, "in the body", body.place, 1)
-	}
-	return []sent{params, body, {"in the headers", names(j.Headers)}}
-}
-
 // Empty returns the required keys if all of them are empty, and nil otherwise. Requests are then sent
 // without credentials. The values must be bound.
 func (a *Auth) Empty() []string {
@@ -425,19 +335,6 @@ func (a *Auth) Empty() []string {
 
 // Renews reports whether credentials, which may be nil, are renewed when the API refuses them.
 func (a *Auth) Renews() bool { return a != nil && findAuthType(a.Type).request != nil }
-
-// tokenPlace names the token endpoint.
-func (a *Auth) tokenPlace() string {
-	if c, computed := a.Computed["tokenUrl"]; computed {
-		return c.Source
-	}
-	u, err := url.Parse(a.Values["tokenUrl"])
-	if err != nil {
-		return "its endpoint"
-	}
-	u.RawQuery, u.Fragment = "", ""
-	return u.String()
-}
 
 func (a *Auth) renewed() string {
 	renewal := ""

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/lists"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -94,34 +93,6 @@ func (a *Auth) ClientParams() []TokenParam {
 		return nil
 	}
 	return clientParams
-}
-
-// tokenParams returns the names of the parameters of the token request.
-func (a *Auth) tokenParams() (names []string) {
-	add := func(params []TokenParam) {
-		for _, p := range params {
-			if a.sends(p.Key) {
-				names = lists.AppendNew(names, p.Name)
-			}
-		}
-	}
-	add(a.GrantParams())
-	for _, m := range a.Params {
-		names = lists.AppendNew(names, m.Name)
-	}
-	add(a.ClientParams())
-	return names
-}
-
-// clientInHeader names what the header Authorization of the token request has; nil if it has none.
-func (a *Auth) clientInHeader() []string {
-	if a.ClientPlace() != ClientInHeader || !a.sends("clientId") && !a.sends("clientSecret") {
-		return nil
-	}
-	if !a.sends("clientSecret") {
-		return []string{"clientId"}
-	}
-	return []string{"clientId", "clientSecret"}
 }
 
 // sends reports whether the token request has the value of a key. A value that is not computed yet counts.

@@ -59,7 +59,7 @@ var builtins = []function{
 		"a time less a length such as 1h, 7d or 1mo, or a number less a number, with the zeros before it; "+
 			"if v is nil, so is the result, and a lag that is nil is 0. "+
 			"A time keeps its form unless a layout is given, which shows how 2 January 2006 at 15:04:05 is written; "+
-			"a number is one of Unix if the lag is a length or a layout is given",
+			"if the lag is a length of time, or a layout is given, a number is a Unix time",
 		function{types: types(func(any, any, ...any) any { return nil }), call: earlier}),
 	documented(`jsonpath("$..x")`, `jsonpath("$.meta.*")`, `["p2",25]`,
 		"the values that a JSONPath selects in the body, as a list",

@@ -124,7 +124,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
 		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
 		{"which finding fails the run?", `{"method": "pagenum"}`,
-			"audit, at the end of a list: evidence, which fails the run (exit status 9), save where it only warns audit.begin page 1 says that pages are before it only warns if it is a link that names no lower position, or a page 0, which may not exist audit.total"},
+			"audit, at the end of a list: evidence fails the run (exit status 9) when audit.begin page 1 says that pages are before it only warns if it is a link that names no lower position, or a page 0, which may not exist audit.total"},
 		{"and which does not?", `{"method": "pagecount", "pagesField": "meta.pages"}`,
 			"or if it is one that rules read (meta.pages), unless samePage has ended the list and the token or link differs from the one that was sent"},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},
@@ -145,7 +145,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"and without its params?", `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"endpoint": "'next'", "includeParams": false}}`,
 			"next request: without the job's endpoint and params, with nextRequest.endpoint 'next'"},
 		{"and does the audit say so?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`, "since a parameter of the job overrides its own"},
-		{"is a missing path evidence?", `{"method": "pagenum"}`, "audit.missing no response has the list of items only warns unless the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects in another place: in its root, or as its only one"},
+		{"is a missing path evidence?", `{"method": "pagenum"}`, "audit.missing no response has the list of items only if the last page has a sign of more that no rule reads, such as a greater total, or has a list of objects in another place: in its root, or as its only one"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing or null"},
 	} {
 		t.Run(c.question, func(t *testing.T) {

@@ -94,7 +94,7 @@ type InputExplanation struct {
 type AuthExplanation struct {
 	Type    string            `json:"type" doc:"type of api.authentication"`
 	Says    string            `json:"says" doc:"what requests are sent with, and when that is renewed"`
-	Request string            `json:"request,omitempty" doc:"the request that obtains them, with the names of what it sends"`
+	Request string            `json:"request,omitempty" doc:"the request that obtains them, with what it sends except secrets"`
 	Errors  string            `json:"errors,omitempty" doc:"what happens if this request fails, in words"`
 	Rules   []RuleExplanation `json:"rules,omitempty" doc:"expressions that give credentials, in the order in which they are evaluated"`
 
@@ -168,9 +168,12 @@ type JobExplanation struct {
 	signsInHeader bool     // whether such a place may have another page after a page that came again
 
 	whyNotAhead string // why the next page is not requested ahead by default, for the text; empty if it is
+	onlyOne     bool   // whether its list has one page, whatever the response
 	passesEmpty bool   // whether no rule ends the list because a page is empty
-	ownBody     bool   // whether the body of its requests is one of its own, which the params are no part of
-	properties  []property
+
+	paramsInBody bool // whether its params are in the body of its requests
+	ownBody      bool // whether the body of its requests is one of its own, which the params are no part of
+	properties   []property
 }
 
 // RequestExplanation is one request. A value that only a response can tell is a phrase in braces.
@@ -182,6 +185,7 @@ type RequestExplanation struct {
 
 	sent      []string // the headers that a run sends although the configuration does not set them
 	headers   []string // the headers with their values, unless they may be secrets
+	form      bool     // the body is a URL-encoded form
 	foreign   bool     // the address is known, and has another origin than api.baseUrl, where no credentials are sent
 	fails     string   // the end of a sentence that says that the run fails before the request, and why; otherwise empty
 	keptInAll bool     // with kept values, the requests after the first have them, too
@@ -301,7 +305,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 	for _, in := range cfg.Inputs {
 		e.Inputs = append(e.Inputs, InputExplanation{in.Name, run.Redact(inputInWords(in)), in.Optional && in.Default == nil})
 	}
-	e.Auth = explainAuth(run.Auth, cfg.Auth, cfg.BaseURL, run.Redact)
+	e.Auth = explainAuth(run.Auth, cfg, run.Redact)
 	e.Retries.otherMethods = e.Auth != nil && strings.HasPrefix(e.Auth.Request, "POST ") || slices.ContainsFunc(jobs, hasOtherMethods)
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name
@@ -328,11 +332,12 @@ func hasOtherMethods(j *compile.Job) bool {
 func setsMethod(e *language.Expression) bool { return e.Rule.Role == rules.RoleVerb }
 
 // explainAuth describes the credentials, which may have no expressions.
-func explainAuth(c *compile.Credentials, auth *rules.Auth, baseURL string, redact func(string) string) *AuthExplanation {
+func explainAuth(c *compile.Credentials, cfg *rules.Config, redact func(string) string) *AuthExplanation {
+	auth := cfg.Auth
 	if auth == nil {
 		return nil
 	}
-	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(auth.Summary()), Request: redact(auth.Request(baseURL))}
+	x := &AuthExplanation{path: auth.Path, Type: auth.Type, Says: redact(cfg.CredentialSummary()), Request: redact(cfg.CredentialRequest())}
 	x.sent = auth.Places()
 	switch auth.Type {
 	case rules.AuthOAuth2:

@@ -244,37 +244,42 @@ func TestTheRequestForCredentialsIsTold(t *testing.T) {
 		{
 			"a client with a secret", `"type": "oauth2", "tokenUrl": "https://auth.example/token", "clientId": "a", "#clientSecret": "b"`,
 			"a token of OAuth 2.0 (grant client_credentials), in the header Authorization: Bearer, ",
-			"POST https://auth.example/token with grant_type in the body, a URL-encoded form; clientId, clientSecret in the header Authorization: Basic, as user name and password",
+			"POST https://auth.example/token with grant_type=client_credentials in the body, a URL-encoded form; clientId=a, clientSecret=*** in the header Authorization: Basic, as user name and password",
 		},
 		{
 			"a client in the body", `"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b", "clientAuth": "body",
 				"scopes": ["x", "y"], "params": {"audience": "z"}`, "renewed 60 seconds before the end of the lifetime, if there is one, but not in the first half of it",
-			"POST https://x.example/token with grant_type, scope, audience, client_id, client_secret in the body, a URL-encoded form",
+			"POST https://x.example/token with grant_type=client_credentials, scope=x y, audience=z, client_id=a, client_secret=*** in the body, a URL-encoded form",
 		},
 		{
 			"a client without a secret", `"type": "oauth2", "tokenUrl": "/token", "clientId": "a", "#refreshToken": {"expr": "'b'"}`,
-			"the new one is saved in the file of --tokens, or with --state FILE in FILE.tokens", "POST https://x.example/token with grant_type, refresh_token, client_id in the body, a URL-encoded form",
+			"the new one is saved in the file of --tokens, or with --state FILE in FILE.tokens", "POST https://x.example/token with grant_type=refresh_token, refresh_token=***, client_id=a in the body, a URL-encoded form",
 		},
 		{
 			"a password", `"type": "oauth2", "tokenUrl": "/token", "username": "a", "#password": "b"`,
-			"(grant password)", "POST https://x.example/token with grant_type, username, password in the body, a URL-encoded form",
+			"(grant password)", "POST https://x.example/token with grant_type=password, username=a, password=*** in the body, a URL-encoded form",
 		},
 		{
 			"a login by GET", `"type": "login", "loginRequest": {"endpoint": "login", "params": {"#key": "b"}, "headers": {"X-App": "c"}},
-				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "the values that the response of GET login gives",
-			"GET https://x.example/login with key in the query; X-App in the headers",
+				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "values of the response of a login",
+			"GET https://x.example/login with key=*** in the query; X-App=c in the headers",
 		},
 		{
 			"a login with a body", `"type": "login", "loginRequest": {"endpoint": "https://auth.example/login", "method": "POST", "params": {"v": 1}, "body": {"user": "a"}},
 				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "renewed if the API refuses the credentials (status 401), at most once for each request",
-			"POST https://auth.example/login with v in the query; user in the body, which is JSON",
+			"POST https://auth.example/login with v=1 in the query; user=a in the body, which is JSON",
+		},
+		{
+			"a login by a form", `"type": "login", "loginRequest": {"endpoint": "login", "method": "FORM", "params": {"user": {"expr": "input.a"}, "tags": ["b", {"#key": "c"}]}},
+				"apiRequest": {"headers": {"X-Token": "login.body.token"}}`, "values of the response of a login",
+			`POST https://x.example/login with user={input.a}, tags=["b",{"key":"***"}] in the body, a URL-encoded form`,
 		},
 		{"no request", `"type": "bearer", "#token": "a"`, "a fixed token, in the header Authorization: Bearer", ""},
-		{"a password in a header", `"type": "basic", "username": "a", "#password": "b"`, "the user name in username and the password in #password, as base64 of both with a colon between them", ""},
+		{"a password in a header", `"type": "basic", "username": "a", "#password": "b"`, "the user name a and the password in #password, as base64 of both with a colon between them", ""},
 		{"a signature", `"type": "sign", "headers": {"X-Sign": "md5(request.body)"}`, "params are added to the query, after the other parameters or in place of one of the same name, then headers are set, and each sees those before it", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "authentication": {`+c.auth+`}}, "config": {"jobs": [{"endpoint": "users"}]}}`, nil)
+			x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "authentication": {`+c.auth+`}}, "inputs": {"a": {}}, "config": {"jobs": [{"endpoint": "users"}]}}`, nil)
 			require.Contains(t, x.Auth.Says, c.says)
 			require.Equal(t, c.request, x.Auth.Request)
 			require.Equal(t, c.request != "", strings.Contains(x.Text(TextOptions{Width: maxWidth}), "\n  obtained by       "))

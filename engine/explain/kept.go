@@ -38,8 +38,8 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	if j.Ruleset.Dialect.Switches().AcceptEvidence {
 		evidence = ""
 	}
-	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the --kept or --state file when %s%s; "+
-		"if both are given, the values of --kept are used, and those of the state for a job that has none there. "+
+	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the files of --kept and --state that are given, "+
+		"when %s%s; of both, that of --kept is read, and the state for a job that has no value there. "+
 		"A run in which the job has another address, method, parameters, body, headers, dataField, filter, inputs or keep, or another "+
 		"setting that decides which rows it has, or whose output file has changed since, is refused before the first "+
 		"request of any job (%s); if that file is missing, the log warns, and the new rows alone "+
@@ -76,7 +76,7 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 			filtered = " (also those that the filter leaves out)"
 		}
 		sentences = append(sentences, fmt.Sprintf("The value of %s is computed after each page, from its items%s and the value so far; "+
-			"there, kept.%s means this value, and in requests that of the run before.", wording.AndList(ofAll), filtered, ofAll[0]))
+			"there, kept.%s means this value, and everywhere else that of the run before.", wording.AndList(ofAll), filtered, ofAll[0]))
 	}
 	if ofLast != nil {
 		sentences = append(sentences, fmt.Sprintf("The last page gives the value of %s.", wording.AndList(ofLast)))

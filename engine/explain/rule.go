@@ -117,6 +117,9 @@ func (r RuleExplanation) sentence() string {
 func (r RuleExplanation) underHeading() string {
 	switch role := r.rule.Role; {
 	case r.group() == groupSafety:
+		if r.Clause == r.Source {
+			return r.effect()
+		}
 		return fmt.Sprintf("%s when %s", r.effect(), r.Clause)
 	case role == rules.RoleOnError:
 		text := r.action()
@@ -148,8 +151,8 @@ func (r RuleExplanation) underHeading() string {
 
 // failsByLack says when a stopping rule fails because of a kept value that is nil.
 func (r RuleExplanation) failsByLack() string {
-	return fmt.Sprintf("fails the run (%s) if this is true only because %s is nil, as in a run without kept values", statusResponse,
-		wording.OrList(r.lacks))
+	return fmt.Sprintf("in a run without kept values, %s is nil, so that comparisons by < and > are false; if this is true only because it "+
+		"is nil, the run fails (%s)", wording.OrList(r.lacks), statusResponse)
 }
 
 // effect says what a guard does.
@@ -247,10 +250,10 @@ func (r RuleExplanation) partUnderHeading() string {
 	case r.First:
 		own := ""
 		if r.later {
-			own = " with a value of its own"
+			own = ", with another value"
 		}
 		if r.later && r.rule.Role.Addresses() {
-			own += ", or to the job's endpoint if that is missing"
+			own += " (if that is missing, the first request goes to the job's endpoint)"
 		}
 		phrases = append(phrases, "also in the first request"+own+setting)
 	case r.FirstBy != nil && r.own && r.rule.Role == rules.RoleParam:

@@ -288,6 +288,7 @@ func (s *simulation) describe(request requests.Request, err error) RequestExplan
 	isJSON := strings.HasSuffix(kind, "json")
 	return RequestExplanation{
 		foreign: originInWords(address) != originInWords(base) && !placeholderPattern().MatchString(address+base),
+		form:    len(payload) > 0 && !isJSON,
 		typed:   isJSON && slices.ContainsFunc(quotedPlaceholder().FindAllString(string(payload), -1), s.mayBeNoText),
 		Method:  request.Verb(), URL: s.redact(s.phrased(address, false)), Headers: request.Headers.Names(),
 		Body:    s.redact(s.phrased(string(payload), isJSON)),
@@ -369,11 +370,12 @@ func boundInWords(v any) string {
 	return text
 }
 
-// header describes a header: its name, and its value unless that may be a secret.
+// header describes a header: its name, and its value, or *** for one of the configuration that may be a secret.
 func (s *simulation) header(m rules.Member) string {
 	text, ok := value.Text(m.Value)
-	if text = s.redact(s.phrased(text, false)); !ok || text == "" || secret.IsHeader(m.Name, text) {
-		return m.Name
+	isPhrase := wholePlaceholder().MatchString(text) // its expression is shown elsewhere, too
+	if text = s.redact(s.phrased(text, false)); !ok || text == "" || !isPhrase && secret.IsHeader(m.Name, text) {
+		return m.Name + ": ***"
 	}
 	return m.Name + ": " + text
 }

@@ -146,7 +146,7 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 			if constant, known, err := j.ConstantWait(); err != nil {
 				return fmt.Sprintf("fails the run (%s) because of nextRequest.after: %s", statusResponse, err)
 			} else if !known {
-				wait = fmt.Sprintf("after a wait of %s, ", p.Source)
+				wait = "after a wait if nextRequest.after gives one, "
 			} else if constant > 0 {
 				wait = fmt.Sprintf("after a wait of %s, ", inWords(constant))
 			}

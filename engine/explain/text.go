@@ -223,7 +223,7 @@ func (t *textWriter) writeJob(x *JobExplanation, common []commonSection, titles 
 	t.writeOverview(x)
 	t.writePartitions(x)
 	t.writeEnds(x)
-	t.writeSection("next request: "+x.baseOfNext(), x.Next)
+	t.writeNext(x)
 	computed := "computed " + x.beforeRequests()
 	if x.Partitions == nil {
 		computed += fmt.Sprintf(" (%s if this fails)", statusConfig)
@@ -251,6 +251,21 @@ func (t *textWriter) writeJob(x *JobExplanation, common []commonSection, titles 
 	}
 }
 
+// writeNext writes the parts of the next request or, if there is none, those of the only one.
+func (t *textWriter) writeNext(x *JobExplanation) {
+	if !x.onlyOne {
+		t.writeSection("next request: "+x.baseOfNext(), x.Next)
+		return
+	}
+	var parts []RuleExplanation
+	for _, r := range x.Next {
+		if r.First || r.FirstOnly {
+			parts = append(parts, r)
+		}
+	}
+	t.writeSection("the only request: the job's endpoint and params, with", parts)
+}
+
 // baseOfNext says which parts of the job the next request has, besides those that rules give it.
 func (x *JobExplanation) baseOfNext() string {
 	has := func(role rules.Role) bool {
@@ -268,6 +283,8 @@ func (x *JobExplanation) baseOfNext() string {
 		return "the job's endpoint, without its params, with"
 	case isEndpoint:
 		return "the job's params, with"
+	case isLink && x.paramsInBody:
+		return "the job's params, in its body, with"
 	case isLink:
 		return "the job's params, which override those of a link in their places, or follow them, with"
 	}
@@ -347,7 +364,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 		t.writeRow("pace", pace.Says)
 	}
 	switch {
-	case x.Method == "":
+	case x.Method == "", x.onlyOne && !t.full:
 	case x.Sequential == "":
 		byDefault := fmt.Sprintf("by default, the next page while one of %d KiB or more is read; ", ahead.LargePage>>10)
 		limited := ""
@@ -370,7 +387,11 @@ func (t *textWriter) writeRequest(name string, r *RequestExplanation) {
 	}
 	t.writeRow(name, r.Method+" "+r.URL)
 	if r.Body != "" {
-		t.writeRow("", "body "+r.Body)
+		body := "body "
+		if r.form {
+			body = "body, a URL-encoded form: "
+		}
+		t.writeRow("", body+r.Body)
 	}
 	if t.full && r.sent != nil {
 		sent := slices.Clone(r.sent)
@@ -380,8 +401,23 @@ func (t *textWriter) writeRequest(name string, r *RequestExplanation) {
 		t.writeRow("", "sent besides: "+strings.Join(sent, ", "))
 	}
 	if len(r.headers) > 0 {
-		t.writeRow("", "headers "+strings.Join(lists.Map(r.headers, printable.Text), ", "))
+		t.writeRow("", "headers "+strings.Join(lists.Map(r.headers, func(h string) string { return t.header(h, r.foreign) }), ", "))
 	}
+}
+
+// header returns a header, such as "X-Page: 2", for a line. foreign reports whether its request has no credentials.
+func (t *textWriter) header(header string, foreign bool) string {
+	name, _, _ := strings.Cut(header, ":")
+	if auth := t.explanation.Auth; auth != nil && !foreign && slices.ContainsFunc(auth.sent, func(sent string) bool {
+		other, _, _ := strings.Cut(sent, ":")
+		return strings.EqualFold(name, other)
+	}) {
+		return printable.Text(name) + " (that of the credentials takes its place)"
+	}
+	if strings.HasSuffix(header, ": ***") {
+		header += " (configured; it may be a secret)"
+	}
+	return printable.Text(header)
 }
 
 // origin returns where something is configured, for the end of a line.

@@ -43,8 +43,8 @@ func (t *textWriter) writeAudit(x *JobExplanation) {
 		return
 	}
 	if evidence != nil {
-		t.writeHeading(fmt.Sprintf("audit, at the end of a list: evidence, which fails the run "+
-			"(%s), save where it only warns", statusSuspect))
+		t.writeHeading(fmt.Sprintf("audit, at the end of a list: evidence fails the run "+
+			"(%s) when", statusSuspect))
 		for _, r := range evidence {
 			t.writeDefinition(r.ID, r.Clause, x.conditionsOfEvidence(r))
 		}
@@ -97,13 +97,14 @@ func (x *JobExplanation) conditionsOfEvidence(r RuleExplanation) string {
 	if proof.Sign != nil && !r.again {
 		warns = append(warns, x.decides(proof.Sign)...)
 	}
+	var conditions []string
 	if fails != nil {
-		warns = append([]string{"unless " + strings.Join(fails, ", and ")}, warns...)
+		conditions = append(conditions, "only if "+strings.Join(fails, ", and ")+" (otherwise it warns)")
 	}
-	if warns == nil {
-		return ""
+	if warns != nil {
+		conditions = append(conditions, "only warns "+strings.Join(warns, "; or "))
 	}
-	return "only warns " + strings.Join(warns, "; or ")
+	return strings.Join(conditions, "; ")
 }
 
 // decides says when a sign that there is more only warns, because the configuration decides on it.
@@ -150,6 +151,9 @@ func (x *JobExplanation) auditOfCutOff(evidence []RuleExplanation) string {
 		if slices.Contains(r.rule.Audit.Also, rules.Limited) {
 			sought = append(sought, r.ID)
 		}
+	}
+	if len(sought) == len(evidence) {
+		return ""
 	}
 	return fmt.Sprintf("In a list that is %s, only %s can fail the run; the others above are not sought. ",
 		wording.OrList(outcomes), wording.AndList(sought))

@@ -87,7 +87,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
 			"In a list that is limited, only audit.begin, audit.position, audit.missing, audit.moved, audit.errorBody and audit.contract can fail the run; the others above are not sought."},
 		{"a list of tokens", job(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "page"}`, data),
-			"audit.total the total of the last page, or else of page 1, exceeds the items read only warns unless samePage has ended the list; or if it is an estimate or, as beside currency, an amount of money audit.pages"},
+			"audit.total the total of the last page, or else of page 1, exceeds the items read only if samePage has ended the list (otherwise it warns); only warns if it is an estimate or, as beside currency, an amount of money audit.pages"},
 		{"a date", job("", `"incremental": {"cursor": "at", "param": "since"}`), "A date that does not sort as text, such as 3 Jan 26, fails the run (exit status 5)"},
 	} {
 		require.Contains(t, toldOf(t, c.config), c.want, c.name)
@@ -115,7 +115,7 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"an empty page", config(`, "pagination": {"method": "response.param", "responseParam": "next", "queryParam": "c"}`, users+"}"),
 			"An empty page does not end the list by itself."},
 		{"a token", config(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, users+"}"),
-			"POST https://x.example/v1/token with grant_type in the body, a URL-encoded form"},
+			"POST https://x.example/v1/token with grant_type=client_credentials in the body, a URL-encoded form"},
 		{"the order", config("", users+`, "for": {"a": {"values": [1, 2]}, "b": {"values": [3, 4]}}, "params": {"a": {"expr": "a"}, "b": {"expr": "b"}}}`),
 			"They run in the order in which the values are listed, and the last variable changes first."},
 		{"a filter", config("", users+`, "filter": "item.on"}, {"endpoint": "u/{user.id}", "for": {"user": {"items": "users"}}}`),
@@ -236,8 +236,8 @@ func TestWhatAReaderMissedIsTold(t *testing.T) {
 		{"an error after the last item", config(`, "pagination": {"method": "pagenum"}`, users+"}"), "or follows the last of several pages with all items of a total audit.contract"},
 		{"a body that reports an error", config("", users+"}"), `audit.errorBody a successful response reports an error, or has a message other than "no items" in place of the list`},
 		{"a flag that is missing", config(`, "pagination": {"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`, users+"}"),
-			"audit.missing one of these is in no response: the list of items, last only warns unless the last page has a sign of more that no rule reads"},
-		{"a contract", config("", users+"}"), "audit.contract the data differ from a contract file only warns unless it is frozen"},
+			"audit.missing one of these is in no response: the list of items, last only if the last page has a sign of more that no rule reads"},
+		{"a contract", config("", users+"}"), "audit.contract the data differ from a contract file only if it is frozen (otherwise it warns)"},
 		{"the signs of CSV", config("", users+`, "response": {"format": "csv"}}`), "Signs of more are read from headers, such as Link and X-Total-Count, not from rows."},
 		{"a star in dialect keboola", config(`, "dialect": "keboola"`, users+`, "dataField": "data.*"}`), "at data.* of the response (* is a member of that name)"},
 		{"a date in a form that is given", config("", users+`, "incremental": {"cursor": "at", "param": "since", "format": "2006-01-02"}}`),
@@ -309,7 +309,7 @@ func TestFactsOfChildrenAreTold(t *testing.T) {
 	require.Contains(t, text, "If an item has no order.group, that part of the request is left out (within an object or a list of a JSON body, it is null), and audit.missing warns or, "+
 		"if no item has it, fails the run (exit status 9).")
 	require.Contains(t, text, "In a run without kept values of orders, as the first one is and each without --kept and --state, the file is replaced if no job of the tree fails")
-	require.Contains(t, text, "Saved for this job, and read by no other, in the --kept or --state file")
+	require.Contains(t, text, "Saved for this job, and read by no other, in the files of --kept and --state that are given")
 }
 
 // A sign is evidence unless the configuration reads it, or has ended the list by a rule of its own, and only some signs have this exception.
@@ -414,7 +414,7 @@ func TestAFactIsToldWhereItApplies(t *testing.T) {
 			"in the query parameter key, after the other parameters or in place of one of the same name"},
 		{"the place of a parameter of a login", config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"params": {"t": "login.body.t"}}}`, users+"}"),
 			config(`, "authentication": {"type": "login", "loginRequest": {"endpoint": "s"}, "apiRequest": {"headers": {"t": "login.body.t"}}}`, users+"}"),
-			"gives (those in the query are after the other parameters or in place of one of the same name), shared"},
+			"a login (those in the query are after the other parameters or in place of one of the same name), shared"},
 		{"items of a parent after a failure", config(paged, users+"}, "+posts+"}"), config(paged, users+"}"),
 			"(on standard output, these rows come twice), taking the items of users on saved pages from the state, and does not repeat"},
 		{"a partition that is skipped", config("", users+`, "for": {"k": {"values": [1, 2]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}}`),
@@ -632,7 +632,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 	short := func(config string) string {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
-	require.Contains(t, short(config(paged, users+split)), "cannot be split further only warns unless an earlier run has written pages of it")
+	require.Contains(t, short(config(paged, users+split)), "cannot be split further only if an earlier run has written pages of this window (otherwise it warns)")
 	const skipped = "and does not repeat partitions that have ended, or failed and were skipped (onPartitionError); after exit status 0"
 	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
 	require.NotContains(t, short(config("", users+whole)), skipped)
@@ -669,7 +669,7 @@ func TestAFactOfTheTwelfthTrialIsToldWhereItApplies(t *testing.T) {
 			config(`, "pagination": {"method": "expression", "nextRequest": {"body": {"f": "{\"c\": text(body.next)}"}}, "stopRules": ["body.done"]}`, users+`, "method": "POST"}`),
 			"with its quotes"},
 		{"a value so far", config(paged, users+since+"}"), config(`, "pagination": {"method": "pagenum", "keep": {"at": "body.at"}}`, users+"}"),
-			"The value of at is computed after each page, from its items and the value so far; there, kept.at means this value, and in requests that of the run before."},
+			"The value of at is computed after each page, from its items and the value so far; there, kept.at means this value, and everywhere else that of the run before."},
 		{"an identifier that is increased", config(cursor+`, "increment": 1}`, users+"}"), config(cursor+"}", users+"}"), "its id is neither a number nor the text of one, on any page but the last"},
 		{"an identifier", config(cursor+"}", users+"}"), config(cursor+`, "increment": 1}`, users+"}"), "its id is neither a number nor a text, on any page but the last"},
 		{"a kept identifier", config(`, "pagination": {"method": "pagenum", "keep": {"id": "greatest(items, 'id', kept.id)"}}`, users+"}"), config(cursor+"}", users+"}"),
@@ -738,7 +738,7 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 			"in what is computed before the first request, the start of the list, also for a run that continues it;"},
 		{"a stopping rule with a kept value", config(keeps(`"stopRules": ["items[-1].n <= kept.n"]`), users+"}"),
 			config(keeps(`"stopRules": ["kept.n != nil and items[-1].n <= kept.n"]`), users+"}"),
-			"fails the run (exit status 5) if this is true only because kept.n is nil, as in a run without kept values"},
+			"in a run without kept values, kept.n is nil, so that comparisons by < and > are false; if this is true only because it is nil, the run fails (exit status 5)"},
 		{"a variable that begins with a kept value", config(keeps(`"state": {"n": {"init": "kept.n", "next": "state.n"}}, "stopRules": ["items[-1].n <= state.n"]`), users+"}"),
 			config(keeps(`"state": {"n": {"init": "7", "next": "state.n"}}, "stopRules": ["items[-1].n <= state.n"]`), users+"}"),
 			"Fails when stopRules[0] is true only because state.n is nil"},
@@ -772,6 +772,8 @@ func TestAFactOfTheFourteenthTrialIsToldWhereItApplies(t *testing.T) {
 		parts = `, "for": {"k": {"values": [1, 2]}}, "params": {"k": {"expr": "k"}}`
 		auto  = `, "response": {"format": "auto"}`
 		csv   = `, "response": {"format": "csv"`
+		links = `, "pagination": {"method": "header.link", "includeParams": true}`
+		basic = `, "authentication": {"type": "basic", "username": "a", "#password": "b"}`
 	)
 	config := configOf
 	values := func(expression string) string {
@@ -789,6 +791,19 @@ func TestAFactOfTheFourteenthTrialIsToldWhereItApplies(t *testing.T) {
 			"If for.k.values is nil or not a list, the run fails (exit status 2); if it is an empty list, there is no partition."},
 		{"values of an item that are nil", config("", users+`}, {"endpoint": "u", "for": {"o": {"items": "users"}, "k": {"values": "o.all"}}, "params": {"k": {"expr": "k"}}}`), values(`["a"]`),
 			"If for.k.values is nil or an empty list, there is no partition; another value that is not a list fails the run (exit status 5)."},
+		{"a form", config("", users+`, "method": "FORM", "params": {"a": 1}}`), config("", users+`, "method": "POST", "params": {"a": 1}}`), "body, a URL-encoded form: a=1"},
+		{"params in a body", config(links, users+`, "method": "POST", "params": {"a": 1}}`), config(links, users+`, "params": {"a": 1}}`), "next request: the job's params, in its body, with"},
+		{"a header that is hidden", config("", users+`, "headers": {"X-Key": "abc"}}`), config("", users+`, "headers": {"X-App": "abc"}}`),
+			"headers X-Key: *** (configured; it may be a secret)"},
+		{"a header of the credentials", config(basic, users+`, "headers": {"authorization": "abc"}}`), config("", users+`, "headers": {"authorization": "abc"}}`),
+			"headers authorization (that of the credentials takes its place)"},
+		{"the next request of several", config(`, "pagination": {"method": "pagenum"}`, users+"}"), config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 1}}`, users+"}"),
+			"next request: "},
+		{"the only request", config(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 1}}`, users+"}"), config(`, "pagination": {"method": "pagenum"}`, users+"}"),
+			"the only request: the job's endpoint and params, with nextRequest.params.page state.page"},
+		{"a wait that responses decide", config(`, "pagination": {"method": "expression", "nextRequest": {"after": "body.wait"}, "stopRules": ["body.done"]}`, users+"}"),
+			config(`, "pagination": {"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`, users+"}"),
+			"then after a wait if nextRequest.after gives one, sends the same request again"},
 		{"the flag about other jobs", config("", users+"}"), config("", users+`}, {"endpoint": "teams"}`), "--keep-going It has no effect, since there is one job, nor has --jobs."},
 		{"a limit for each partition", config(`, "pagination": {"method": "pagenum"}`, users+parts+"}"), config(`, "pagination": {"method": "pagenum"}`, users+"}"),
 			"--max-pages N A list, that of each partition, ends after N pages, unless another rule ends it on page N."},
