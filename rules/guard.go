@@ -64,11 +64,11 @@ var builtinGuards = []Guard{
 		Hint: `if this is how the API ends a list, set "guards": {"repeatedItems": "stop"}; if items repeat, set it to "ignore"`},
 	{StopRule: StopRule{ID: "repeatedRequest", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, CauseBefore: true},
 		When:    `repeatedRequest`,
-		Clause:  "an earlier request is repeated, and nothing that rules read has changed",
+		Clause:  "an earlier request is repeated, and brings the same items, with nothing changed that rules read",
 		Message: "page {page} repeats an earlier request, and nothing that the rules read has changed: the API is in a loop"},
 		Policy: PolicyIgnore,
-		Doc: "an earlier request is repeated, and nothing that rules read has changed; do not use it for lists with a constant " +
-			"scroll token",
+		Doc: "an earlier request is repeated, and brings the same items, with nothing changed that rules read; do not use it for " +
+			"lists with a constant scroll token",
 		Hint: `if the API expects the same request again, set "guards": {"repeatedRequest": "ignore"}`},
 	{StopRule: StopRule{ID: "emptyPages", Outcome: Guarded, Stopping: Stopping{ExceptPolled: true, CauseBefore: true},
 		When:   `emptyPages >= ${guards.emptyPages}`,

@@ -620,8 +620,8 @@ type Guards struct {
 	// Ten pages in a row have nothing but items of earlier pages, with identifiers, and unchanged
 	// unless whole pages come again (a loop); default "fail".
 	RepeatedItems string `config:"repeatedItems"`
-	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
-	// with a constant scroll token; default "ignore".
+	// An earlier request is repeated, and brings the same items, with nothing changed that rules read;
+	// do not use it for lists with a constant scroll token; default "ignore".
 	RepeatedRequest string `config:"repeatedRequest"`
 	// Number of pages in a row without an item at which the run fails, unless a rule of `stopRules`
 	// ends the list by `state` or `sent` alone; default 20.

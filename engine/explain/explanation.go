@@ -342,11 +342,10 @@ func explainAuth(c *compile.Credentials, cfg *rules.Config, redact func(string) 
 	switch auth.Type {
 	case rules.AuthOAuth2:
 		x.Errors = fmt.Sprintf("its errors are those of any request, as below, except that status 400 or 401, "+
-			"or a response without access_token, such as HTML or one that is empty or cut off, fails the run (%s)", statusAPI)
+			"or a response without access_token, such as HTML, an empty one or one that is no JSON, fails the run (%s)", statusAPI)
 	case rules.AuthLogin:
 		x.Errors = fmt.Sprintf("its errors are those of any request, as below, with two exceptions. Any other status that is not a page, "+
-			"also a redirect or 401, "+
-			"fails the run at once (%s). A response that is HTML or empty is retried as below, and then used if it has the values "+
+			"also 401, fails the run at once (%s). A response that is HTML or empty is retried as below, and then used if it has the values "+
 			"that are read of it; one without such a value fails the run, too (%s)",
 			statusAPI, statusResponse)
 	}

@@ -166,7 +166,7 @@ func (x *JobExplanation) resumes(saved string) string {
 	switch {
 	case x.Partitions == nil:
 	case x.Partitions.OnError == rules.PartitionSkip:
-		done = append(done, "partitions that have ended, or failed and were skipped (onPartitionError)")
+		done = append(done, "partitions that have ended, or failed and were skipped (onPartitionError) before a page of a later one was saved")
 	default:
 		done = append(done, "partitions that have ended")
 	}
@@ -235,7 +235,7 @@ func (x *JobExplanation) exceptShape() string {
 func (x *JobExplanation) afterFailOn() string {
 	var phrases, others []string
 	for _, outcome := range x.cutOff() {
-		if outcome == string(rules.Limited) {
+		if outcome == string(rules.Limited) && len(x.Keep) == 0 {
 			phrases = append(phrases, "after --fail-on limited, it requests nothing, and the rows in .partial become the file if that "+
 				"flag is left out")
 		} else {

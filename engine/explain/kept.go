@@ -40,8 +40,8 @@ func (j explainer) keepInWords(kept map[string]map[string]any) string {
 	}
 	sentences, stay := []string{fmt.Sprintf("Saved for this job, and read by no other, in the files of --kept and --state that are given, "+
 		"when %s%s; of both, that of --kept is read, and the state for a job that has no value there. "+
-		"A run in which the job has another address, method, parameters, body, headers, dataField, filter, inputs or keep, or another "+
-		"setting that decides which rows it has, or whose output file has changed since, is refused before the first "+
+		"A run in which the job has another address, method, parameters, body, headers, dataField, filter, inputs that are not secret, "+
+		"or keep, or another setting that decides which rows it has, or whose output file has changed since, is refused before the first "+
 		"request of any job (%s); if that file is missing, the log warns, and the new rows alone "+
 		"become the file. To read everything again, use --restart with --state, and remove the file of --kept.", time, evidence, statusState)}, ""
 	switch {

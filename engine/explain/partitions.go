@@ -164,7 +164,7 @@ func (j explainer) afterChildren() string {
 	if len(names) == 1 {
 		have = "has"
 	}
-	return fmt.Sprintf(" after %s %s run for all of them, and", wording.AndList(names), have)
+	return fmt.Sprintf(" after %s %s run for all of them (with --jobs, beside them), and", wording.AndList(names), have)
 }
 
 // exceptChildren says that the errors of jobs for the items of the job are other ones, if there are any.

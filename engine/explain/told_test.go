@@ -81,7 +81,7 @@ func TestFactsOfRequestsAndItemsAreTold(t *testing.T) {
 			"A list that is limited counts as one without an error, unless --fail-on names it."},
 		{"one partition", job("", `"for": {"k": {"values": ["a", "b"]}}, "onPartitionError": "skip", "params": {"k": {"expr": "k"}}`), "If all of several partitions fail, that is evidence (audit.missing, exit status 9)."},
 		{"a token", job(`, "authentication": {"type": "oauth2", "tokenUrl": "token", "clientId": "a", "#clientSecret": "b"}`, data),
-			"a response without access_token, such as HTML or one that is empty or cut off, fails the run (exit status 3)"},
+			"a response without access_token, such as HTML, an empty one or one that is no JSON, fails the run (exit status 3)"},
 		{"windows that are a text", job("", `"for": {"w": {"from": 0, "to": "input.team", "step": 10}}`),
 			"The windows of for.w cannot be computed, so the run fails before the first request of the job (exit status 2)"},
 		{"the evidence of a limited list", job(`, "pagination": {"method": "pagenum", "forceStop": {"pages": 3}}`, data),
@@ -551,7 +551,7 @@ func TestAFactOfTheTenthTrialIsToldWhereItApplies(t *testing.T) {
 		aws4     = `, "pagination": {"method": "offset", "limit": 2}, "authentication": {"type": "aws4", "region": "r", "service": "s", "accessKeyId": "a", "#secretAccessKey": "b"}`
 	)
 	for _, c := range []struct{ name, with, without, told string }{
-		{"skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}`), config("", users+parts+"}"), "and does not repeat partitions that have ended, or failed and were skipped (onPartitionError); after exit status 0"},
+		{"skipped partitions", config("", users+parts+`, "onPartitionError": "skip"}`), config("", users+parts+"}"), "and does not repeat partitions that have ended, or failed and were skipped (onPartitionError) before a page of a later one was saved; after exit status 0"},
 		{"evidence in a partition", config("", users+parts+"}"), config("", users+"}"), "and after evidence all partitions of the jobs that have it."},
 		{"a sorted query", config(aws4, users+"}"), config(`, "pagination": {"method": "offset", "limit": 2, "offsetParam": "a"}`, users+"}"), "first request GET https://x.example/v1/users?limit=2&offset=0"},
 		{"a filter", config("", users+`, "filter": "item.a"}`), config("", users+"}"), "an item is left out if this is false or nil; any other value than true fails the run (exit status 5)"},
@@ -633,7 +633,7 @@ func TestAFactOfTheEleventhTrialIsToldWhereItApplies(t *testing.T) {
 		return strings.Join(strings.Fields(explainedConfig(t, config, nil).String()), " ")
 	}
 	require.Contains(t, short(config(paged, users+split)), "cannot be split further only if an earlier run has written pages of this window (otherwise it warns)")
-	const skipped = "and does not repeat partitions that have ended, or failed and were skipped (onPartitionError); after exit status 0"
+	const skipped = "and does not repeat partitions that have ended, or failed and were skipped (onPartitionError) before a page of a later one was saved; after exit status 0"
 	require.Contains(t, short(config("", users+`, "onPartitionError": "skip"`+whole)), skipped)
 	require.NotContains(t, short(config("", users+whole)), skipped)
 	const poll = "which repeats the previous request after a wait of more than 0 (nextRequest.after)"
