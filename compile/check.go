@@ -341,7 +341,7 @@ func (c *compilation) warnOfDroppedParams(j *Job) {
 	if c.set.IncludeParams || c.set.OmissionIntended || !j.Paged() {
 		return
 	}
-	inBody := j.sendsParamsInBody()
+	inBody := j.SendsParamsInBody()
 	var dropped []string
 	for _, m := range c.set.Job.Params {
 		sets := func(e *language.Expression) bool {
@@ -365,8 +365,8 @@ func (c *compilation) warnOfDroppedParams(j *Job) {
 		"only the first request has the params of %s%s: %s", j.ID(), place, strings.Join(dropped, ", "))
 }
 
-// sendsParamsInBody reports whether the requests after the first would send parameters in their body, where no link has them.
-func (j *Job) sendsParamsInBody() bool {
+// SendsParamsInBody reports whether the requests after the first would send parameters in their body, where no link has them.
+func (j *Job) SendsParamsInBody() bool {
 	verb := j.Spec().Method
 	for _, e := range j.NextParts {
 		if e.Rule.Role == rules.RoleVerb {

@@ -85,7 +85,7 @@ func (r *listRun) nextRequest() (request requests.Request, more bool, err error)
 
 // reportOverridden warns if the job's own parameters override parameters of a link, and notes it for the audit.
 func (r *listRun) reportOverridden(next requests.Request) {
-	if !r.job.Ruleset.IncludeParams || !strings.Contains(next.Endpoint, "?") {
+	if !r.job.Ruleset.IncludeParams || !next.ParamsInQuery() || !strings.Contains(next.Endpoint, "?") {
 		return
 	}
 	for _, m := range requests.ParseQuery(next.Endpoint) {

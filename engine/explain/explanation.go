@@ -171,7 +171,7 @@ type JobExplanation struct {
 	onlyOne     bool   // whether its list has one page, whatever the response
 	passesEmpty bool   // whether no rule ends the list because a page is empty
 
-	paramsInBody bool // whether its params are in the body of its requests
+	paramsInBody bool // whether the requests after the first have the params in their body
 	ownBody      bool // whether the body of its requests is one of its own, which the params are no part of
 	properties   []property
 }

@@ -50,7 +50,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	x.signs, x.signsInHeader = j.signsRead()
 	x.signsInHeader = x.signsInHeader || j.EndsByCountAlone()
 	x.Needs, x.KeepSays, x.ownBody = j.needs(x.cutOff()), j.keepInWords(run.Kept), j.Request.OwnBody
-	x.paramsInBody, x.onlyOne = j.Request.Verb() != http.MethodGet && !x.ownBody, j.Paged() && j.hasOnePage()
+	x.paramsInBody, x.onlyOne = j.SendsParamsInBody(), j.Paged() && j.hasOnePage()
 	x.NoNext = j.noNext()
 	if cfg.MaxPartitions > 0 && len(j.Children) > 0 && !j.Spec().Emits && j.Paged() {
 		x.Enough = &RuleExplanation{

@@ -40,7 +40,7 @@ var unnoticed = []struct {
 		return reasonIf(!slices.ContainsFunc(j.Stops, endsByCount), "no stopping rule reads a total or a number of pages in responses")
 	}},
 	{rules.AboutLinks, func(j explainer, _ *rules.Auditing) string {
-		overrides := j.Ruleset.IncludeParams && len(j.Request.Params) > 0 && slices.ContainsFunc(j.NextParts, isAddress)
+		overrides := j.Ruleset.IncludeParams && !j.SendsParamsInBody() && len(j.Request.Params) > 0 && slices.ContainsFunc(j.NextParts, isAddress)
 		return reasonIf(!overrides, "no link has parameters that those of the job override (includeParams)")
 	}},
 	{rules.AboutPosition, func(j explainer, _ *rules.Auditing) string {

@@ -284,7 +284,7 @@ func (x *JobExplanation) baseOfNext() string {
 	case isEndpoint:
 		return "the job's params, with"
 	case isLink && x.paramsInBody:
-		return "the job's params, in its body, with"
+		return "the job's params in the body, so that those of a link stay as they are, with"
 	case isLink:
 		return "the job's params, which override those of a link in their places, or follow them, with"
 	}

@@ -710,6 +710,7 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 		return `, "pagination": {"method": "pagenum", "keep": {"n": "greatest(items, 'n', kept.n)"}, ` + keys + `}`
 	}
 	const next = `, "pagination": {"method": "expression", "nextRequest": {"endpoint": "body.next", "includeParams": false}}`
+	const links = `, "pagination": {"method": "response.url", "urlKey": "next", "includeParams": true}`
 	for _, c := range []struct{ name, with, without, told string }{
 		{"a param of the first request with a kept value", config(keeps(`"nextRequest": {"params": {"t": "page == 0 ? kept.n : nil"}, "applyToFirst": true}`), users+since+"}"),
 			config(paged, users+since+"}"), "the later requests have them, too, except for t, and a run"},
@@ -728,6 +729,10 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 		{"a header of retries", config(`, "http": {"retryHeader": "X-Wait"}`, users+"}"), config("", users+"}"), "The header X-Wait, in place of Retry-After, gives the wait before a retry"},
 		{"a body of its own", config(next, users+`, "method": "POST", "body": {"a": 1}}`), config(next, users+`, "method": "POST", "params": {"a": 1}}`),
 			"next request: the job's body, without its endpoint and params, with"},
+		{"params in a body beside a link", config(links, users+`, "method": "POST", "params": {"a": 1}}`), config(links, users+`, "params": {"a": 1}}`),
+			"next request: the job's params in the body, so that those of a link stay as they are, with"},
+		{"params in a link beside those of a body", config(links, users+`, "method": "POST", "body": {"a": 1}, "params": {"a": 1}}`),
+			config(links, users+`, "method": "FORM", "params": {"a": 1}}`), "since a parameter of the job overrides its own"},
 		{"a param that fails", config("", users+`, "params": {"t": {"expr": "now()"}}}`), config("", users+skip), "computed once, before the first request (exit status 2 if this fails)"},
 		{"a fresh start", config(paged, users+since+"}"), config(paged, users+"}"), "To read everything again, use --restart with --state, and remove the file of --kept."},
 		{"other origins in dialect keboola", config(`, "dialect": "keboola"`, users+"}"), config("", users+"}"),
@@ -756,8 +761,8 @@ func TestAFactOfTheThirteenthTrialIsToldWhereItApplies(t *testing.T) {
 	}
 	const leftOut = "An input that is left out is nil."
 	const twice = "nextRequest empty(at(\"next\"))"
-	const links = `, "pagination": {"method": "response.url", "urlKey": "next"}`
-	require.NotContains(t, toldOf(t, config(`, "dialect": "keboola"`+links, users+"}")), twice)
+	const ownLinks = `, "pagination": {"method": "response.url", "urlKey": "next"}`
+	require.NotContains(t, toldOf(t, config(`, "dialect": "keboola"`+ownLinks, users+"}")), twice)
 	input := func(keys string) string {
 		return `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [` + users + `, "params": {"a": {"expr": "input.a"}}}]}, "inputs": {"a": {` + keys + `}}}`
 	}
@@ -792,7 +797,7 @@ func TestAFactOfTheFourteenthTrialIsToldWhereItApplies(t *testing.T) {
 		{"values of an item that are nil", config("", users+`}, {"endpoint": "u", "for": {"o": {"items": "users"}, "k": {"values": "o.all"}}, "params": {"k": {"expr": "k"}}}`), values(`["a"]`),
 			"If for.k.values is nil or an empty list, there is no partition; another value that is not a list fails the run (exit status 5)."},
 		{"a form", config("", users+`, "method": "FORM", "params": {"a": 1}}`), config("", users+`, "method": "POST", "params": {"a": 1}}`), "body, a URL-encoded form: a=1"},
-		{"params in a body", config(links, users+`, "method": "POST", "params": {"a": 1}}`), config(links, users+`, "params": {"a": 1}}`), "next request: the job's params, in its body, with"},
+		{"params in a body", config(links, users+`, "method": "POST", "params": {"a": 1}}`), config(links, users+`, "params": {"a": 1}}`), "next request: the job's params in the body, so that those of a link stay as they are, with"},
 		{"a header that is hidden", config("", users+`, "headers": {"X-Key": "abc"}}`), config("", users+`, "headers": {"X-App": "abc"}}`),
 			"headers X-Key: *** (configured; it may be a secret)"},
 		{"a header of the credentials", config(basic, users+`, "headers": {"authorization": "abc"}}`), config("", users+`, "headers": {"authorization": "abc"}}`),

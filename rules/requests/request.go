@@ -47,13 +47,16 @@ func (r Request) Verb() string {
 	return r.Method
 }
 
+// ParamsInQuery reports whether the params are merged into the query of the address, as for GET and with OwnBody.
+// Otherwise, they are the body.
+func (r Request) ParamsInQuery() bool { return r.Verb() == "GET" || r.OwnBody }
+
 // URL returns the address that is sent: Endpoint resolved against Base (RFC 3986).
-// For GET, and with OwnBody, the params are merged into its query: one of the same name is replaced in
-// its place, the others follow in their order. An address that is longer than
-// [MaxURLBytes] is a [*LengthError].
+// If the params are merged into its query, one of the same name is replaced in its place, and the others
+// follow in their order. An address that is longer than [MaxURLBytes] is a [*LengthError].
 func (r Request) URL() (string, error) {
 	endpoint := r.Endpoint
-	if (r.Verb() == "GET" || r.OwnBody) && len(r.Params) > 0 {
+	if r.ParamsInQuery() && len(r.Params) > 0 {
 		if value.Exceeds(r.Params, MaxURLBytes) { // before it is encoded
 			return "", &LengthError{What: "the URL", Limit: MaxURLBytes}
 		}
