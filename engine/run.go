@@ -78,6 +78,7 @@ func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, gate *sinkGate)
 	walk.Started = startOf(loop.WithDefaults().Clock)
 	jobs := e.roots()
 	results := make([][]JobResult, len(jobs))
+	gate.left = len(jobs)
 	walk.RunAll(jobs, func() bool { return gate.stopReason() != nil }, func(i int) {
 		job, err := jobs[i], failure.Exited()
 		defer func() {

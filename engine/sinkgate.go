@@ -25,6 +25,7 @@ type sinkGate struct {
 	yielding bool // the sink is the body of a loop over Pages, to which its panics belong
 
 	mu       sync.Mutex
+	left     int           // jobs of the run that have not ended
 	ended    error         // reason why the other jobs must end; nil while they may run
 	failures map[int]error // errors of the failed jobs, by position
 }
@@ -64,6 +65,7 @@ func (g *sinkGate) deliverSkipped(page *Page) {
 func (g *sinkGate) end(ctx context.Context, position int, job string, err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.left--
 	if err == nil || errors.Is(err, errJobFailed) {
 		return g.ended
 	}
@@ -72,7 +74,7 @@ func (g *sinkGate) end(ctx context.Context, position int, job string, err error)
 	case g.ended != nil:
 	case !g.keepGoing || ctx.Err() != nil:
 		g.ended = cancelledBecauseOf(job)
-	case g.log != nil:
+	case g.log != nil && g.left > 0:
 		g.failures[position] = g.report(job, err)
 	}
 	return g.ended
