@@ -374,12 +374,20 @@ func (s errorSearch) noticeErrorAbove(keys []string, found scan.Kind) {
 			}
 			continue
 		}
-		if list, ok := v.([]any); v == nil || v == "" || ok && len(list) == 0 { // an empty object, as PHP writes it
+		list, ok := v.([]any)
+		if v == nil || v == "" || ok && len(list) == 0 { // an empty object, as PHP writes it
 			return
 		}
-		if text, _ := value.Marshal(v); s.lostItems() || apinames.SaysFailure(string(text)) {
+		container := "an object"
+		text, _ := value.Marshal(v)
+		isError := s.lostItems() || apinames.SaysFailure(string(text))
+		if scan.Index(keys[depth]) >= 0 {
+			container = "a list"
+			isError = isError && (!ok || s.isErrorList(list))
+		}
+		if isError {
 			at := keypath.Format(rules.ContextBody, keys[:depth])
-			s.reportError(at+" is "+shortText(v)+", where an object with the list of items should be", rules.DoubtNone)
+			s.reportError(at+" is "+shortText(v)+", where "+container+" with the list of items should be", rules.DoubtNone)
 		}
 		return
 	}

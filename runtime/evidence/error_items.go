@@ -11,10 +11,12 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/wording"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // noticeListForObject notices a list in the place of the object with the items: [{"errorCode": "LIMIT"}]. On page 1, a
-// list of other objects may be the list of items: see [Watcher.missing].
+// list of other objects may be the list of items: see [Watcher.missing]. A list of which dataField reads an element is in its
+// place, unless it is an error.
 func (s errorSearch) noticeListForObject() {
 	field := s.subject.job.Spec().DataField
 	if field == nil || len(field.Keys) == 0 || s.reading.HasField || s.reading.Lines {
@@ -25,9 +27,32 @@ func (s errorSearch) noticeListForObject() {
 	if len(list) == 0 {
 		return
 	}
-	if object, ok := value.Members(list[0]); !ok || s.context.Page > 1 || apinames.IsErrorObject(object) {
-		s.reportError("the response is "+shortText(root)+", where an object with "+field.Text+" (dataField) should be", rules.DoubtNone)
+	container := "an object"
+	object, ok := value.Members(list[0])
+	isError := !ok || s.context.Page > 1 || apinames.IsErrorObject(object)
+	if scan.Index(field.Keys[0]) >= 0 {
+		container, isError = "a list", s.isErrorList(list)
 	}
+	if isError {
+		s.reportError("the response is "+shortText(root)+", where "+container+" with "+field.Text+" (dataField) should be", rules.DoubtNone)
+	}
+}
+
+// isErrorList reports whether a list that lacks the element with the items is an error: its first element is a text that
+// complains, or an object that only has the members of errors, as in [{"message": [{"key": "Invalid value"}]}]. On a page
+// after the first, any such text or object is an error.
+func (s errorSearch) isErrorList(list []any) bool {
+	complains := func(text string) bool { return s.context.Page > 1 || apinames.SaysFailure(text) }
+	if text, ok := list[0].(string); ok {
+		return complains(text)
+	}
+	object, _ := value.Members(list[0])
+	isOther := func(m rules.Member) bool { return !apinames.Key(m.Name).NamesErrors() }
+	if len(object) == 0 || slices.ContainsFunc(object, isOther) {
+		return false
+	}
+	text, _ := value.Marshal(object)
+	return complains(string(text)) || apinames.IsErrorObject(object)
 }
 
 // noticeErrorItem notices an item without an identifier that is an error: it has only members that errors
