@@ -86,7 +86,9 @@ func (d Distribution) Tallies() map[string]*partition.Tally {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), EarlierRuns: runtime.EarlierRuns{KeptBefore: e.options.run.KeptBefore}})
+	kept := map[string]map[string]any{} // whoever collects the run may keep its values
+	maps.Copy(kept, e.options.run.KeptBefore)
+	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), EarlierRuns: runtime.EarlierRuns{KeptBefore: kept}})
 	tallies := map[string]*partition.Tally{}
 	for _, root := range e.roots() {
 		tallies[root.ID()] = walk.NewTally(root)

@@ -258,7 +258,8 @@ func WithInputs(values map[string]any) RunOption {
 }
 
 // WithKept passes the values saved by the previous run, by job and name: Kept of its [JobResult]s.
-// They may have been encoded as JSON and decoded with json.Number.
+// They may have been encoded as JSON and decoded with json.Number. With nil, the default, the log does not say why a tree of jobs
+// gives no new values; a program that keeps values, and has none yet, passes an empty map.
 func WithKept(kept map[string]map[string]any) RunOption {
 	return runOption(func(s *runOptionSet) { s.KeptBefore = kept })
 }

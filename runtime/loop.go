@@ -41,7 +41,7 @@ type EarlierRuns struct {
 	// last page does not run again.
 	Resume map[string]json.RawMessage
 
-	// KeptBefore holds the values that earlier runs kept, by job and name.
+	// KeptBefore holds the values that earlier runs kept, by job and name. It is nil if nothing keeps those of this run.
 	KeptBefore map[string]map[string]any
 }
 

@@ -100,6 +100,18 @@ func (k *keptValues) addState(found *checkpoint.Kept) error {
 	return nil
 }
 
+// beforeRun returns the values of the previous run for [engine.WithKept]: nil if there are none, and those of this run
+// are not kept.
+func (k *keptValues) beforeRun() map[string]map[string]any {
+	if len(k.before) > 0 {
+		return k.before
+	}
+	if k.savesKept() || k.options.Format.CarriesState() {
+		return map[string]map[string]any{}
+	}
+	return nil
+}
+
 // restore gives the jobs whose values could not be saved the values of the previous run.
 func (k *keptValues) restore(result *engine.Result) {
 	for i := range result.Jobs {

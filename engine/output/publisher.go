@@ -115,7 +115,7 @@ func (p *Publisher) open() error {
 	p.results = results{run: p.run, ended: map[string]engine.JobResult{}}
 	p.groups = newGroups(p.run, &p.targets)
 	p.publications = publications{run: p.run, targets: &p.targets, kept: &p.kept, results: &p.results, contract: p.contract}
-	p.engine = p.engine.With(engine.WithKept(p.kept.before), engine.WithSkippedPages(p.Skipped))
+	p.engine = p.engine.With(engine.WithKept(p.kept.beforeRun()), engine.WithSkippedPages(p.Skipped))
 	if p.hasState() {
 		p.engine = p.engine.With(engine.WithResume(p.store.Jobs()))
 	}

@@ -32,6 +32,7 @@ type Tally struct {
 	log      *slog.Logger
 	redactor *redact.Redactor
 	refuses  func(runtime.Result) bool
+	forgets  bool // whether nothing keeps the values for the next run
 }
 
 // A jobTally sums up the partitions of a job that have ended.
@@ -60,6 +61,7 @@ func newTally(w Walk, root *compile.Job) *Tally {
 	t := &Tally{
 		root: root, all: w.below(root), byID: map[string]*compile.Job{}, jobs: map[*compile.Job]*jobTally{},
 		missing: &evidence.MissingPaths{}, log: w.Log, redactor: w.Redactor, refuses: w.refuses,
+		forgets: w.KeptBefore == nil,
 	}
 	if len(t.all) > 1 || len(root.For) > 0 || !root.Spec().Emits {
 		t.rootID = root.ID()
@@ -230,7 +232,7 @@ func (t *Tally) logPartitions(results []EndedResult) {
 	}
 }
 
-// logKept logs why the kept values have not changed, and the remedy, or that there are none.
+// logKept logs why the values that are kept from run to run have not changed, and the remedy, or that there are none.
 func (t *Tally) logKept(results []EndedResult) {
 	incomplete := slices.IndexFunc(results, func(r EndedResult) bool { return r.Outcome != rules.Complete || r.Refused })
 	if incomplete < 0 {
@@ -243,7 +245,7 @@ func (t *Tally) logKept(results []EndedResult) {
 			keepers = append(keepers, fmt.Sprintf("'%s'", job.ID()))
 		}
 	}
-	if keepers == nil {
+	if keepers == nil || t.forgets {
 		return
 	}
 	r, fix := results[incomplete], ""
