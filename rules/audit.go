@@ -386,11 +386,11 @@ var partitionAudits = audits([]Rule{
 		Clause: "every partition failed and was skipped",
 		Message: `{partitions.of == 1 ? "the only partition" : "each of " + text(partitions.of) + " partitions"} failed and was skipped, ` +
 			"so no list was read to its end: look for a cause that they share"},
-	{ID: "audit.missing", Audit: &Auditing{Proof: Proof{If: ProofCondition{Source: `partitions.nilIn == partitions.nilOf`}}},
+	{ID: "audit.missing", Audit: &Auditing{Proof: Proof{If: ProofCondition{Source: `partitions.nilInAll`}}},
 		Source: `partitions.nilIn > 0`,
 		Clause: "a value of the requests is nil in a partition",
 		Message: `{partitions.nil} ({partitions.nilSource}) {partitions.nilParts ? "has a value that is" : "is"} nil ` +
-			`{partitions.nilIn == partitions.nilOf ? "in every partition (" + text(partitions.nilOf) + "), so that no request had" : ` +
+			`{partitions.nilInAll ? "in every partition (" + text(partitions.nilOf) + "), so that no request had" : ` +
 			`"in " + text(partitions.nilIn) + " of " + text(partitions.nilOf) + " partitions, whose requests lack"} it; ` +
 			`check the path or, if it may be nil, {partitions.nilParts ? "add ?? nil to it" : ` +
 			`"say so: " + partitions.nilSource + " ?? nil"}`},

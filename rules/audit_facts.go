@@ -254,6 +254,7 @@ type PartitionFacts struct {
 	NilParts  bool   `expr:"nilParts" doc:"whether only a part of the value is nil"`
 	NilIn     int    `expr:"nilIn" doc:"the number of partitions in which it is nil"`
 	NilOf     int    `expr:"nilOf" doc:"the number of partitions that compute it"`
+	NilInAll  bool   `expr:"nilInAll" doc:"whether the value, or one part of it, is nil in all of them"`
 
 	Failed int `expr:"failed" doc:"partitions that failed and were skipped"`
 	Of     int `expr:"of" doc:"the number of all partitions"`

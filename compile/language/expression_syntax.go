@@ -332,9 +332,13 @@ func (e *Expression) ContainsNil() bool {
 	return false
 }
 
-// GivesNil reports whether v, a value of the expression, is nil. If the expression is an object or a list
-// literal, GivesNil reports whether a value written in the literal is nil, at any depth.
-func (e *Expression) GivesNil(v any) bool { return givesNil(e.code.syntax, v) }
+// NilValues returns the numbers of the values written in the expression that are nil, given its value v. They are counted from 0,
+// at any depth of an object or a list literal; any other expression is its only value.
+func (e *Expression) NilValues(v any) []int {
+	var counter nilCounter
+	counter.count(e.code.syntax, v)
+	return counter.nil
+}
 
 // IsComposite reports whether the expression is an object or a list literal.
 func (e *Expression) IsComposite() bool {
@@ -343,29 +347,37 @@ func (e *Expression) IsComposite() bool {
 	return object || list
 }
 
-func givesNil(node ast.Node, v any) bool {
+// A nilCounter numbers the values written in an expression.
+type nilCounter struct {
+	next int   // the number of the next value
+	nil  []int // the numbers of those that are nil
+}
+
+func (c *nilCounter) count(node ast.Node, v any) {
 	switch node := node.(type) {
 	case *ast.MapNode:
 		object, _ := value.Members(v)
-		return slices.ContainsFunc(node.Pairs, func(pair ast.Node) bool {
+		for _, pair := range node.Pairs {
 			p, _ := pair.(*ast.PairNode)
-			key, constant := p.Key.(*ast.StringNode)
-			if !constant {
-				return false
+			if key, constant := p.Key.(*ast.StringNode); constant {
+				c.count(p.Value, object.Value(key.Value))
 			}
-			member, _ := object.Get(key.Value)
-			return givesNil(p.Value, member)
-		})
+		}
 	case *ast.ArrayNode:
 		list, _ := v.([]any)
 		for i, e := range node.Nodes {
-			if i >= len(list) || givesNil(e, list[i]) {
-				return true
+			var element any
+			if i < len(list) {
+				element = list[i]
 			}
+			c.count(e, element)
 		}
-		return false
+	default:
+		if v == nil {
+			c.nil = append(c.nil, c.next)
+		}
+		c.next++
 	}
-	return v == nil
 }
 
 // Formatted returns the source in its canonical form.

@@ -109,10 +109,22 @@ func readsItem(job *compile.Job, e *language.Expression, path []string) bool {
 // the request was nil. It has only the rules whose values every partition should have.
 type NilCounts map[string]NilCount
 
-// A NilCount counts the partitions that have computed a value, and the partitions in which it was nil.
+// A NilCount counts the partitions that have computed a value, and the partitions in which it, or a part of it, was nil.
 type NilCount struct {
-	Nil int `json:"nil"`
-	All int `json:"all"`
+	Nil   int   `json:"nil"`
+	All   int   `json:"all"`
+	InAll []int `json:"inAll,omitempty"` // the values in the expression that are nil in all: see [language.Expression.NilValues]
+}
+
+// plus returns the count of the partitions of two counts.
+func (c NilCount) plus(other NilCount) NilCount {
+	sum := NilCount{Nil: c.Nil + other.Nil, All: c.All + other.All, InAll: c.InAll}
+	if c.All == 0 {
+		sum.InAll = other.InAll
+	} else if other.All > 0 {
+		sum.InAll = slices.DeleteFunc(slices.Clone(c.InAll), func(v int) bool { return !slices.Contains(other.InAll, v) })
+	}
+	return sum
 }
 
 // NilCounts returns the count of one partition, given the values of [compile.Job.Computed]. The result must not be
@@ -120,13 +132,17 @@ type NilCount struct {
 func (s *Subject) NilCounts(values compile.ComputedValues) NilCounts {
 	all, shared := s.noNil, true
 	for i, e := range s.job.Computed {
-		if _, expected := all[e.Rule.ID]; !expected || !e.GivesNil(values[i]) {
+		if _, expected := all[e.Rule.ID]; !expected {
+			continue
+		}
+		lacking := e.NilValues(values[i])
+		if lacking == nil {
 			continue
 		}
 		if shared {
 			all, shared = maps.Clone(all), false
 		}
-		all[e.Rule.ID] = NilCount{Nil: 1, All: 1}
+		all[e.Rule.ID] = NilCount{Nil: 1, All: 1, InAll: lacking}
 	}
 	return all
 }
@@ -147,8 +163,7 @@ func (v *NilCounts) add(other NilCounts) {
 		if *v == nil {
 			*v = NilCounts{}
 		}
-		before := (*v)[id]
-		(*v)[id] = NilCount{before.Nil + count.Nil, before.All + count.All}
+		(*v)[id] = (*v)[id].plus(count)
 	}
 }
 
@@ -160,7 +175,7 @@ func (w *Watcher) CountKept(lacking []*language.Expression, hadItems bool) {
 		case !isNil:
 			w.nilValues.add(NilCounts{e.Rule.ID: {All: 1}})
 		case hadItems:
-			w.nilValues.add(NilCounts{e.Rule.ID: {All: 1, Nil: 1}})
+			w.nilValues.add(NilCounts{e.Rule.ID: {All: 1, Nil: 1, InAll: []int{0}}})
 		}
 	}
 }
@@ -185,15 +200,12 @@ func (v NilCounts) StaysFinding(job *compile.Job, before, values map[string]any)
 	return AuditJob(job, trace.FindingStays, rules.ListFacts{KeptFacts: rules.KeptFacts{KeptStays: stays}})
 }
 
-// always reports whether a value was nil in every partition.
-func (v NilCounts) always(e *language.Expression) bool {
-	count := v[e.Rule.ID]
-	return count.Nil > 0 && count.Nil == count.All
-}
+// always reports whether a value, or a part of it, was nil in every partition.
+func (v NilCounts) always(e *language.Expression) bool { return len(v[e.Rule.ID].InAll) > 0 }
 
 // Findings returns the findings about values that were nil. A value that was nil in every partition
 // is evidence, since each of them has requested another list than the configuration says; a value that
-// was nil in some partitions is a hint. Paths of found are left out, because found reports them itself.
+// was nil in some partitions is a hint, and so are several values of a literal of which each partition lacked another one. Paths of found are left out, because found reports them itself.
 func (v NilCounts) Findings(job *compile.Job, found *MissingPaths) (findings []trace.Finding) {
 	for _, e := range job.Computed {
 		count := v[e.Rule.ID]
@@ -201,7 +213,7 @@ func (v NilCounts) Findings(job *compile.Job, found *MissingPaths) (findings []t
 			continue
 		}
 		if f := AuditPartitions(job, rules.PartitionFacts{
-			Nil: e.Rule.ID, NilSource: e.Rule.Source, NilParts: e.IsComposite(), NilIn: count.Nil, NilOf: count.All,
+			Nil: e.Rule.ID, NilSource: e.Rule.Source, NilParts: e.IsComposite(), NilIn: count.Nil, NilOf: count.All, NilInAll: v.always(e),
 		}); f != nil {
 			findings = append(findings, *f)
 		}

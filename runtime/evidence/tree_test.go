@@ -51,6 +51,7 @@ func TestAValueThatIsNilInEveryPartitionIsEvidence(t *testing.T) {
 	require.Empty(t, weights(1, 2))
 	require.Equal(t, []rules.Weight{rules.WeightHint}, weights(1, nil))
 	require.Equal(t, []rules.Weight{rules.WeightEvidence}, weights(nil, nil))
+	require.Equal(t, []rules.Weight{rules.WeightHint}, weights(nil, 1, nil))
 }
 
 func TestAPathThatNoItemHasIsFoundOnceForAllPages(t *testing.T) {
