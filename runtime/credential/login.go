@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -136,9 +137,7 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 			return nil, l.unusable(response, err)
 		}
 		addPart(lease, e.Rule, text)
-		for i, credential := range append([]string{text}, secret.CredentialsIn(text)...) {
-			lease.Secrets[fmt.Sprintf("login %s %d", e.Rule.Target, i)] = credential
-		}
+		hideText(lease, e, text)
 	}
 	if lease.Renew, err = l.end(machine, page, response, sent); err != nil {
 		return nil, l.unusable(response, err)
@@ -158,6 +157,18 @@ func addPart(lease *transport.Lease, rule rules.Rule, text string) {
 		lease.Header = append(lease.Header, part)
 	} else {
 		lease.Query = append(lease.Query, part)
+	}
+}
+
+// hideText hides the value of a part, and the credentials in it. A text of the configuration, as in login.body.mode ?? "full", is
+// no secret of the response.
+func hideText(lease *transport.Lease, e *language.Expression, text string) {
+	credentials := secret.CredentialsIn(text)
+	if len(credentials) == 0 && slices.Contains(e.Literals(), any(text)) {
+		return
+	}
+	for i, credential := range append([]string{text}, credentials...) {
+		lease.Secrets[fmt.Sprintf("login %s %d", e.Rule.Target, i)] = credential
 	}
 }
 
