@@ -205,7 +205,8 @@ func (v NilCounts) always(e *language.Expression) bool { return len(v[e.Rule.ID]
 
 // Findings returns the findings about values that were nil. A value that was nil in every partition
 // is evidence, since each of them has requested another list than the configuration says; a value that
-// was nil in some partitions is a hint, and so are several values of a literal of which each partition lacked another one. Paths of found are left out, because found reports them itself.
+// was nil in some partitions is a hint, and so are several values of a literal of which each partition lacked another one. Paths of
+// found are left out, because found reports them itself.
 func (v NilCounts) Findings(job *compile.Job, found *MissingPaths) (findings []trace.Finding) {
 	for _, e := range job.Computed {
 		count := v[e.Rule.ID]
