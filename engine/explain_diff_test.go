@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -17,33 +18,45 @@ import (
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
-// readConfigs returns the configurations of all cases that can be compiled, by name: with
-// placeholders for the environment, and for the address of the server.
-func readConfigs(t *testing.T, visit func(name, file string, text []byte, options []engine.Option)) {
-	t.Helper()
-	read := 0
-	for _, c := range allCases(t) {
+// A readConfig is the configuration of a case, with placeholders for the environment, and for the address of the server.
+type readConfig struct {
+	name, file string
+	text       []byte
+	options    []engine.Option
+	jobs       []string
+	explained  *explain.Explanation
+}
+
+// readConfigs has the configurations of all cases that can be compiled.
+var readConfigs = sync.OnceValues(func() (read []readConfig, err error) {
+	cases, err := fixtures.All()
+	for _, c := range cases {
 		options := []engine.Option{engine.WithPlaceholders(), engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse)}
 		text := []byte(strings.ReplaceAll(string(c.Config), "{base}", "https://api.example.com"))
-		if _, err := engine.Load(c.ConfigName, text, options...); err == nil {
-			read++
-			visit(c.Name, c.ConfigName, text, options)
+		if e, err := engine.Load(c.ConfigName, text, options...); err == nil {
+			read = append(read, readConfig{c.Name, c.ConfigName, text, options, e.Jobs(), e.Explain()})
 		}
 	}
-	require.Greater(t, read, 400)
+	return read, err
+})
+
+func allConfigs(t *testing.T) []readConfig {
+	t.Helper()
+	read, err := readConfigs()
+	require.NoError(t, err)
+	require.Greater(t, len(read), 400)
+	return read
 }
 
 func TestNoConfigurationDiffersFromItself(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
-	readConfigs(t, func(name, file string, text []byte, options []engine.Option) {
-		a, err := engine.Load(file, text, options...)
-		require.NoError(t, err, name)
-		b, err := engine.Load(file, append([]byte("\n\n"), text...), options...)
-		require.NoError(t, err, name)
-		d := explain.Diff(a.Explain(), b.Explain())
-		require.True(t, d.Same, "%s: %s", name, d)
-		require.Equal(t, a.Jobs(), d.Unchanged, name)
-	})
+	for _, c := range allConfigs(t) {
+		again, err := engine.Load(c.file, append([]byte("\n\n"), c.text...), c.options...)
+		require.NoError(t, err, c.name)
+		d := explain.Diff(c.explained, again.Explain())
+		require.True(t, d.Same, "%s: %s", c.name, d)
+		require.Equal(t, c.jobs, d.Unchanged, c.name)
+	}
 }
 
 // TestTheDifferenceOfEveryTwoCasesHasItsForm compares each configuration with that of the next
@@ -55,10 +68,8 @@ func TestTheDifferenceOfEveryTwoCasesHasItsForm(t *testing.T) {
 	require.NoError(t, err)
 	schema := strictSchema(t, text)
 	var last *explain.Explanation
-	readConfigs(t, func(name, file string, text []byte, options []engine.Option) {
-		e, err := engine.Load(file, text, options...)
-		require.NoError(t, err, name)
-		next := e.Explain()
+	for _, c := range allConfigs(t) {
+		name, next := c.name, c.explained
 		if last != nil {
 			there, back := explain.Diff(last, next), explain.Diff(next, last)
 			requireValid(t, schema, there)
@@ -70,7 +81,7 @@ func TestTheDifferenceOfEveryTwoCasesHasItsForm(t *testing.T) {
 			require.Equal(t, kinds(there, explain.Changed), kinds(back, explain.Changed), name)
 		}
 		last = next
-	})
+	}
 }
 
 // kinds counts the jobs and the changes of a kind.
@@ -164,13 +175,13 @@ func TestEveryChangeOfAConfigurationIsADifference(t *testing.T) {
 		})
 	}
 	try("everything", everything(t), engine.WithPlaceholders())
-	readConfigs(t, func(name, file string, text []byte, options []engine.Option) {
-		if file == "config.json" && strings.HasPrefix(name, "cookbook/") {
+	for _, c := range allConfigs(t) {
+		if c.file == "config.json" && strings.HasPrefix(c.name, "cookbook/") {
 			var config any
-			require.NoError(t, json.Unmarshal(text, &config))
-			try(name, config, options...)
+			require.NoError(t, json.Unmarshal(c.text, &config))
+			try(c.name, config, c.options...)
 		}
-	})
+	}
 	require.Greater(t, changed, 300)
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/trace"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // golden compares a text with a file that -update rewrites.
@@ -57,21 +58,29 @@ type explainedRun struct {
 	err         error
 }
 
+// explainedRuns has the cases that were explained, by name, since several tests look at them. The configuration
+// of a nil run is invalid.
+var explainedRuns = map[string]*explainedRun{}
+
 // explainAndRun explains a case, and then runs it. It reports false if its configuration
 // is invalid.
-func explainAndRun(t *testing.T, c *fixtures.Case) (explainedRun, bool) {
+func explainAndRun(t *testing.T, c *fixtures.Case) (*explainedRun, bool) {
 	t.Helper()
-	server := serve(t, c)
-	e, err := loadCase(c, server, &strings.Builder{})
-	if err != nil {
-		return explainedRun{}, false
+	run, known := explainedRuns[c.Name]
+	if known {
+		return run, run != nil
 	}
-	run := explainedRun{explanation: e.Explain(), pages: map[string][]engine.Record{}, neutral: server.Neutral}
-	run.result, run.err = e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
-		run.pages[page.Job] = append(run.pages[page.Job], page.Record)
-		return nil
-	})
-	return run, true
+	server := fixtures.Play(c)
+	if e, err := loadCase(c, server, &strings.Builder{}); err == nil {
+		run = &explainedRun{explanation: e.Explain(), pages: map[string][]engine.Record{}, neutral: server.Neutral}
+		e = e.With(engine.WithTransport(transport.Negotiated(server)))
+		run.result, run.err = e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+			run.pages[page.Job] = append(run.pages[page.Job], page.Record)
+			return nil
+		})
+	}
+	explainedRuns[c.Name] = run
+	return run, run != nil
 }
 
 // TestExplainHasTheRuleThatEndsEveryCase requires the id of every rule that ended a job, or
@@ -85,10 +94,11 @@ func TestExplainHasTheRuleThatEndsEveryCase(t *testing.T) {
 			if !ok {
 				return
 			}
-			for _, id := range decidingRules(run) {
+			deciding := decidingRules(run)
+			for _, id := range deciding {
 				ends[id]++
-				requireID(t, run.explanation, id)
 			}
+			requireIDs(t, run.explanation, deciding)
 			requireMeaning(t, run)
 		})
 	}
@@ -99,7 +109,7 @@ func TestExplainHasTheRuleThatEndsEveryCase(t *testing.T) {
 
 // requireMeaning requires the outcome of every list, and the exit status of a run that a rule has
 // failed, to be those that explain tells of the rule.
-func requireMeaning(t *testing.T, run explainedRun) {
+func requireMeaning(t *testing.T, run *explainedRun) {
 	t.Helper()
 	rule := func(job, id string) (found explain.RuleExplanation, ok bool) {
 		for _, x := range run.explanation.Jobs {
@@ -125,7 +135,7 @@ func requireMeaning(t *testing.T, run explainedRun) {
 
 // decidingRules returns the ids of the rules that ended the jobs of a run, and of the rule
 // that failed it.
-func decidingRules(run explainedRun) []string {
+func decidingRules(run *explainedRun) []string {
 	var ids []string
 	for _, job := range run.result.Jobs {
 		ids = append(ids, job.StoppedBy...)
@@ -138,18 +148,24 @@ func decidingRules(run explainedRun) []string {
 	return ids
 }
 
-func requireID(t *testing.T, x *explain.Explanation, id string) {
+func requireIDs(t *testing.T, x *explain.Explanation, ids []string) {
 	t.Helper()
-	word := regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(id) + `($|[^\w])`)
-	require.Regexp(t, word, x.String(), "text")
-	require.Regexp(t, word, x.Text(explain.TextOptions{Width: 40, Full: true}), "text")
-	if !isComputed(x, id) { // a diagram has the values of requests, and not their rules
-		require.Regexp(t, word, x.Mermaid(), "Mermaid")
+	if len(ids) == 0 {
+		return
 	}
-	text, err := json.Marshal(x)
+	text, narrow, diagram := x.String(), x.Text(explain.TextOptions{Width: 40, Full: true}), x.Mermaid()
+	document, err := json.Marshal(x)
 	require.NoError(t, err)
-	quoted, _ := json.Marshal(id)
-	require.Contains(t, string(text), `"id":`+string(quoted), "JSON")
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		word := regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(id) + `($|[^\w])`)
+		require.Regexp(t, word, text, "text")
+		require.Regexp(t, word, narrow, "text")
+		if !isComputed(x, id) { // a diagram has the values of requests, and not their rules
+			require.Regexp(t, word, diagram, "Mermaid")
+		}
+		quoted, _ := json.Marshal(id)
+		require.Contains(t, string(document), `"id":`+string(quoted), "JSON")
+	}
 }
 
 func isComputed(x *explain.Explanation, id string) bool {
@@ -204,7 +220,7 @@ var (
 // requireRequest requires an address to be the one that was shown. If a phrase decides about
 // its query, only what is before the query is compared, since a value that is missing is left
 // out, an object becomes several parameters, and a query overrides parameters.
-func requireRequest(t *testing.T, run explainedRun, shown explain.RequestExplanation, sent trace.Request) {
+func requireRequest(t *testing.T, run *explainedRun, shown explain.RequestExplanation, sent trace.Request) {
 	t.Helper()
 	require.Equal(t, sent.Method, shown.Method)
 	want := regexp.QuoteMeta(run.neutral(shown.URL))
@@ -324,7 +340,7 @@ func withoutSources(job explain.JobExplanation) string {
 
 // requireLiveRules requires the summary to have every rule that can end the job, and none that
 // cannot. A rule that cannot be met, or not be the reason, is not.
-func requireLiveRules(t *testing.T, run explainedRun, job explain.JobExplanation) {
+func requireLiveRules(t *testing.T, run *explainedRun, job explain.JobExplanation) {
 	t.Helper()
 	never := map[string]string{}
 	var live []string
@@ -365,7 +381,7 @@ func requireLiveRules(t *testing.T, run explainedRun, job explain.JobExplanation
 
 // requireBounds requires the bounds of a job to name the least number of pages, and each
 // partition of the run to have kept to it.
-func requireBounds(t *testing.T, run explainedRun, job explain.JobExplanation) {
+func requireBounds(t *testing.T, run *explainedRun, job explain.JobExplanation) {
 	t.Helper()
 	if job.Method == "" {
 		require.Equal(t, "one request", job.Bounds.Says)
@@ -418,11 +434,11 @@ func TestExplainOfEveryCaseMatchesItsSchema(t *testing.T) {
 	require.NoError(t, err)
 	for _, c := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			e, err := loadCase(c, serve(t, c), &strings.Builder{})
-			if err != nil {
+			run, ok := explainAndRun(t, c)
+			if !ok {
 				return
 			}
-			text, err := json.Marshal(e.Explain())
+			text, err := json.Marshal(run.explanation)
 			require.NoError(t, err)
 			document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 			require.NoError(t, err)
@@ -436,13 +452,12 @@ func TestTheTextOfExplainFitsItsWidth(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	widths := []int{40, 72, 100, 120}
 	for i, c := range allCases(t) {
-		e, err := loadCase(c, serve(t, c), &strings.Builder{})
-		if err != nil {
+		run, ok := explainAndRun(t, c)
+		if !ok {
 			continue
 		}
-		x := e.Explain()
 		for _, width := range []int{widths[i%len(widths)], widths[(i+2)%len(widths)]} { // two for each case
-			for line := range strings.Lines(x.Text(explain.TextOptions{Width: width, Full: true})) {
+			for line := range strings.Lines(run.explanation.Text(explain.TextOptions{Width: width, Full: true})) {
 				line = strings.TrimRight(line, "\n")
 				words := strings.Fields(line)
 				if utf8.RuneCountInString(line) > width && !strings.HasPrefix(line, "   |") {

@@ -25,6 +25,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/yaml"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden sections of the fixtures; read the diff")
@@ -138,7 +139,7 @@ func mayPrefetch(c *fixtures.Case) bool {
 
 // TestAResumedRunGivesTheSameResult interrupts every case after each of its pages
 // and resumes it with another engine. Requests, items, trace and result must be
-// those of the run that was not interrupted.
+// those of the run that was not interrupted. Both engines are loaded once for a case.
 func TestAResumedRunGivesTheSameResult(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	interruptions := 0
@@ -147,8 +148,14 @@ func TestAResumedRunGivesTheSameResult(t *testing.T) {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
+			first, err := loadCase(c, fixtures.Play(c), &strings.Builder{})
+			if err != nil {
+				return // TestFixtures has the error
+			}
+			second, err := loadCase(c, fixtures.Play(c), &strings.Builder{})
+			require.NoError(t, err)
 			for pages := 1; ; pages++ {
-				got, interrupted := interruptAndResume(t, c, pages)
+				got, interrupted := interruptAndResume(t, c, first, second, pages)
 				if !interrupted {
 					break
 				}
@@ -172,14 +179,17 @@ func asksAgain(c *fixtures.Case) bool {
 	})
 }
 
-// interruptAndResume interrupts a case after some pages and resumes it. It reports
-// false if the case has no page after these.
-func interruptAndResume(t *testing.T, c *fixtures.Case, pages int) (got outcome, interrupted bool) {
+// interruptAndResume interrupts a case after some pages and resumes it with a second engine. It
+// reports false if the case has no page after these.
+func interruptAndResume(t *testing.T, c *fixtures.Case, one, two *engine.Engine, pages int) (got outcome, interrupted bool) {
 	t.Helper()
-	server := serve(t, c)
+	server := fixtures.Play(c)
+	played := []engine.RunOption{
+		engine.WithTransport(transport.Negotiated(server)), engine.WithClock(server.Clock()), engine.WithLogger(slog.New(slog.DiscardHandler)),
+	}
 	checkpoints := map[string]json.RawMessage{}
 	delivered := 0
-	first := runCase(c, server, unchanged, func(page *engine.Page) error {
+	first := runEngine(one.With(played...), server, func(page *engine.Page) error {
 		checkpoint, err := page.Checkpoint()
 		require.NoError(t, err)
 		if checkpoint == nil { // the run fails on this page
@@ -196,7 +206,7 @@ func interruptAndResume(t *testing.T, c *fixtures.Case, pages int) (got outcome,
 	if delivered != pages {
 		return outcome{}, false
 	}
-	got = runCase(c, server, func(e *engine.Engine) *engine.Engine { return e.With(engine.WithResume(checkpoints)) }, deliver)
+	got = runEngine(two.With(played...).With(engine.WithResume(checkpoints)), server, deliver)
 	require.Empty(t, server.Problems(), "resumed after page %d; the run ended with: %s", pages, got.err)
 	got.items, got.trace = first.items+got.items, first.trace+got.trace
 	return got, true
@@ -340,30 +350,37 @@ func deliver(*engine.Page) error { return nil }
 // runCase runs a case, with the engine that change returns, and returns its sections.
 // sink receives every page.
 func runCase(c *fixtures.Case, server *fixtures.Server, change func(*engine.Engine) *engine.Engine, sink func(*engine.Page) error) outcome {
-	var items, trace, log, keeps strings.Builder
+	var log strings.Builder
 	e, err := loadCase(c, server, &log)
+	var out outcome
 	if err == nil {
 		for _, w := range e.Warnings() {
 			log.WriteString(w.Error() + "\n")
 		}
-		var result *engine.Result
-		result, err = change(e).Run(context.Background(), func(_ context.Context, page *engine.Page) error {
-			items.Write(page.Items.Bytes())
-			trace.WriteString(traceLine(page))
-			return sink(page)
-		})
-		for _, job := range result.Jobs {
-			for _, name := range slices.Sorted(maps.Keys(job.Kept)) {
-				if job.Kept[name] != nil {
-					fmt.Fprintf(&keeps, "%s %s = %v\n", job.Job, name, job.Kept[name])
-				}
+		out = runEngine(change(e), server, sink)
+	} else {
+		out.err, out.exit = server.Neutral(err.Error()), exitStatus(err)
+	}
+	out.log = server.Neutral(log.String())
+	return out
+}
+
+// runEngine runs an engine, and returns the sections of its case without the log.
+func runEngine(e *engine.Engine, server *fixtures.Server, sink func(*engine.Page) error) outcome {
+	var items, trace, keeps strings.Builder
+	result, err := e.Run(context.Background(), func(_ context.Context, page *engine.Page) error {
+		items.Write(page.Items.Bytes())
+		trace.WriteString(traceLine(page))
+		return sink(page)
+	})
+	for _, job := range result.Jobs {
+		for _, name := range slices.Sorted(maps.Keys(job.Kept)) {
+			if job.Kept[name] != nil {
+				fmt.Fprintf(&keeps, "%s %s = %v\n", job.Job, name, job.Kept[name])
 			}
 		}
 	}
-	out := outcome{
-		items: server.Neutral(items.String()), trace: server.Neutral(trace.String()),
-		log: server.Neutral(log.String()), keeps: server.Neutral(keeps.String()),
-	}
+	out := outcome{items: server.Neutral(items.String()), trace: server.Neutral(trace.String()), keeps: server.Neutral(keeps.String())}
 	if err != nil {
 		out.err, out.exit = server.Neutral(err.Error()), exitStatus(err)
 	}
