@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -21,7 +22,7 @@ import (
 func (e *Engine) Stress(ctx context.Context, o stress.Options) (*stress.Report, error) {
 	var best *stress.Report
 	for _, sampled := range e.withSamples() {
-		report, err := sampled.stressSuite().Run(ctx, o)
+		report, err := sampled.stressSuite(&runtime.Pool{}).Run(ctx, o)
 		if err != nil || len(report.Unknown()) == 0 {
 			return report, err
 		}
@@ -32,7 +33,8 @@ func (e *Engine) Stress(ctx context.Context, o stress.Options) (*stress.Report, 
 	return best, nil
 }
 
-func (e *Engine) stressSuite() *stress.Suite {
+// stressSuite returns the suite of the engine. Its runs, and those of changed configurations, take their readers from a pool.
+func (e *Engine) stressSuite(pool *runtime.Pool) *stress.Suite {
 	root, _ := value.Members(e.root)
 	inner, wrapped := root.Get("parameters")
 	if wrapped {
@@ -48,9 +50,13 @@ func (e *Engine) stressSuite() *stress.Suite {
 			if err != nil {
 				return nil, err
 			}
-			return changed.stressSuite(), nil
+			return changed.stressSuite(pool), nil
 		},
-		Walk: func(env stress.Environment) partition.Walk { return e.walk(e.offline(env.Transport, env.Clock)) },
+		Walk: func(env stress.Environment) partition.Walk {
+			loop := e.offline(env.Transport, env.Clock)
+			loop.Pool = pool
+			return e.walk(loop)
+		},
 	}
 }
 
@@ -158,7 +164,7 @@ func (e *Engine) Simulate(ctx context.Context, job, spec string) (*stress.Simula
 	}
 	var simulation *stress.Simulation
 	for _, sampled := range e.With(WithVerdictValues()).withSamples() {
-		simulation, err = sampled.stressSuite().Simulate(ctx, job, parsed)
+		simulation, err = sampled.stressSuite(&runtime.Pool{}).Simulate(ctx, job, parsed)
 		if err != nil || simulation.Unknown == "" {
 			return simulation, err
 		}
