@@ -178,11 +178,12 @@ func sampleMember(s *Stream, source string) any {
 }
 
 // allVariables returns the variables of a stream and of its parents.
-func allVariables(s *Stream) []Variable {
-	var out []Variable
+func allVariables(s *Stream) []Variable { return appendVariables(nil, s) }
+
+func appendVariables(out []Variable, s *Stream) []Variable {
 	for _, v := range s.For {
 		if v.Parent != nil {
-			out = append(out, allVariables(v.Parent)...)
+			out = appendVariables(out, v.Parent)
 		}
 		out = append(out, v)
 	}
