@@ -91,6 +91,9 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 // compile returns the code of a source, which may name the given variables of for. Its reads are marked as
 // the marking says. The error is a fault, or an error of the expression language.
 func (c *Compiler) compile(source string, variables []string, marking *marking) (*code, error) {
+	if len(source) > maxSource { // nor is it searched for mistakes
+		return nil, &Fault{Message: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(source), maxSource)}
+	}
 	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
 	key := strings.Join(append(variables, source, marking.key), "\x00")
 	entry, known := c.cache[key]
@@ -108,9 +111,6 @@ func (c *Compiler) compile(source string, variables []string, marking *marking) 
 
 // translate takes a source from text to a program.
 func (c *Compiler) translate(source string, variables []string, marking *marking) (*code, error) {
-	if len(source) > maxSource {
-		return nil, &Fault{Message: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(source), maxSource)}
-	}
 	tree, err := c.language.parse(source)
 	if err != nil {
 		return nil, err
