@@ -286,10 +286,16 @@ func differences(want, got []string) []string {
 	return out
 }
 
-// records runs an imported stream, and returns its items and the values that it keeps.
-func records(t *testing.T, file importer.File, stream string, api http.RoundTripper, inputs map[string]any,
-	kept map[string]map[string]any) ([]object, map[string]map[string]any) {
+// configs are the configurations of imported streams, since each is run with several responses.
+var configs = map[string]importer.Config{}
+
+// configOf imports a stream with values of its inputs.
+func configOf(t *testing.T, file importer.File, stream string, inputs map[string]any) importer.Config {
 	t.Helper()
+	key := fmt.Sprint(string(file.Text), stream, inputs)
+	if config, known := configs[key]; known {
+		return config
+	}
 	r := imported(t, importer.Options{Streams: []string{stream}}, file)
 	constants := map[string]string{}
 	for _, s := range r.Report.Streams {
@@ -302,14 +308,23 @@ func records(t *testing.T, file importer.File, stream string, api http.RoundTrip
 	}
 	r = imported(t, importer.Options{Streams: []string{stream}, Set: constants}, file)
 	require.Len(t, r.Configs, 1)
-	text := regexp.MustCompile(`(?m)^  authentication:(.*\n(    .*\n)*)`).ReplaceAll(r.Configs[0].Text, nil)
+	configs[key] = r.Configs[0]
+	return r.Configs[0]
+}
+
+// records runs an imported stream, and returns its items and the values that it keeps.
+func records(t *testing.T, file importer.File, stream string, api http.RoundTripper, inputs map[string]any,
+	kept map[string]map[string]any) ([]object, map[string]map[string]any) {
+	t.Helper()
+	config := configOf(t, file, stream, inputs)
+	text := regexp.MustCompile(`(?m)^  authentication:(.*\n(    .*\n)*)`).ReplaceAll(config.Text, nil)
 	used := map[string]any{}
 	for name, v := range inputs {
 		if strings.Contains(string(text), "\n  "+name+":") {
 			used[name] = v
 		}
 	}
-	e, err := engine.Load(r.Configs[0].Name, text, engine.WithFormat(".yaml", yaml.Parse), engine.WithTransport(api),
+	e, err := engine.Load(config.Name, text, engine.WithFormat(".yaml", yaml.Parse), engine.WithTransport(api),
 		engine.WithInputs(used), engine.WithKept(kept), engine.WithEnv(func(name string) (string, bool) {
 			for input, v := range inputs {
 				if strings.HasSuffix(name, strings.ToUpper(input)) {
