@@ -160,7 +160,6 @@ func TestTwoThousandJobsAreCheckedQuickly(t *testing.T) {
 
 // No file is read further than it may be long.
 func TestAFileWithoutAnEndIsRefused(t *testing.T) {
-	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	program := binary(t)
 	config := filepath.Join(t.TempDir(), "c.json")
 	require.NoError(t, os.WriteFile(config, []byte(configWith("", "", "")), 0o600))

@@ -115,7 +115,6 @@ func TestKillLoop(t *testing.T) {
 // the moment of their commit. The files of orders and of their lines are published together with
 // the values, so every row of every increment is in its file exactly once.
 func TestKillLoopOfATree(t *testing.T) {
-	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	program, requested := binary(t), make(chan time.Time, 1)
 	tree := newTree(t, func() { time.AfterFunc(rand.N(12*time.Millisecond), func() { requested <- time.Time{} }) })
 	killed := 0

@@ -20,7 +20,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // serveMany serves one item to each of many jobs and returns the path of their
@@ -46,7 +45,6 @@ func serveMany(t *testing.T, jobs int, shared bool) string {
 }
 
 func TestMoreOutputsThanFilesThatMayBeOpen(t *testing.T) {
-	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	program, sh := binary(t), bash(t)
 	for _, test := range []struct {
 		name   string
@@ -60,7 +58,7 @@ func TestMoreOutputsThanFilesThatMayBeOpen(t *testing.T) {
 		{"parallel, two jobs for each file", true, "--jobs 8"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			const jobs = 300
+			const jobs = 200
 			config := serveMany(t, jobs, test.shared)
 			cmd := exec.Command(sh, "-c", `ulimit -n 128 && exec "$0" run "$1" -q --out out --trace trace.json `+test.flags, program, config)
 			cmd.Dir = t.TempDir()
@@ -80,7 +78,6 @@ func TestMoreOutputsThanFilesThatMayBeOpen(t *testing.T) {
 // TestASignalEndsARunThatNobodyReads fills a pipe. One signal must end the run, also if
 // standard error goes to the same pipe.
 func TestASignalEndsARunThatNobodyReads(t *testing.T) {
-	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	program, config := binary(t), endless(t)
 	for _, test := range []struct {
 		name string

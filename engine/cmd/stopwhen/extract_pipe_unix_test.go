@@ -12,14 +12,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // TestASignalEndsACommandWhoseResultNobodyReads: the jobs have ended when the result is
 // written, to a pipe that is full or that has no reader.
 func TestASignalEndsACommandWhoseResultNobodyReads(t *testing.T) {
-	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	program := binary(t)
 	for _, result := range []string{"-", "fifo"} {
 		t.Run(result, func(t *testing.T) {
