@@ -2,6 +2,7 @@ package annotate_test
 
 import (
 	"encoding/json"
+	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -16,24 +17,30 @@ import (
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
+var everyCase = flag.Bool("every-case", false, "annotate every case, instead of one in every few")
+
 // configs calls f with the configuration of one case in every few that compile.
 func configs(t *testing.T, every int, f func(t *testing.T, name string, text []byte, options []engine.Option)) {
 	t.Helper()
 	cases, err := fixtures.All()
 	require.NoError(t, err)
+	if *everyCase {
+		every = 1
+	}
 	annotated := 0
-	for _, c := range cases {
+	for i, c := range cases {
+		if i%every != 0 {
+			continue
+		}
 		options := []engine.Option{engine.WithPlaceholders(), engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse)}
 		text := []byte(strings.ReplaceAll(string(c.Config), "{base}", "https://api.example.com"))
 		if _, err := engine.Load(c.ConfigName, text, options...); err != nil {
 			continue
 		}
-		if annotated++; annotated%every != 0 {
-			continue
-		}
+		annotated++
 		t.Run(c.Name, func(t *testing.T) { f(t, c.ConfigName, text, options) })
 	}
-	require.Greater(t, annotated, 400)
+	require.Greater(t, annotated*every, 400)
 }
 
 // forms returns the forms in which a configuration may be written, by the names of their files: as
@@ -68,7 +75,7 @@ func annotated(t *testing.T, name string, text []byte, options []engine.Option) 
 func TestAnnotatedConfigurationsCompileToTheSameRules(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs one case after another, as other tests do")
 	others := []string{"block.yaml", "flow.yaml", "line.yml"}
-	configs(t, 2, func(t *testing.T, name string, text []byte, options []engine.Option) {
+	configs(t, 4, func(t *testing.T, name string, text []byte, options []engine.Option) {
 		all := forms(t, name, text)
 		others = append(others[1:], others[0]) // each case in one other form
 		for _, name := range []string{name, others[0]} {
@@ -90,7 +97,7 @@ func TestAnnotatedConfigurationsCompileToTheSameRules(t *testing.T) {
 // no secret to leave out any more, and after that nothing changes.
 func TestAnnotatingAgainReplacesTheComments(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs one case after another, as other tests do")
-	configs(t, 4, func(t *testing.T, name string, text []byte, options []engine.Option) {
+	configs(t, 8, func(t *testing.T, name string, text []byte, options []engine.Option) {
 		_, once := annotated(t, name, text, options)
 		_, twice := annotated(t, "c.yaml", once, options)
 		_, thrice := annotated(t, "c.yaml", twice, options)

@@ -3,6 +3,7 @@ package detect_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -194,6 +195,8 @@ func obtain(t testing.TB, config []byte, base http.RoundTripper) (items []string
 	return items
 }
 
+var everyWorld = flag.Int("every", 19, "one of so many ways to serve a list is tried")
+
 // worlds returns combinations of the ways to serve a list, one of every so many.
 func worlds(every int) []world {
 	var all []world
@@ -231,7 +234,7 @@ func (w world) isFirstPage(address string) bool {
 func TestNoWrongAnswerWithoutADoubt(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	sure, tried := map[string]int{}, 0
-	for _, w := range worlds(13) {
+	for _, w := range worlds(*everyWorld) {
 		for _, address := range []string{"", "?limit=10", "?limit=10&offset=0", "?page=1", "?limit=100"} {
 			if !w.isFirstPage(address) {
 				continue
