@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/lists"
@@ -233,6 +234,7 @@ func TestThePathsOfARuleAndOfAPageNameDeclarationsOfTheirFiles(t *testing.T) {
 // TestTheMapsOfPackagesNameEveryFile reads the doc.go files that name three files of their package or more: they
 // are maps, which must have every file. The map of the command names groups of files only.
 func TestTheMapsOfPackagesNameEveryFile(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	named := regexp.MustCompile(`\w+\*?\.go|\w+\*`) // a name, or a pattern such as eval*.go
 	maps := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -14,6 +14,7 @@ import (
 // TestTheZooIsNotSuspect runs the configurations of the cookbook. Their lists are
 // complete: the audit must find nothing.
 func TestTheZooIsNotSuspect(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	played := 0
 	for _, c := range allCases(t) {
 		if !strings.HasPrefix(c.Name, "zoo/") && !strings.HasPrefix(c.Name, "cookbook/") {

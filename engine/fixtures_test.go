@@ -92,7 +92,7 @@ func playAhead(t *testing.T, option engine.RunOption) {
 	t.Helper()
 	var beyond, played int
 	for i, c := range allCases(t) {
-		if !mayPrefetch(c) || fixtures.Race && i%4 > 0 { // the goroutines are the same in each case
+		if !mayPrefetch(c) || fixtures.Race && i%8 > 0 { // the goroutines are the same in each case
 			continue
 		}
 		played++

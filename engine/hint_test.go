@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
@@ -24,6 +25,7 @@ import (
 // dot, and compares the number of requests to an API that has the flag in the object
 // with that of the nextPageFlag for an API that has it in the root.
 func TestTheHintForANestedFlagMeansTheSame(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	quoted := regexp.MustCompile(`write (".*) instead of nextPageFlag`)
 	for _, dialect := range rules.Dialects() {
 		for _, settings := range []string{

@@ -13,11 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // When a list ends, the temporary files of its large pages are given up, whether they were
 // requested ahead or not.
 func TestTheFilesOfLargePagesAreGivenUp(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	mapped := func() int {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // secretPlaces are the places in which a configuration may have a secret. %[1]s is
@@ -87,6 +88,7 @@ func secretConfig(place int, secret, api, other, method, dialect string, include
 }
 
 func TestSecretsStayAtTheOrigin(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	const secret = "s3cret-7f3a"
 	env := engine.WithEnv(func(string) (string, bool) { return secret, true })
 	for i, place := range secretPlaces {

@@ -200,7 +200,7 @@ func TestATreeEndsWithItsContextOrItsSink(t *testing.T) {
 	full := errors.New("full")
 	for last := 1; last <= 12; last++ {
 		for _, cancels := range []bool{true, false} {
-			if fixtures.Race && last%5 != 1 {
+			if fixtures.Race && last%11 != 1 {
 				continue
 			}
 			ctx, cancel := context.WithCancel(t.Context())

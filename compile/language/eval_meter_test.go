@@ -118,6 +118,7 @@ func TestHostileExpressionsEndInABudget(t *testing.T) {
 }
 
 func TestExpressionsWithoutABoundAreRefusedBeforeAnyRequest(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	deep := strings.Repeat("(", 8000) + "true" + strings.Repeat(")", 8000) + " and " + strings.Repeat("!", 8000) + "true"
 	for _, c := range []struct{ name, source, want string }{
 		{"nested predicates", `all(items, all(items, all(items, all(items, true))))`, "predicates are nested more than 3 deep"},

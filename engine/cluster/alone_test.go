@@ -18,6 +18,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // A mortal is a worker that an API can end.
@@ -64,6 +65,9 @@ func (m *mortal) live(ctx context.Context, t *testing.T, url string, o cluster.O
 func TestPartitionsThatEndTheirWorkersAreSetAside(t *testing.T) {
 	for _, slots := range []int{1, 8} {
 		t.Run(fmt.Sprint(slots), func(t *testing.T) {
+			if slots == 1 {
+				fixtures.SkipUnderRace(t, "several slots have more goroutines")
+			}
 			t.Parallel()
 			m := &mortal{lost: map[string]int{}}
 			var healed atomic.Bool

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 var manyPartitions = flag.Int("partitions", 5000, "the partitions of TestTheStatusCountsManyPartitions")
@@ -19,6 +20,7 @@ var manyPartitions = flag.Int("partitions", 5000, "the partitions of TestTheStat
 // TestTheStatusCountsManyPartitions has a parent with as many partitions, of
 // which every tenth has failed, every tenth goes on, and nine tenths of the rest are done.
 func TestTheStatusCountsManyPartitions(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	nc := startServer(t)
 	c := open(t, nc, cluster.Options{})
 	run, err := c.Submit(t.Context(), cluster.Submission{Run: "many", Name: "c.json", Text: []byte(`{"api": {"baseUrl": "http://127.0.0.1:1/"},

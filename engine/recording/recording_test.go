@@ -614,6 +614,7 @@ func TestAResponseThatNeedsNoBodyIsReplayedWithoutIt(t *testing.T) {
 }
 
 func TestAnArchiveOfTooManyExchangesIsRefused(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	_, err := recording.Read(strings.NewReader(`{"log": {"entries": [` + strings.Repeat("{},", 200_000) + `{}]}}`))
 	require.ErrorContains(t, err, "more than 200000 exchanges")
 }

@@ -17,12 +17,14 @@ import (
 	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/lists"
 )
 
 // TestAModelResemblesARecording records an API with a total that no rule reads. With it, the
 // audit sees what the model of the rules alone cannot show.
 func TestAModelResemblesARecording(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("offset") == "0" {
 			_, _ = w.Write([]byte(`{"data": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], "meta": {"total": 3}}`))
@@ -66,6 +68,7 @@ func TestAModelResemblesARecording(t *testing.T) {
 // TestPagesAfterTheEndOfTheRunContradictAModel has a rule that takes the number of items on a page for a
 // total, and ends the list after the first page.
 func TestPagesAfterTheEndOfTheRunContradictAModel(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	e, err := engine.Load("config.json", []byte(`{"api": {"baseUrl": "https://api.example.com/", "pagination": {
 		"method": "offset", "limit": 2, "stopRules": ["total.items >= body.n"]}},
 		"config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`))

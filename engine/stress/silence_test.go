@@ -26,6 +26,7 @@ func stressedJob(t *testing.T, config string, options stress.Options) stress.Job
 
 // TestAKeyHidesNoLoss has keys that no item of the model has by itself.
 func TestAKeyHidesNoLoss(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	const config = `{"api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "offset", "limit": 10}},
 		"config": {"jobs": [{"endpoint": "items", "dataField": "data", "key": KEY}]}}`
 	like := stress.Recorded{Pages: map[string][]stress.Sample{"items": {{Body: []byte(`{"data": [{"id": 1, "sku": "A", "order": {"id": 2}}]}`)}}}}
@@ -41,6 +42,7 @@ func TestAKeyHidesNoLoss(t *testing.T) {
 
 // TestAFindingThatEveryListHasHidesNoLoss has a key within the member that numbers the items of the model.
 func TestAFindingThatEveryListHasHidesNoLoss(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	job := stressedJob(t, `{"api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "offset", "limit": 10}},
 		"config": {"jobs": [{"endpoint": "items", "dataField": "data", "key": "row.x"}]}}`,
 		stress.Options{WithoutFixes: true})
@@ -50,6 +52,7 @@ func TestAFindingThatEveryListHasHidesNoLoss(t *testing.T) {
 
 // TestAKeyHidesNoLossInAPartition has a key whose members come from the job's fields.
 func TestAKeyHidesNoLossInAPartition(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	job := stressedJob(t, `{"api": {"baseUrl": "https://api.example.com/",
 		"pagination": {"method": "offset", "limit": 2, "onError": [{"when": "status == 404", "do": "stop"}]}},
 		"config": {"jobs": [{"id": "orders", "endpoint": "orders", "emit": false, "dataField": "orders"},
@@ -61,6 +64,7 @@ func TestAKeyHidesNoLossInAPartition(t *testing.T) {
 
 // TestItemsMayDecideByANumberWhetherTheyHaveAPartition has values that must differ from item to item.
 func TestItemsMayDecideByANumberWhetherTheyHaveAPartition(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	job := stressedJob(t, `{"api": {"baseUrl": "https://api.example.com/", "dialect": "keboola", "pagination": {"method": "offset", "limit": 10}},
 		"config": {"jobs": [{"endpoint": "users", "dataField": "users", "dataType": "users", "children": [
 			{"endpoint": "users/{uid}/posts", "placeholders": {"uid": "id"}, "recursionFilter": "id<4", "dataField": "posts", "dataType": "posts"}]}]}}`,
@@ -92,6 +96,7 @@ func TestATextMayBeAFlag(t *testing.T) {
 
 // TestARecordingSaysWhichTextIsTheFlag has a last page with another text than the rule.
 func TestARecordingSaysWhichTextIsTheFlag(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	config := paged(`{"method": "response.param", "responseParam": "next", "queryParam": "cursor", "stopRules": ["body.state != \"yes\""]}`)
 	says := func(second string) []string {
 		pages := []stress.Sample{{Body: []byte(`{"data": [{"id": 1}], "next": "a", "state": "yes"}`)}, {Body: []byte(second)}}
@@ -104,6 +109,7 @@ func TestARecordingSaysWhichTextIsTheFlag(t *testing.T) {
 
 // TestATotalThatLacksTheLastPageEndsTheList has 25 items on pages of 10, and totals of 20 and null.
 func TestATotalThatLacksTheLastPageEndsTheList(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	job := stressedJob(t, paged(`{"method": "offset", "limit": 10, "limitStop": {"field": "total"}}`), stress.Options{})
 	low := row(t, job, "totalTooLow")
 	require.Equal(t, []any{stress.Silent, 5, 2}, []any{low.Verdict, low.Missing, low.Requests})
@@ -117,6 +123,7 @@ func TestATotalThatLacksTheLastPageEndsTheList(t *testing.T) {
 
 // TestAPageSizeInAParameterOrARuleIsALimit has no setting limit.
 func TestAPageSizeInAParameterOrARuleIsALimit(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	const config = `{"api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "pagenum", "stopRules": [RULE]}},
 		"config": {"jobs": [{"endpoint": "items", "dataField": "data", "params": PARAMS}]}}`
 	for _, tt := range []struct{ rule, params string }{
@@ -131,6 +138,7 @@ func TestAPageSizeInAParameterOrARuleIsALimit(t *testing.T) {
 
 // TestAStatusIsNoPageSize has a rule about errors.
 func TestAStatusIsNoPageSize(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, rule := range []string{
 		`"forceStop": {"pages": 7}`, `"limitStop": {"count": 700}`, `"stopRules": ["total.items >= 70"]`, `"stopRules": ["7 < page"]`,
 	} {
@@ -163,6 +171,7 @@ func TestTheFixOfCappedPagesHelpsAgain(t *testing.T) {
 
 // TestALostTokenIsFoundOnTheFirstPageIfThePageSizeIsKnown has a page size in a parameter.
 func TestALostTokenIsFoundOnTheFirstPageIfThePageSizeIsKnown(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	const config = `{"api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "response.param", "responseParam": "next",
 		"queryParam": "cursor", "audit": {"ignore": ["audit.bareEnd"]}}}, "config": {"jobs": [{"endpoint": "items", "dataField": "data", "params": PARAMS}]}}`
 	known := row(t, stressedJob(t, strings.Replace(config, "PARAMS", `{"per_page": 10}`, 1), stress.Options{}), "tokenLost").Fix

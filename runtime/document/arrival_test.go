@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -31,6 +32,7 @@ func (a *arriving) Next(done, rest []byte) (data []byte, more bool, err error) {
 // A list that was summed up while it arrived has the digest of the list in memory, and the same items are
 // drawn from it, wherever its parts end.
 func TestAListIsSummedUpWhileItArrives(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	random := rand.New(rand.NewPCG(7, 8))
 	list := func(items int, of func(i int) string) string {
 		texts := make([]string, items)
@@ -82,6 +84,7 @@ func TestAListIsSummedUpWhileItArrives(t *testing.T) {
 
 // A digest does not depend on the parts in which the data comes.
 func TestAPartialDigestIsTheDigestOfTheWhole(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	random := rand.New(rand.NewPCG(9, 10))
 	data := make([]byte, 2*spool.ResidentBytes+100)
 	for i := range data {

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // goNames matches names of the Go API that the command has other words for.
@@ -33,6 +34,7 @@ var flagName = regexp.MustCompile(`--[a-z-]+`)
 // TestMessagesNameNoGoNames reads the texts of all packages. Only the table of remedies has names of the Go
 // API, except those that only a program meets.
 func TestMessagesNameNoGoNames(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	onlyPrograms := regexp.MustCompile(`With(Format|Function|Guard|MaxPages|Method)`)
 	read := 0
 	for _, root := range []string{"../../../rules", "../../../compile", "../../../runtime", "../../../engine"} {

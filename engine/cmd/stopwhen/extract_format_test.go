@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // decodeItems reads the items of a file with readers that are not ours, and returns them
@@ -218,6 +219,7 @@ func TestParallelJobsWriteTheSameInEveryFormat(t *testing.T) {
 
 // TestRowsAreAddedAfterALastLineWithoutANewlineInEveryFormat: the file then has what it has if the line had one.
 func TestRowsAreAddedAfterALastLineWithoutANewlineInEveryFormat(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, format := range output.Formats() {
 		if format == "parquet" { // it has no lines
 			continue

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // growing is an API whose list grows between runs. A run reads what is newer than the
@@ -632,6 +634,7 @@ func TestAFileOfKeptValuesBelongsToItsList(t *testing.T) {
 // left out lie before the kept value. The values are refused, and the message names the change. A change without an
 // effect on the rows, such as another token, does not count. A file of an earlier build does not say what the details were.
 func TestKeptValuesBelongToTheRowsThatWereRequested(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	const (
 		parent   = `{"endpoint": "items", "dataField": "data"}`
 		next     = `"since": "kept.size"`

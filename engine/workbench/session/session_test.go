@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/engine/workbench/session"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // A page makes calls, and keeps the configuration and the recording that it shows.
@@ -200,6 +201,7 @@ func TestWithoutAnAPIARunSaysWhatToDo(t *testing.T) {
 }
 
 func TestFixesAndTestsAreChangesOfTheText(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	p := newPage(t)
 	opened, err := p.OpenCase(t.Context(), "zoo/24-google-drive")
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -135,6 +136,7 @@ func TestReleasedPagesAreGoneButTheLastRemains(t *testing.T) {
 
 // What is written comes from a file, in pieces; what is read of a large page is in one.
 func TestAPageOf50MBIsNotHeldInMemory(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	s, _ := openRun(t, Options{})
 	block := bytes.Repeat(append(bytes.Repeat([]byte("7"), 1<<20-1), '\n'), 50)
 	var file spool.Buffer
